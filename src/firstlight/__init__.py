@@ -1,0 +1,66 @@
+"""Firstlight judges neural networks before anyone trains them, and finds the best one in a search space."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from firstlight._version import __version__
+from firstlight.errors import FirstlightError
+
+if TYPE_CHECKING:
+    from firstlight.algorithms import ALGORITHMS, algorithm
+    from firstlight.api import score, search, space
+    from firstlight.probe import Probe
+    from firstlight.proxies import PROXIES, Parts, Score, proxy
+    from firstlight.run.search import SearchResult
+    from firstlight.spaces import SPACES, Architecture, Skeleton, Space
+
+# Where each public name lives; PyTorch is imported only when one of these is first used
+_HOMES = {
+    "ALGORITHMS": "algorithms",
+    "Architecture": "spaces",
+    "PROXIES": "proxies",
+    "Parts": "proxies",
+    "Probe": "probe",
+    "SPACES": "spaces",
+    "Score": "proxies",
+    "SearchResult": "run.search",
+    "Skeleton": "spaces",
+    "Space": "spaces",
+    "algorithm": "algorithms",
+    "proxy": "proxies",
+    "score": "api",
+    "search": "api",
+    "space": "api",
+}
+
+__all__ = [
+    "ALGORITHMS",
+    "PROXIES",
+    "SPACES",
+    "Architecture",
+    "FirstlightError",
+    "Parts",
+    "Probe",
+    "Score",
+    "SearchResult",
+    "Skeleton",
+    "Space",
+    "__version__",
+    "algorithm",
+    "proxy",
+    "score",
+    "search",
+    "space",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

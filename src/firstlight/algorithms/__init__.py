@@ -1,0 +1,14 @@
+"""Search algorithms, found by looking into this folder: a module's `Algorithm` objects are its entries."""
+
+from firstlight.algorithms.base import Algorithm, algorithm
+from firstlight.algorithms.objective import Limits, Objective
+from firstlight.algorithms.problem import Candidate, Problem
+from firstlight.registry import Registry
+
+ALGORITHMS: Registry[Algorithm] = Registry(
+    "search algorithm",
+    __name__,
+    lambda module: {entry.name: entry for entry in vars(module).values() if isinstance(entry, Algorithm)},
+)
+
+__all__ = ["ALGORITHMS", "Algorithm", "Candidate", "Limits", "Objective", "Problem", "algorithm"]

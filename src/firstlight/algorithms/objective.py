@@ -1,0 +1,59 @@
+"""What a search maximises, and what a network may cost."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+
+from firstlight.errors import SettingError
+from firstlight.probe.cost import Cost
+from firstlight.proxies import ProxyRequest
+from firstlight.run.scoring import NetworkScore
+
+_SUFFIXES = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9}
+
+
+@dataclass(frozen=True)
+class Limits:
+    """The largest cost a network may have; None means no limit."""
+
+    max_params: int | None = None
+    max_macs: int | None = None
+
+    def allow(self, cost: Cost) -> bool:
+        return (self.max_params is None or cost.params <= self.max_params) and (
+            self.max_macs is None or cost.macs <= self.max_macs
+        )
+
+    def __str__(self) -> str:
+        limits = {"parameters": self.max_params, "MACs": self.max_macs}
+        return (
+            " and ".join(f"at most {limit:,} {name}" for name, limit in limits.items() if limit is not None)
+            or "no limits"
+        )
+
+
+@dataclass(frozen=True)
+class Objective:
+    """One proxy, oriented so that more is better, under limits."""
+
+    request: ProxyRequest
+    limits: Limits = Limits()
+
+    def utility(self, network: NetworkScore) -> float:
+        """Minus infinity for a network without a score: it can never be chosen."""
+        score = network.scores[str(self.request)]
+        if not score.ok:
+            return -math.inf
+        return score.value if self.request.proxy.higher_is_better else -score.value
+
+
+def parse_amount(text: str | int | None) -> int | None:
+    """A count as people write it: `850000`, `1.0M`, `450k`, `1.2G`."""
+    if text is None or isinstance(text, int):
+        return text
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?(?:e\d+)?)\s*([kmg]?)\s*", text.lower())
+    if not match:
+        raise SettingError(f"{text!r} is not an amount. Write a number such as 850000, 450k, 1.0M or 1.2G.")
+    return round(float(match[1]) * _SUFFIXES[match[2]])

@@ -1,0 +1,82 @@
+"""The library in three calls: score a model, get a space, search it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from torch import nn
+
+from firstlight.algorithms import Candidate, Limits
+from firstlight.algorithms.objective import parse_amount
+from firstlight.data import InputSource
+from firstlight.probe import Batches, Probe
+from firstlight.proxies import ProxyRequest, Score
+from firstlight.run.executor import make_executor, one_thread
+from firstlight.run.scoring import Setting
+from firstlight.run.search import SearchResult, SearchSetting, run_search
+from firstlight.spaces import SPACES, Space
+
+
+def score(
+    model: nn.Module, batches: Batches, proxies: str | Sequence[str] = ("dextr",), seed: int = 0
+) -> dict[str, Score]:
+    """Judge any network before it is trained.
+
+    `batches` is a tensor of inputs, a pair (inputs, targets), or a list of these. The model comes back exactly as it
+    went in. All proxies share what they measure, so asking for several at once is cheaper than one after the other.
+
+    >>> firstlight.score(model, torch.randn(1, 3, 32, 32), proxies=("dextr", "params"))["dextr"].value
+    """
+    texts = [proxies] if isinstance(proxies, str) else proxies
+    requests = [ProxyRequest.parse(text) for text in texts]
+    probe = Probe(model, batches, seed=seed)
+    with one_thread():
+        return {str(request): request.measure(probe) for request in requests}
+
+
+def space(name: str) -> Space[Any]:
+    """The search space of this name.
+
+    >>> cell = firstlight.space("nasbench201").sample(random.Random(0))
+    """
+    return SPACES[name]
+
+
+def search(
+    space: str,
+    *,
+    proxy: str = "dextr",
+    algorithm: str = "random",
+    samples: int = 500,
+    max_params: int | str | None = None,
+    max_macs: int | str | None = None,
+    input: str = "synthetic",
+    batch_size: int = 1,
+    skeleton: Mapping[str, Any] | None = None,
+    seed: int = 0,
+    workers: int | None = None,
+    device: str | None = None,
+    out: str | os.PathLike[str] | None = None,
+    watch: Callable[[Candidate], None] = lambda candidate: None,
+) -> SearchResult:
+    """Find the best network of a space under limits, without training any.
+
+    With `out`, every score is kept in that folder and a run that was cut off continues where it was. `workers` is the
+    number of processes, by default one for each core; the result does not depend on it. `watch` is told of each one
+    as it is scored.
+
+    >>> firstlight.search("nasbench201", samples=100, max_params="1.0M").best.architecture
+    """
+    setting = Setting(
+        space_name=space,
+        source=InputSource(input, batch_size),
+        seed=seed,
+        skeleton_settings=tuple(sorted((skeleton or {}).items())),
+        device=device,
+    )
+    limits = Limits(parse_amount(max_params), parse_amount(max_macs))
+    wanted = SearchSetting(setting, ProxyRequest.parse(proxy), algorithm, samples, limits)
+    return run_search(wanted, make_executor(workers), None if out is None else Path(out), watch)

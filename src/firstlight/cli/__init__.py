@@ -1,0 +1,52 @@
+"""The `firstlight` command: one file for each sub-command; they parse, call and print."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from firstlight._version import __version__
+from firstlight.cli.listings import proxies, spaces
+from firstlight.cli.report import report
+from firstlight.cli.score import score
+from firstlight.cli.search import search
+from firstlight.errors import FirstlightError
+
+app = typer.Typer(
+    help="Judge neural networks before they are trained, and find the best one in a search space.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+
+def main() -> None:
+    """Run the command; errors a user can mend are printed without a traceback."""
+    try:
+        app()
+    except FirstlightError as error:
+        typer.secho(f"Error: {error}", fg="red", err=True)
+        sys.exit(1)
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        typer.echo(__version__)
+        raise typer.Exit
+
+
+@app.callback()
+def common(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    from firstlight.run.memory import keep_freed_memory
+
+    keep_freed_memory()
+
+
+for _command in (proxies, spaces, score, search, report):
+    app.command()(_command)

@@ -1,0 +1,89 @@
+"""Options that several commands share, and how their text is read."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from firstlight.errors import SettingError
+
+if TYPE_CHECKING:
+    from firstlight.proxies import ProxyRequest
+    from firstlight.run.executor import Executor
+    from firstlight.run.scoring import Setting
+
+Json = Annotated[bool, typer.Option("--json", help="Print JSON only, for machines.")]
+ProxyOption = Annotated[
+    str, typer.Option("--proxy", help="Proxies by name, separated by commas, or 'all'; see `firstlight proxies`.")
+]
+InputOption = Annotated[
+    str,
+    typer.Option(
+        "--input",
+        help="What networks are shown: synthetic, digits, npz:PATH, or a name in the folder $FIRSTLIGHT_DATA.",
+    ),
+]
+BatchOption = Annotated[int, typer.Option("--batch-size", help="How many inputs a batch holds.", min=1)]
+SkeletonOption = Annotated[
+    str,
+    typer.Option(
+        "--skeleton",
+        help="Settings of the network around the cell, such as channels=8,cells=2; see `firstlight spaces`.",
+    ),
+]
+SeedOption = Annotated[int, typer.Option("--seed", help="Decides weights, inputs and samples.")]
+WorkersOption = Annotated[
+    int | None,
+    typer.Option("--workers", help="Worker processes; 0 stays in this one. The numbers do not depend on it.", min=0),
+]
+DeviceOption = Annotated[str | None, typer.Option("--device", help="Where networks are scored, as PyTorch writes it.")]
+
+# From this many networks on, starting worker processes pays
+WORTH_WORKERS = 16
+
+
+def read_setting(space: str, input: str, batch_size: int, skeleton: str, seed: int, device: str | None) -> Setting:
+    from firstlight.data import InputSource
+    from firstlight.run.scoring import Setting
+    from firstlight.spaces import SPACES
+
+    setting = Setting(SPACES[space].name, InputSource(input, batch_size), seed, read_pairs(skeleton), device)
+    setting.skeleton  # noqa: B018 - data and skeleton are checked here, before any work starts
+    return setting
+
+
+def read_proxies(text: str) -> list[ProxyRequest]:
+    from firstlight.proxies import PROXIES, ProxyRequest
+
+    names = list(PROXIES) if text == "all" else [name for name in text.split(",") if name.strip()]
+    if not names:
+        raise SettingError("No proxy was named; see `firstlight proxies`.")
+    return [ProxyRequest.parse(name) for name in names]
+
+
+def choose_executor(workers: int | None, networks: int) -> Executor:
+    from firstlight.run.executor import make_executor
+
+    return make_executor(0 if workers is None and networks < WORTH_WORKERS else workers)
+
+
+def read_pairs(text: str) -> tuple[tuple[str, Any], ...]:
+    pairs = {}
+    for item in filter(None, text.split(",")):
+        name, equals, value = item.partition("=")
+        if not equals or not re.fullmatch(r"\d+(x\d+)*", value.strip()):
+            raise SettingError(
+                f"{item!r} is not a skeleton setting. "
+                "Write name=NUMBER, such as channels=8,cells=2 or input_shape=3x32x32."
+            )
+        numbers = tuple(int(number) for number in value.strip().split("x"))
+        pairs[name.strip()] = numbers if len(numbers) > 1 else numbers[0]
+    return tuple(sorted(pairs.items()))
+
+
+def read_shape(text: str) -> tuple[int, ...]:
+    if not re.fullmatch(r"\d+(,\d+)*", text):
+        raise SettingError(f"{text!r} is not a shape. Write numbers with commas, such as 3,32,32.")
+    return tuple(int(number) for number in text.split(","))

@@ -1,0 +1,25 @@
+"""`firstlight report`: the page of a run."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from firstlight.cli.options import Json
+
+
+def report(
+    directory: Annotated[Path, typer.Argument(help="The folder of a run, as given to --out.")],
+    as_json: Json = False,
+) -> None:
+    """Write the run's report: one HTML page with figures and tables that opens without a network.
+
+    Example: firstlight report runs/demo
+    """
+    from firstlight.report.page import write_report
+
+    path = write_report(directory)
+    typer.echo(json.dumps({"report": str(path)}) if as_json else f"Report: {path}")

@@ -1,0 +1,168 @@
+"""`firstlight score`: scores of given architectures, or of a model of one's own."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from firstlight.cli.options import (
+    BatchOption,
+    DeviceOption,
+    InputOption,
+    Json,
+    ProxyOption,
+    SeedOption,
+    SkeletonOption,
+    WorkersOption,
+    choose_executor,
+    read_proxies,
+    read_setting,
+    read_shape,
+)
+from firstlight.errors import ModelError, SettingError
+
+if TYPE_CHECKING:
+    from torch import nn
+
+    from firstlight.proxies import ProxyRequest
+    from firstlight.run.executor import Executor
+    from firstlight.run.scoring import Setting
+
+
+def score(
+    target: Annotated[
+        str,
+        typer.Argument(
+            metavar="SPACE|MODULE:FACTORY", help="A search space, or a function of yours that returns an nn.Module."
+        ),
+    ],
+    architectures: Annotated[
+        list[str] | None, typer.Argument(metavar="[ARCH]...", help="Architectures of the space.")
+    ] = None,
+    proxy: ProxyOption = "dextr",
+    input: InputOption = "synthetic",
+    batch_size: BatchOption = 1,
+    input_shape: Annotated[
+        str, typer.Option(help="Shape of one synthetic input, for a model of your own.")
+    ] = "3,32,32",
+    source: Annotated[
+        str | None,
+        typer.Option(
+            "--from", metavar="FILE|-", help="Read architectures from a file, one a line; - is standard input."
+        ),
+    ] = None,
+    skeleton: SkeletonOption = "",
+    seed: SeedOption = 0,
+    workers: WorkersOption = None,
+    device: DeviceOption = None,
+    as_json: Json = False,
+) -> None:
+    """Score architectures of a space, or a model of your own, by one or more proxies.
+
+    Example: firstlight score nasbench201 --from architectures.txt --proxy dextr,params
+
+    Example: firstlight score nasbench201 '|none~0|+|none~0|none~1|+|nor_conv_3x3~0|none~1|none~2|'
+
+    Example: firstlight score mypackage.models:resnet --input-shape 3,32,32
+    """
+    from firstlight.spaces import SPACES
+
+    requests = read_proxies(proxy)
+    if ":" in target and target not in SPACES:
+        if architectures or source:
+            raise SettingError(f"{target} names a model of your own; it takes no architectures.")
+        _score_own_model(target, requests, input, batch_size, input_shape, seed, device, as_json)
+        return
+    setting = read_setting(target, input, batch_size, skeleton, seed, device)
+    texts = [*(architectures or []), *_read_lines(source)]
+    if not texts:
+        raise SettingError("No architecture was given. Name some after the space, or read them with --from FILE.")
+    parsed = list(dict.fromkeys(str(setting.space.parse(text)) for text in texts))
+    _score_architectures(setting, parsed, requests, choose_executor(workers, len(parsed)), as_json)
+
+
+def _score_architectures(
+    setting: Setting, texts: list[str], requests: list[ProxyRequest], executor: Executor, as_json: bool
+) -> None:
+    """Print in the order asked, each line as soon as all before it are known."""
+    from firstlight.console import show_network, watching
+    from firstlight.run.scoring import ScoreService
+    from firstlight.run.store import Store
+
+    with Store(":memory:") as store, watching(len(texts)) as watcher:
+        waiting = {}
+        position = 0
+        for network in ScoreService(setting, requests, executor, store).scores(texts):
+            watcher.saw(None)
+            waiting[network.architecture] = network
+            while position < len(texts) and texts[position] in waiting:
+                ready = waiting.pop(texts[position])
+                position += 1
+                if as_json:
+                    typer.echo(json.dumps({"space": setting.space_name, **ready.as_json()}))
+                else:
+                    show_network(ready)
+
+
+def _score_own_model(
+    target: str,
+    requests: list[ProxyRequest],
+    input: str,
+    batch_size: int,
+    input_shape: str,
+    seed: int,
+    device: str | None,
+    as_json: bool,
+) -> None:
+    import torch
+
+    from firstlight.console import show_network
+    from firstlight.data import InputSource, load_inputs
+    from firstlight.probe import Probe
+    from firstlight.run.executor import one_thread
+    from firstlight.run.scoring import NetworkScore
+    from firstlight.seeds import derive
+
+    with torch.random.fork_rng():
+        torch.manual_seed(derive(seed, target, "weights"))
+        model = _call_factory(target).to(device)
+    inputs = load_inputs(InputSource(input, batch_size), seed=seed, input_shape=read_shape(input_shape))
+    probe = Probe(model, inputs.batches, seed=seed)
+    with one_thread():
+        network = NetworkScore(target, {str(request): request.measure(probe) for request in requests}, probe.cost())
+    if as_json:
+        typer.echo(json.dumps({"space": None, **network.as_json()}))
+    else:
+        show_network(network)
+
+
+def _call_factory(target: str) -> nn.Module:
+    from torch import nn
+
+    module_name, _, name = target.partition(":")
+    sys.path.insert(0, os.getcwd())  # as `python -m` does, so that a file beside the user is found
+    try:
+        factory = getattr(importlib.import_module(module_name), name)
+    except (ImportError, AttributeError) as error:
+        raise ModelError(f"{target!r} cannot be imported: {error}. Write package.module:function.") from error
+    model = factory()
+    if not isinstance(model, nn.Module):
+        raise ModelError(f"{target}() returned a {type(model).__name__}; it must return a torch.nn.Module.")
+    return model
+
+
+def _read_lines(source: str | None) -> Iterable[str]:
+    if source is None:
+        return []
+    try:
+        text = sys.stdin.read() if source == "-" else Path(source).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise SettingError(f"--from {source} cannot be read: {error}") from error
+    return [line.strip() for line in text.splitlines() if line.strip()]

@@ -1,0 +1,96 @@
+"""`firstlight search`: the best network of a space under limits."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from firstlight.cli.options import (
+    BatchOption,
+    DeviceOption,
+    InputOption,
+    Json,
+    SeedOption,
+    SkeletonOption,
+    WorkersOption,
+    choose_executor,
+    read_setting,
+)
+
+if TYPE_CHECKING:
+    from firstlight.run.search import SearchSetting
+
+
+def search(
+    space: Annotated[str, typer.Argument(help="The search space; see `firstlight spaces`.")],
+    proxy: Annotated[str, typer.Option(help="The proxy to maximise (or minimise, if lower is better).")] = "dextr",
+    algorithm: Annotated[str, typer.Option(help="How to search.")] = "random",
+    samples: Annotated[int, typer.Option(help="How many networks may be scored.", min=1)] = 500,
+    max_params: Annotated[str | None, typer.Option(help="Most parameters, such as 1.0M.")] = None,
+    max_macs: Annotated[str | None, typer.Option(help="Most multiply-accumulates, such as 120M.")] = None,
+    input: InputOption = "synthetic",
+    batch_size: BatchOption = 1,
+    skeleton: SkeletonOption = "",
+    executor: Annotated[str, typer.Option(help="Where networks are scored: local.")] = "local",
+    workers: WorkersOption = None,
+    seed: SeedOption = 0,
+    device: DeviceOption = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder of the run; default: a folder under runs/ named by the settings.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Find the best network of a space under limits, without training any.
+
+    Run the same command again to resume a search that was cut off: nothing is scored twice.
+
+    Example: firstlight search nasbench201 --proxy dextr --samples 500 --max-params 1.0M
+    """
+    from firstlight.algorithms import Limits
+    from firstlight.algorithms.objective import parse_amount
+    from firstlight.console import notices, show_result, watching
+    from firstlight.errors import UnknownNameError
+    from firstlight.proxies import ProxyRequest
+    from firstlight.run.search import SearchSetting, run_search
+
+    if executor != "local":
+        raise UnknownNameError("executor", executor, ["local"])
+    wanted = SearchSetting(
+        read_setting(space, input, batch_size, skeleton, seed, device),
+        ProxyRequest.parse(proxy),
+        algorithm,
+        samples,
+        Limits(parse_amount(max_params), parse_amount(max_macs)),
+    )
+    directory = out or _default_directory(wanted)
+    try:
+        with watching(samples) as watcher:
+            result = run_search(
+                wanted,
+                choose_executor(workers, samples),
+                directory,
+                lambda candidate: watcher.saw(candidate.utility if candidate.utility > float("-inf") else None),
+            )
+    except KeyboardInterrupt:
+        notices.print(
+            f"\nInterrupted. All scores so far are kept in {directory}; run the same command again to go on.",
+            markup=False,
+        )
+        raise typer.Exit(130) from None
+    if as_json:
+        typer.echo(json.dumps(result.as_json()))
+    else:
+        show_result(result)
+
+
+def _default_directory(search: SearchSetting) -> Path:
+    """The same settings lead to the same folder, and so to a resumed run."""
+    settings = search.as_json()
+    digest = hashlib.blake2b(json.dumps(settings, sort_keys=True).encode(), digest_size=3).hexdigest()
+    name = f"{settings['space']}-{settings['proxy']}-{settings['algorithm']}-{digest}"
+    return Path("runs") / re.sub(r"[^\w.-]+", "_", name)

@@ -1,0 +1,95 @@
+"""What a person sees in the terminal: tables, progress, and the result of a search."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, Task, TextColumn, TimeRemainingColumn
+from rich.table import Table
+from rich.text import Text
+
+from firstlight.proxies import Score
+from firstlight.run.scoring import NetworkScore
+from firstlight.run.search import SearchResult
+
+console = Console(highlight=False)
+# progress and remarks go here, so that standard output holds only what was asked for
+notices = Console(stderr=True, highlight=False)
+
+
+class _Rate(ProgressColumn):
+    def render(self, task: Task) -> Text:
+        return Text(f"{task.speed:.1f}/s" if task.speed else "-/s", style="cyan")
+
+
+class Watcher:
+    """Counts networks as they are scored and shows the best value so far."""
+
+    def __init__(self, progress: Progress, total: int) -> None:
+        self._progress = progress
+        self._task = progress.add_task("scoring", total=total, best="")
+        self._best: float | None = None
+
+    def saw(self, value: float | None) -> None:
+        if value is not None and (self._best is None or value > self._best):
+            self._best = value
+        self._progress.update(self._task, advance=1, best="" if self._best is None else f"best {self._best:.4f}")
+
+
+@contextmanager
+def watching(total: int) -> Iterator[Watcher]:
+    """A live line on standard error: done/total, rate, time left, best so far."""
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        _Rate(),
+        TimeRemainingColumn(),
+        TextColumn("left  {task.fields[best]}"),
+    )
+    with Progress(*columns, console=notices) as progress:
+        yield Watcher(progress, total)
+
+
+def show_table(headers: Iterable[str], rows: Iterable[Iterable[str]]) -> None:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for header in headers:
+        table.add_column(header, overflow="fold")
+    for row in rows:
+        table.add_row(*(Text(cell) for cell in row))
+    console.print(table)
+
+
+def show_network(network: NetworkScore) -> None:
+    console.print(network.architecture, style="bold", markup=False, soft_wrap=True)
+    for name, score in network.scores.items():
+        console.print(f"  {name}: {describe(score)}", markup=False, soft_wrap=True)
+    console.print(f"  {network.cost.params:,} parameters, {network.cost.macs:,} MACs", markup=False)
+
+
+def describe(score: Score) -> str:
+    """A score in one line: value and parts, or what came instead."""
+    if not score.ok:
+        return f"{score.status} ({score.note})"
+    parts = ", ".join(f"{name} {value:.4f}" for name, value in score.parts.items())
+    details = "; ".join(text for text in (parts, score.note) if text)
+    value = f"{score.value:,.0f}" if score.value.is_integer() else f"{score.value:.6g}"
+    return value + (f"  ({details})" if details else "")
+
+
+def show_result(result: SearchResult) -> None:
+    console.print("\nThe chosen network:")
+    show_network(result.best)
+    console.print(f"{result.scored} networks scored and {result.reused} reused in {result.seconds:.1f} s.")
+    if result.directory is not None:
+        setting = result.setting.setting
+        console.print(f"Files of this run: {result.directory}", markup=False, soft_wrap=True)
+        console.print("Go on with:")
+        console.print(f"  firstlight report {result.directory}", markup=False, soft_wrap=True)
+        console.print(
+            f"  firstlight score {setting.space_name} '{result.best.architecture}' --proxy all",
+            markup=False,
+            soft_wrap=True,
+        )

@@ -1,0 +1,62 @@
+"""Everything that can go wrong in a way a user can mend.
+
+Each message says what was given, what is allowed, and what to do next.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+
+class FirstlightError(Exception):
+    """The root of every error that Firstlight raises on purpose."""
+
+
+class UnknownNameError(FirstlightError):
+    """A name that is not in its registry."""
+
+    def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
+        known = sorted(known)
+        nearest = get_close_matches(name, known, n=1, cutoff=0.5)
+        hint = f" Did you mean {nearest[0]!r}?" if nearest else ""
+        super().__init__(f"There is no {kind} {name!r}.{hint} Known: {', '.join(known)}.")
+
+
+class SettingError(FirstlightError):
+    """A setting that does not exist or has a value that makes no sense."""
+
+
+class ParseError(FirstlightError):
+    """Text that is not of the expected grammar; points at the place."""
+
+    def __init__(self, text: str, position: int, expected: str) -> None:
+        super().__init__(
+            f"Cannot read this text: expected {expected} at character {position + 1}.\n  {text}\n  {' ' * position}^"
+        )
+        self.text = text
+        self.position = position
+
+
+class LimitError(FirstlightError):
+    """Limits that no network was found to meet."""
+
+
+class DataError(FirstlightError):
+    """Input data that is missing, unreadable or of the wrong form."""
+
+
+class ModelError(FirstlightError):
+    """A network whose own forward pass raised."""
+
+
+class UnsupportedError(FirstlightError):
+    """A quantity that is not defined for this network; the score's status becomes `unsupported`."""
+
+
+class StoreError(FirstlightError):
+    """A store or run directory that cannot be used as asked."""
+
+
+class WorkerError(FirstlightError):
+    """Worker processes that could not be started."""

@@ -1,0 +1,130 @@
+"""The stand-in for a tensor, and how a PyTorch function that meets one finds its rule."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.utils._pytree import tree_map_only
+
+from firstlight.probe.jet.forward_mode import taylor
+
+Rule = Callable[..., Any]
+# The rule for each function by its plain name; `rules.py` fills it
+RULES: dict[str, Rule] = {}
+
+
+class Jet:
+    """`parts` has shape (3, *shape): value, first and second derivative with respect to the curve's parameter.
+
+    Not a subclass of Tensor, so that code which does not know jets fails loudly instead of using the value alone.
+    """
+
+    def __init__(self, parts: Tensor) -> None:
+        self.parts = parts
+
+    @classmethod
+    def __torch_function__(
+        cls, func: Any, types: Iterable[type], args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None
+    ) -> Any:
+        return apply(func, args, dict(kwargs or {}))
+
+    @property
+    def value(self) -> Tensor:
+        return self.parts[0]
+
+    @property
+    def shape(self) -> torch.Size:
+        return self.parts.shape[1:]
+
+    @property
+    def ndim(self) -> int:
+        return self.parts.ndim - 1
+
+    @property
+    def dtype(self) -> torch.dtype:
+        return self.parts.dtype
+
+    @property
+    def device(self) -> torch.device:
+        return self.parts.device
+
+    @property
+    def requires_grad(self) -> bool:
+        return False
+
+    def dim(self) -> int:
+        return self.ndim
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        method = getattr(Tensor, name)
+        if callable(method):
+            return lambda *args, **kwargs: apply(method, (self, *args), kwargs)
+        return apply(method.__get__, (self,), {})  # a property such as `T` or `is_cuda`
+
+
+def _operator(name: str) -> Any:
+    method = getattr(Tensor, name)
+    return lambda *args: apply(method, args, {})
+
+
+for _name in (
+    "add radd iadd sub rsub isub mul rmul imul truediv rtruediv itruediv matmul rmatmul "
+    "neg pow abs getitem gt ge lt le eq ne"
+).split():
+    setattr(Jet, f"__{_name}__", _operator(f"__{_name}__"))
+
+
+def apply(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """What `func` gives for arguments among which are jets."""
+    name, in_place = _plain_name(func)
+    in_place = bool(kwargs.pop("inplace", False)) or in_place
+    rule = RULES.get(name)
+    result = rule(func, *args, **kwargs) if rule else nested(func, args, kwargs)
+    if in_place and isinstance(args[0], Jet) and isinstance(result, Jet):
+        args[0].parts.copy_(result.parts)  # into the same memory, which other views may share
+        return args[0]
+    return result
+
+
+def nested(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The answer for a function without a rule."""
+    return wrap(taylor(func, args, kwargs, Jet))
+
+
+def wrap(parts: Any) -> Any:
+    """Each tensor of a result, whose first dimension counts the parts, as a jet."""
+    return tree_map_only(Tensor, Jet, parts)
+
+
+def rule(*names: str) -> Callable[[Rule], Rule]:
+    """Use the decorated function for the PyTorch functions of these names, whether methods, operators or in place."""
+
+    def register(function: Rule) -> Rule:
+        RULES.update(dict.fromkeys(names, function))
+        return function
+
+    return register
+
+
+@functools.cache
+def _plain_name(func: Any) -> tuple[str, bool]:
+    """`relu_`, `__iadd__` and `add` by one name for each operation, and whether the first argument is overwritten."""
+    name: str = func.__name__
+    if name == "__get__":  # a property of Tensor
+        return func.__self__.__name__, False
+    if name.startswith("__") and name.endswith("__"):
+        name = name[2:-2]
+        in_place = name.startswith("i") and hasattr(Tensor, f"__{name[1:]}__")
+        return (name[1:] if in_place else name), in_place
+    if name.endswith("_"):
+        return name[:-1], True
+    return name, False

@@ -1,0 +1,66 @@
+"""Watching a network without leaving a trace: whatever a measurement changes is put back when it ends."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+
+@contextmanager
+def undisturbed(model: nn.Module, *, training: bool, seed: int) -> Iterator[None]:
+    """Run with `model` in the given mode and all random streams set to `seed`; afterwards restore everything.
+
+    Restored are each module's mode, every buffer (running statistics and their counters), and the random state of
+    PyTorch on the CPU and on the model's devices, of NumPy and of Python. Hooks are the caller's own to remove.
+    """
+    modules = list(model.modules())
+    switched = [module for module in modules if module.training != training]
+    buffers = [
+        (module._buffers, name, buffer, buffer.clone())
+        for module in modules
+        for name, buffer in module._buffers.items()
+        if buffer is not None
+    ]
+    python_state, numpy_state = random.getstate(), np.random.get_state()
+    with torch.random.fork_rng(devices=_accelerators(model)):
+        try:
+            torch.manual_seed(seed)
+            random.seed(seed)
+            np.random.seed(seed % 2**32)
+            for module in switched:
+                module.training = training
+            yield
+        finally:
+            for module in switched:
+                module.training = not training
+            with torch.no_grad():
+                for owner, name, buffer, saved in buffers:
+                    buffer.copy_(saved)
+                    owner[name] = buffer
+            random.setstate(python_state)
+            np.random.set_state(numpy_state)
+
+
+def device_of(model: nn.Module) -> torch.device:
+    """Where the model lives: the device of its first parameter or buffer, else the CPU."""
+    tensor = _first_tensor(model)
+    return torch.device("cpu") if tensor is None else tensor.device
+
+
+def dtype_of(model: nn.Module) -> torch.dtype | None:
+    """The precision the model computes in: that of its first floating-point parameter; None if it has none."""
+    return next((p.dtype for p in model.parameters() if p.dtype.is_floating_point), None)
+
+
+def _first_tensor(model: nn.Module) -> Tensor | None:
+    return next(model.parameters(), next(model.buffers(), None))
+
+
+def _accelerators(model: nn.Module) -> list[torch.device]:
+    device = device_of(model)
+    return [device] if device.type == "cuda" else []

@@ -1,0 +1,162 @@
+"""What a proxy is, what it answers, and how one is asked for by name."""
+
+from __future__ import annotations
+
+import inspect
+import math
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, get_args
+
+import torch
+
+from firstlight.errors import SettingError, UnsupportedError
+from firstlight.probe import Probe
+
+Status = Literal["ok", "non_finite", "unsupported", "out_of_memory", "failed"]
+
+
+class Parts:
+    """What a proxy's formula returns: its value, the named parts it was made of, and a remark if one is due."""
+
+    def __init__(self, value: float, *, note: str = "", **parts: float) -> None:
+        self.value = float(value)
+        self.note = note
+        self.parts = {name: float(part) for name, part in parts.items()}
+
+
+@dataclass(frozen=True)
+class Score:
+    """A proxy's answer about one network. `value` is NaN unless `status` is "ok"; there are no sentinel numbers."""
+
+    value: float
+    parts: Mapping[str, float] = field(default_factory=dict)
+    status: Status = "ok"
+    note: str = ""
+    seconds: float = 0.0
+
+    @property
+    def ok(self) -> bool:
+        return self.status == "ok"
+
+    @classmethod
+    def without_value(cls, status: Status, note: str, seconds: float = 0.0) -> Score:
+        return cls(math.nan, status=status, note=note, seconds=seconds)
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain values; numbers that JSON cannot hold become null."""
+        parts = {name: _finite_or_none(part) for name, part in self.parts.items()}
+        return {
+            "value": _finite_or_none(self.value),
+            "parts": parts,
+            "status": self.status,
+            "note": self.note,
+            "seconds": self.seconds,
+        }
+
+
+@dataclass(frozen=True)
+class Proxy:
+    """A formula with the facts about it. Call it with a `Probe`."""
+
+    name: str
+    function: Callable[..., Parts]
+    reference: str
+    higher_is_better: bool
+    needs_data: bool
+    needs_labels: bool
+    revision: int
+
+    @property
+    def summary(self) -> str:
+        return (inspect.getdoc(self.function) or "").split("\n", 1)[0]
+
+    @property
+    def settings(self) -> dict[str, inspect.Parameter]:
+        parameters = inspect.signature(self.function, eval_str=True).parameters.values()
+        return {p.name: p for p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY}
+
+    def __call__(self, probe: Probe, **settings: Any) -> Parts:
+        return self.function(probe, **settings)
+
+
+def proxy(
+    *,
+    reference: str,
+    higher_is_better: bool = True,
+    needs_data: bool = True,
+    needs_labels: bool = False,
+    revision: int = 1,
+) -> Callable[[Callable[..., Parts]], Proxy]:
+    """Make a proxy of a formula `f(probe, *, setting=default, ...) -> Parts`; its name is the function's.
+
+    Raise `revision` when the formula's values change, so that stored scores of the old one are not reused.
+    """
+
+    def decorate(function: Callable[..., Parts]) -> Proxy:
+        return Proxy(function.__name__, function, reference, higher_is_better, needs_data, needs_labels, revision)
+
+    return decorate
+
+
+@dataclass(frozen=True)
+class ProxyRequest:
+    """A proxy with its settings. Text form: `name` or `name:setting=value:setting=value`."""
+
+    proxy: Proxy
+    settings: tuple[tuple[str, Any], ...] = ()
+
+    @classmethod
+    def parse(cls, text: str) -> ProxyRequest:
+        from firstlight.proxies import PROXIES
+
+        name, *pairs = text.strip().split(":")
+        found = PROXIES[name]
+        settings = {}
+        for pair in pairs:
+            key, equals, value = pair.partition("=")
+            if not equals or key not in found.settings:
+                allowed = ", ".join(found.settings) or "none"
+                raise SettingError(
+                    f"{pair!r} is not a setting of the proxy {name!r}. Write name:setting=value; settings: {allowed}."
+                )
+            settings[key] = _read_setting(name, found.settings[key], value)
+        return cls(found, tuple(sorted(settings.items())))
+
+    def __str__(self) -> str:
+        return ":".join([self.proxy.name, *(f"{name}={value}" for name, value in self.settings)])
+
+    def measure(self, probe: Probe) -> Score:
+        """The score, with a status for what went wrong in a way that belongs to this network and proxy."""
+        start = time.perf_counter()
+        try:
+            outcome = self.proxy(probe, **dict(self.settings))
+        except UnsupportedError as error:
+            return Score.without_value("unsupported", str(error), time.perf_counter() - start)
+        except (MemoryError, torch.OutOfMemoryError) as error:
+            return Score.without_value("out_of_memory", str(error), time.perf_counter() - start)
+        seconds = time.perf_counter() - start
+        if not math.isfinite(outcome.value):
+            note = outcome.note or f"the formula gave {outcome.value}"
+            return Score(math.nan, outcome.parts, "non_finite", note, seconds)
+        return Score(outcome.value, outcome.parts, "ok", outcome.note, seconds)
+
+
+def _read_setting(proxy_name: str, parameter: inspect.Parameter, text: str) -> Any:
+    choices = [choice for choice in get_args(parameter.annotation) if isinstance(choice, str)]
+    if choices:
+        if text not in choices:
+            raise SettingError(f"{proxy_name}:{parameter.name} is {text!r}; allowed: {', '.join(choices)}.")
+        return text
+    kind = type(parameter.default)
+    if kind is bool and text.lower() in ("true", "false"):
+        return text.lower() == "true"
+    try:
+        return {int: int, float: float, str: str}[kind](text)
+    except (KeyError, ValueError):
+        raise SettingError(f"{proxy_name}:{parameter.name} is {text!r}; expected a {kind.__name__}.") from None
+
+
+def _finite_or_none(value: float) -> float | None:
+    return value if math.isfinite(value) else None

@@ -1,0 +1,26 @@
+"""The plainest proxies: how large a network is, and how much work one input makes."""
+
+from __future__ import annotations
+
+from firstlight.probe import Probe
+from firstlight.proxies.base import Parts, proxy
+
+
+@proxy(reference="", needs_data=False)
+def params(probe: Probe) -> Parts:
+    """Number of parameters.
+
+    Scale: the count itself. Higher counts as better: a baseline that every other proxy should beat.
+    Cost: none for the spaces that know a formula, else one forward pass of one sample.
+    """
+    return Parts(probe.cost().params)
+
+
+@proxy(reference="", needs_data=False)
+def macs(probe: Probe) -> Parts:
+    """Multiply-accumulates of convolutions and matrix products for one input (FLOPs / 2).
+
+    Scale: the count itself. Higher counts as better: a baseline that every other proxy should beat.
+    Cost: none for the spaces that know a formula, else one forward pass of one sample.
+    """
+    return Parts(probe.cost().macs)

@@ -1,0 +1,67 @@
+"""Dextr: linear independence of feature maps and curvature of the output (Asthana et al., TMLR 2025, Eq. 8)."""
+
+from __future__ import annotations
+
+from math import log1p
+from typing import Literal
+
+import torch
+
+from firstlight.probe import Probe
+from firstlight.proxies.base import Parts, proxy
+from firstlight.seeds import torch_generator
+
+NO_SIGNAL = "the output does not change with the input: no curvature"
+
+
+@proxy(reference="Asthana2025dextr")
+def dextr(probe: Probe, *, variant: Literal["paper", "official"] = "paper") -> Parts:
+    """Half the harmonic mean of ln(1 + S) and ln(1 + k): independent channels and a bending output.
+
+    S = sum over all module outputs X of sigma_min(X) / sigma_max(X): high when no channel repeats another.
+    k = curvature of the output as the input moves along a circle: high when small input changes bend the output.
+
+    A network whose output does not move has no curvature; its score is 0, the lowest. `variant="official"` follows the
+    published code: ten output coordinates drawn with repeats, and ln(1 + S) alone where the curvature is undefined.
+
+    Scale: about 1 to 3 on NAS-Bench-201. Higher is better. Cost: about eight forward passes of one image.
+    """
+    s = independence_term(probe)
+    k = curvature_term(probe, ten_coordinates=variant == "official")
+    if k is None:
+        value = s if variant == "official" else 0.0
+        return Parts(value, note=NO_SIGNAL, independence=s, curvature=0.0)
+    return Parts(s * k / (s + k) if s + k else 0.0, independence=s, curvature=k)
+
+
+@proxy(reference="Asthana2025dextr")
+def independence(probe: Probe) -> Parts:
+    """ln(1 + S), the sum S over all module outputs of sigma_min / sigma_max: how linearly independent channels are.
+
+    Scale: about 1.5 to 4.7 on NAS-Bench-201. Higher is better. Cost: about four forward passes of one image.
+    """
+    return Parts(independence_term(probe))
+
+
+@proxy(reference="Asthana2025dextr")
+def curvature(probe: Probe) -> Parts:
+    """ln(1 + k), the curvature k of the output as the input moves along a circle; 0 where the output does not move.
+
+    Scale: about 3 to 8 on NAS-Bench-201. Higher is better. Cost: about four forward passes of one image.
+    """
+    k = curvature_term(probe)
+    return Parts(0.0, note=NO_SIGNAL) if k is None else Parts(k)
+
+
+def independence_term(probe: Probe) -> float:
+    return log1p(float(probe.feature_spectra().inverse_condition.sum()))
+
+
+def curvature_term(probe: Probe, *, ten_coordinates: bool = False) -> float | None:
+    coordinates = None
+    if ten_coordinates:
+        outputs = probe.output_jet().velocity.shape[1]
+        drawn = torch.randint(outputs, (10,), generator=torch_generator(probe.seed, "curvature coordinates"))
+        coordinates = tuple(drawn.tolist())
+    kappa = probe.output_curvature(coordinates=coordinates)
+    return None if kappa is None else log1p(kappa)

@@ -1,0 +1,177 @@
+"""Where jobs run: in this process, or on local worker processes.
+
+An executor maps a job over items and yields results as they arrive, in any order. Jobs are pure functions, so where
+they run never changes what they return. Each job runs on one PyTorch thread for the same reason: the order in which
+several threads add numbers up would show in the last digits.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
+from typing import Any, Generic, Protocol, TypeVar
+
+import torch
+
+from firstlight.errors import SettingError, WorkerError
+from firstlight.run.memory import keep_freed_memory
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+@dataclass(frozen=True)
+class Lost:
+    """In place of a result: the worker died while it had this item."""
+
+    reason: str
+
+
+class Executor(Protocol):
+    def map(self, job: Callable[[T], R], items: Iterable[T]) -> Iterator[tuple[T, R | Lost]]:
+        """Results as they arrive. `items` is read lazily: only as many are taken as can be worked on."""
+        ...
+
+
+def make_executor(workers: int | None = None) -> Executor:
+    """`workers` processes, by default one for each core; 0 means in this process."""
+    if workers is not None and workers < 0:
+        raise SettingError(f"The number of workers is {workers}; it must be 0 (in this process) or more.")
+    count = available_cores() if workers is None else workers
+    return WorkerProcesses(count) if count else InProcess()
+
+
+def available_cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+class InProcess:
+    """One item after the other, here."""
+
+    def map(self, job: Callable[[T], R], items: Iterable[T]) -> Iterator[tuple[T, R | Lost]]:
+        for item in items:
+            with one_thread():
+                result = job(item)
+            yield item, result
+
+
+@contextlib.contextmanager
+def one_thread() -> Iterator[None]:
+    """Compute on a single PyTorch thread, then go back to as many as before."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
+
+
+class WorkerProcesses:
+    """Local processes, started afresh by spawn. One that dies costs the item it had, and is replaced."""
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+
+    def map(self, job: Callable[[T], R], items: Iterable[T]) -> Iterator[tuple[T, R | Lost]]:
+        queue = iter(items)
+        workers: list[_Worker[T, R]] = []
+        try:
+            for item in queue:
+                workers.append(_Worker(job, item))
+                if len(workers) == self.count:
+                    break
+            while workers:
+                for worker in _ready(workers):
+                    item, result = worker.collect()
+                    following = next(queue, _NOTHING)
+                    if following is _NOTHING:
+                        workers.remove(worker)
+                        worker.stop()
+                    elif isinstance(result, Lost):
+                        workers[workers.index(worker)] = _Worker(job, following)
+                    else:
+                        worker.assign(following)
+                    yield item, result
+        finally:
+            for worker in workers:
+                worker.stop()
+
+
+_NOTHING: Any = object()
+
+
+class _Worker(Generic[T, R]):
+    """One process, the pipe to it, and the item it is working on."""
+
+    def __init__(self, job: Callable[[T], R], item: T) -> None:
+        context = multiprocessing.get_context("spawn")
+        self.connection, theirs = context.Pipe()
+        self.process: BaseProcess = context.Process(target=_serve, args=(theirs, job), daemon=True)
+        with _interrupts_ignored():  # inherited: Ctrl-C is for the main process to handle
+            self.process.start()
+        theirs.close()
+        self.started = False
+        self.assign(item)
+
+    def assign(self, item: T) -> None:
+        self.item = item
+        # a worker that has died is noticed when its result is collected
+        with contextlib.suppress(BrokenPipeError):
+            self.connection.send(item)
+
+    def collect(self) -> tuple[T, R | Lost]:
+        """The result that is waiting, or why there is none."""
+        try:
+            if not self.started:
+                self.connection.recv()
+                self.started = True
+            return self.item, self.connection.recv()
+        except (EOFError, ConnectionResetError):
+            self.process.join(timeout=5)
+            if not self.started:
+                raise WorkerError(
+                    f"A worker process ended before it could start (exit code {self.process.exitcode}). In a script of "
+                    'your own, call Firstlight under `if __name__ == "__main__":`, or pass workers=0.'
+                ) from None
+            return self.item, Lost(f"the worker process died (exit code {self.process.exitcode})")
+
+    def stop(self) -> None:
+        self.connection.close()
+        self.process.join(timeout=0.5)
+        if self.process.is_alive():
+            self.process.terminate()
+            self.process.join(timeout=5)
+
+
+def _ready(workers: list[_Worker[T, R]]) -> list[_Worker[T, R]]:
+    by_connection = {worker.connection: worker for worker in workers}
+    return [by_connection[connection] for connection in wait(list(by_connection)) if isinstance(connection, Connection)]
+
+
+def _serve(connection: Connection, job: Callable[[Any], Any]) -> None:
+    torch.set_num_threads(1)
+    keep_freed_memory()
+    connection.send("started")
+    # a closed pipe means that the main process needs no more, or is gone
+    with contextlib.suppress(EOFError, BrokenPipeError, ConnectionResetError):
+        while True:
+            connection.send(job(connection.recv()))
+
+
+@contextlib.contextmanager
+def _interrupts_ignored() -> Iterator[None]:
+    if threading.current_thread() is not threading.main_thread():
+        yield  # only the main thread may change signal handlers
+        return
+    handler = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, handler)

@@ -1,0 +1,152 @@
+"""One search from beginning to end: open the run's folder, let the algorithm work, write down what it found."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from torch import nn
+
+from firstlight._version import __version__
+from firstlight.algorithms import ALGORITHMS, Candidate, Limits, Objective, Problem
+from firstlight.errors import FirstlightError, SettingError, StoreError
+from firstlight.proxies import ProxyRequest, Score
+from firstlight.run.executor import Executor
+from firstlight.run.scoring import NetworkScore, ScoreService, Setting
+from firstlight.run.store import Run, Store, Trial
+from firstlight.seeds import python_generator
+
+STORE_NAME = "store.sqlite"
+RESULT_NAME = "result.json"
+
+
+@dataclass(frozen=True)
+class SearchSetting:
+    """Everything that decides what a search finds. Where it runs, and on how many workers, is not part of it."""
+
+    setting: Setting
+    request: ProxyRequest
+    algorithm: str = "random"
+    samples: int = 500
+    limits: Limits = Limits()
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "space": self.setting.space_name,
+            "skeleton": str(self.setting.skeleton),
+            "proxy": str(self.request),
+            "algorithm": self.algorithm,
+            "samples": self.samples,
+            **asdict(self.limits),
+            "input": self.setting.inputs.fingerprint,
+            "seed": self.setting.seed,
+        }
+
+
+@dataclass(frozen=True)
+class SearchResult:
+    """The chosen network and what finding it took. `scored` were computed now, `reused` were known from before."""
+
+    setting: SearchSetting
+    best: NetworkScore
+    scored: int
+    reused: int
+    seconds: float
+    directory: Path | None = None
+
+    @property
+    def score(self) -> Score:
+        return self.best.scores[str(self.setting.request)]
+
+    def build(self, *, device: str | None = None) -> nn.Module:
+        """The chosen network, with the very weights it was scored with."""
+        setting = self.setting.setting
+        return setting.space.build(self.best.architecture, setting.skeleton, seed=setting.seed, device=device)
+
+    def as_json(self) -> dict[str, Any]:
+        return {"best": self.best.as_json(), "scored": self.scored, "reused": self.reused, "seconds": self.seconds}
+
+
+def run_search(
+    search: SearchSetting,
+    executor: Executor,
+    directory: Path | None = None,
+    watch: Callable[[Candidate], None] = lambda candidate: None,
+) -> SearchResult:
+    """Run or resume the search. With a `directory`, every score is kept there and the result is written to it."""
+    algorithm = ALGORITHMS[search.algorithm]
+    if search.samples < 1:
+        raise SettingError(f"A search must score at least one network; samples is {search.samples}.")
+    with _open_store(directory) as store:
+        run = _begin(store, search, directory)
+        start = time.perf_counter()
+        earlier = max((trial.elapsed for trial in store.trials(run)), default=0.0)
+        reused = 0
+
+        def record(candidate: Candidate) -> None:
+            nonlocal reused
+            reused += candidate.network.reused
+            utility = candidate.utility if candidate.utility > float("-inf") else None
+            elapsed = earlier + time.perf_counter() - start
+            store.add_trial(run, Trial(candidate.network.architecture, candidate.network.cost, utility, elapsed))
+            watch(candidate)
+
+        setting = search.setting
+        problem = Problem(
+            ScoreService(setting, [search.request], executor, store),
+            Objective(search.request, search.limits),
+            python_generator(setting.seed, "search", search.algorithm),
+            search.samples,
+            record,
+        )
+        algorithm(problem)
+        best = _chosen(problem)
+        result = SearchResult(search, best, problem.scored - reused, reused, time.perf_counter() - start, directory)
+        store.finish_run(run, result.as_json())
+    if directory is not None:
+        content = {"settings": search.as_json(), "version": __version__, **result.as_json()}
+        (directory / RESULT_NAME).write_text(json.dumps(content, indent=2) + "\n")
+    return result
+
+
+def _open_store(directory: Path | None) -> Store:
+    if directory is None:
+        return Store(":memory:")
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StoreError(f"The folder {directory} cannot be made: {error}. Name another one with --out.") from error
+    return Store(directory / STORE_NAME)
+
+
+def _begin(store: Store, search: SearchSetting, directory: Path | None) -> Run:
+    settings = search.as_json()
+    for run in store.runs():
+        differences = [
+            f"{name} was {run.settings.get(name)!r}, now {settings.get(name)!r}"
+            for name in sorted(run.settings.keys() | settings.keys())
+            if run.settings.get(name) != settings.get(name)
+        ]
+        if differences:
+            raise StoreError(
+                f"The folder {directory} holds another run: {'; '.join(differences)}. "
+                "Name another folder with --out, or use the earlier settings to resume that run."
+            )
+    return store.begin_run(settings, __version__, search.setting.seed)
+
+
+def _chosen(problem: Problem) -> NetworkScore:
+    best = problem.best
+    if best is None:
+        raise FirstlightError("The search ended without scoring a single network.")
+    if best.utility == float("-inf"):
+        score = best.network.scores[str(problem.objective.request)]
+        raise FirstlightError(
+            f"None of the {problem.scored} networks could be scored. "
+            f"The first, {best.network.architecture}, ended with {score.status}: {score.note}"
+        )
+    return best.network

@@ -1,0 +1,188 @@
+"""One SQLite file holding every score and every run.
+
+Each score is committed as it arrives, under a key that names everything it depends on. A run that is cut off and
+started again asks for the same scores in the same order and finds those that were computed before.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from firstlight.errors import StoreError
+from firstlight.probe.cost import Cost
+from firstlight.proxies import Score
+
+# The statements that lead from each schema version to the next; never change one that was released, append.
+MIGRATIONS = (
+    """
+    CREATE TABLE scores (
+        space TEXT NOT NULL, skeleton TEXT NOT NULL, architecture TEXT NOT NULL,
+        proxy TEXT NOT NULL, revision INTEGER NOT NULL, input TEXT NOT NULL, seed INTEGER NOT NULL,
+        value REAL, parts TEXT NOT NULL, status TEXT NOT NULL, note TEXT NOT NULL, seconds REAL NOT NULL,
+        PRIMARY KEY (space, skeleton, architecture, proxy, revision, input, seed)
+    ) WITHOUT ROWID;
+    CREATE TABLE runs (
+        id INTEGER PRIMARY KEY, settings TEXT NOT NULL, version TEXT NOT NULL, seed INTEGER NOT NULL,
+        started TEXT NOT NULL DEFAULT CURRENT_TIMESTAMP, finished TEXT, result TEXT
+    );
+    CREATE TABLE trials (
+        run INTEGER NOT NULL REFERENCES runs (id), architecture TEXT NOT NULL,
+        params INTEGER NOT NULL, macs INTEGER NOT NULL, utility REAL, elapsed REAL NOT NULL,
+        PRIMARY KEY (run, architecture)
+    ) WITHOUT ROWID;
+    """,
+)
+# What may be different the next time: these are kept for the record and computed again when asked for
+_PASSING_STATUSES = ("failed", "out_of_memory")
+
+
+@dataclass(frozen=True)
+class ScoreKey:
+    """Everything that a score depends on."""
+
+    space: str
+    skeleton: str
+    architecture: str
+    proxy: str
+    revision: int
+    input: str
+    seed: int
+
+    def as_tuple(self) -> tuple[str | int, ...]:
+        return self.space, self.skeleton, self.architecture, self.proxy, self.revision, self.input, self.seed
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One network looked at in a run: what it costs, how well it did (None: no score), and when."""
+
+    architecture: str
+    cost: Cost
+    utility: float | None
+    elapsed: float
+
+
+@dataclass(frozen=True)
+class Run:
+    id: int
+    settings: dict[str, Any]
+    version: str
+    started: str
+    finished: str | None
+    result: dict[str, Any] | None
+
+
+class Store:
+    """`Store(path)` opens or creates the file; `Store(":memory:")` keeps everything for the life of the object."""
+
+    def __init__(self, path: Path | str) -> None:
+        self.path = str(path)
+        with self._explained():
+            self._connection = sqlite3.connect(self.path, isolation_level=None, timeout=60)
+            self._connection.execute("PRAGMA journal_mode = WAL")
+            self._connection.execute("PRAGMA synchronous = NORMAL")
+            self._migrate()
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def find_score(self, key: ScoreKey) -> Score | None:
+        """The stored score, unless it is of a kind that may turn out differently next time."""
+        row = self._execute(
+            "SELECT value, parts, status, note, seconds FROM scores "
+            "WHERE (space, skeleton, architecture, proxy, revision, input, seed) = (?, ?, ?, ?, ?, ?, ?)",
+            key.as_tuple(),
+        ).fetchone()
+        if row is None or row[2] in _PASSING_STATUSES:
+            return None
+        value, parts, status, note, seconds = row
+        return Score(float("nan") if value is None else value, json.loads(parts), status, note, seconds)
+
+    def add_score(self, key: ScoreKey, score: Score) -> None:
+        value = score.value if score.ok else None
+        self._execute(
+            f"INSERT OR REPLACE INTO scores VALUES ({', '.join('?' * 12)})",
+            (*key.as_tuple(), value, json.dumps(dict(score.parts)), score.status, score.note, score.seconds),
+        )
+
+    def begin_run(self, settings: dict[str, Any], version: str, seed: int) -> Run:
+        """The run of exactly these settings: the stored one, to be resumed, or a new one."""
+        text = json.dumps(settings, sort_keys=True)
+        row = self._execute("SELECT id FROM runs WHERE settings = ?", (text,)).fetchone()
+        if row is None:
+            row = self._execute(
+                "INSERT INTO runs (settings, version, seed) VALUES (?, ?, ?) RETURNING id", (text, version, seed)
+            ).fetchone()
+        return self.run(row[0])
+
+    def run(self, identifier: int) -> Run:
+        row = self._execute(
+            "SELECT id, settings, version, started, finished, result FROM runs WHERE id = ?", (identifier,)
+        ).fetchone()
+        if row is None:
+            raise StoreError(f"{self.path} has no run {identifier}.")
+        number, settings, version, started, finished, result = row
+        return Run(
+            number, json.loads(settings), version, started, finished, None if result is None else json.loads(result)
+        )
+
+    def runs(self) -> list[Run]:
+        return [self.run(row[0]) for row in self._execute("SELECT id FROM runs ORDER BY id").fetchall()]
+
+    def finish_run(self, run: Run, result: dict[str, Any]) -> None:
+        self._execute(
+            "UPDATE runs SET finished = CURRENT_TIMESTAMP, result = ? WHERE id = ?", (json.dumps(result), run.id)
+        )
+
+    def add_trial(self, run: Run, trial: Trial) -> None:
+        """Remember that the run looked at this network; a replayed trial keeps its first time."""
+        self._execute(
+            "INSERT OR IGNORE INTO trials VALUES (?, ?, ?, ?, ?, ?)",
+            (run.id, trial.architecture, trial.cost.params, trial.cost.macs, trial.utility, trial.elapsed),
+        )
+
+    def trials(self, run: Run) -> list[Trial]:
+        """In the order in which they came in."""
+        rows = self._execute(
+            "SELECT architecture, params, macs, utility, elapsed FROM trials WHERE run = ? ORDER BY elapsed", (run.id,)
+        ).fetchall()
+        return [Trial(text, Cost(params, macs), utility, elapsed) for text, params, macs, utility, elapsed in rows]
+
+    def _execute(self, statement: str, values: tuple[Any, ...] = ()) -> sqlite3.Cursor:
+        with self._explained():
+            return self._connection.execute(statement, values)
+
+    def _migrate(self) -> None:
+        (version,) = self._connection.execute("PRAGMA user_version").fetchone()
+        if version > len(MIGRATIONS):
+            raise StoreError(
+                f"The store {self.path} was written by a newer Firstlight (schema {version}; this one knows up to "
+                f"{len(MIGRATIONS)}). Update Firstlight, or name another folder with --out."
+            )
+        for number, script in enumerate(MIGRATIONS[version:], start=version + 1):
+            self._connection.executescript(f"BEGIN IMMEDIATE; {script} PRAGMA user_version = {number}; COMMIT;")
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.Error as error:
+            raise StoreError(
+                f"The store {self.path} cannot be used: {error}. If the file is damaged or not a Firstlight store, "
+                "move it away or name another folder with --out."
+            ) from error

@@ -1,0 +1,122 @@
+"""The two nouns of a search space: an architecture, and the space it belongs to."""
+
+from __future__ import annotations
+
+import dataclasses
+import random
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+import torch
+from torch import nn
+
+from firstlight.errors import SettingError
+from firstlight.probe.cost import Cost, measure_cost
+from firstlight.seeds import torch_generator
+from firstlight.spaces.ops import initialise
+
+
+class Architecture(ABC):
+    """An immutable, hashable value of one space; `str(arch)` and `space.parse(text)` are inverses."""
+
+    @abstractmethod
+    def __str__(self) -> str: ...
+
+
+@dataclass(frozen=True)
+class Skeleton:
+    """What surrounds the searched part of a network and is the same for every architecture of a run."""
+
+    input_shape: tuple[int, ...] = (3, 32, 32)
+    classes: int = 10
+
+    def __str__(self) -> str:
+        return ",".join(f"{name}={_plain(value)}" for name, value in sorted(dataclasses.asdict(self).items()))
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """An architecture as a labelled graph, for the report: edges are (from, to, label)."""
+
+    nodes: tuple[str, ...]
+    edges: tuple[tuple[int, int, str], ...]
+
+
+A = TypeVar("A", bound=Architecture)
+
+
+class Space(ABC, Generic[A]):
+    """A set of architectures that can be sampled, changed, written down, read back and built."""
+
+    name: str
+    summary: str
+    reference: str
+    skeleton_type: type[Skeleton] = Skeleton
+
+    @abstractmethod
+    def sample(self, rng: random.Random) -> A:
+        """A random architecture, uniform unless the space says otherwise."""
+
+    @abstractmethod
+    def mutate(self, architecture: A, rng: random.Random) -> A:
+        """A neighbour that differs from `architecture` in one choice."""
+
+    @abstractmethod
+    def parse(self, text: str) -> A:
+        """The architecture that `text` stands for; raises `ParseError` pointing at the place that is wrong."""
+
+    @abstractmethod
+    def canonical(self, architecture: A) -> A:
+        """The one member that stands for all architectures computing the same function."""
+
+    @abstractmethod
+    def network(self, architecture: A, skeleton: Any) -> nn.Module:
+        """The network with its weights allocated but not initialised."""
+
+    def __len__(self) -> int:
+        raise TypeError(f"The space {self.name!r} has no number of architectures that can be counted.")
+
+    def __iter__(self) -> Iterator[A]:
+        raise TypeError(f"The space {self.name!r} cannot be enumerated; use sample().")
+
+    def skeleton(self, **settings: Any) -> Skeleton:
+        """The default skeleton with some settings changed."""
+        known = {field.name: field for field in dataclasses.fields(self.skeleton_type)}
+        unknown = sorted(set(settings) - set(known))
+        if unknown:
+            raise SettingError(
+                f"The skeleton of {self.name!r} has no setting {unknown[0]!r}. It has: {', '.join(known)}."
+            )
+        return self.skeleton_type(**settings)
+
+    def build(
+        self,
+        architecture: A | str,
+        skeleton: Skeleton | None = None,
+        *,
+        seed: int = 0,
+        device: torch.device | str | None = None,
+    ) -> nn.Module:
+        """A ready network whose weights are a pure function of the seed and the architecture's text."""
+        if isinstance(architecture, str):
+            architecture = self.parse(architecture)
+        network = self.network(architecture, skeleton or self.skeleton())
+        initialise(network, torch_generator(seed, str(architecture), "weights"))
+        return network.to(device)
+
+    def cost(self, architecture: A, skeleton: Skeleton | None = None) -> Cost:
+        """Parameters and multiply-accumulates; counted on the meta device unless the space knows a formula."""
+        skeleton = skeleton or self.skeleton()
+        with torch.device("meta"):
+            network = self.network(architecture, skeleton)
+        return measure_cost(network, torch.empty(1, *skeleton.input_shape, device="meta"))
+
+    def drawing(self, architecture: A) -> Drawing | None:
+        """The architecture as a graph, if the space can draw one."""
+        return None
+
+
+def _plain(value: object) -> str:
+    return "x".join(map(str, value)) if isinstance(value, tuple) else str(value)

@@ -1,0 +1,62 @@
+"""Operations shared by the cell-based spaces, and how their weights are drawn.
+
+The layers here allocate their weights without filling them: `initialise` fills each exactly once, from an explicit
+generator, which makes building a network cheap and independent of the global random state.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor, nn
+
+
+class Conv2d(nn.Conv2d):
+    """A convolution whose weights stay unset until `initialise`."""
+
+    def reset_parameters(self) -> None:
+        pass
+
+
+class Linear(nn.Linear):
+    """A linear map whose weights stay unset until `initialise`."""
+
+    def reset_parameters(self) -> None:
+        pass
+
+
+class ReLUConvBN(nn.Sequential):
+    """ReLU, bias-free convolution with "same" padding, affine BatchNorm."""
+
+    def __init__(self, inputs: int, outputs: int, kernel: int, stride: int = 1) -> None:
+        super().__init__(
+            nn.ReLU(),
+            Conv2d(inputs, outputs, kernel, stride, padding=kernel // 2, bias=False),
+            nn.BatchNorm2d(outputs),
+        )
+
+
+class ResidualReduction(nn.Module):
+    """Two 3x3 convolutions, the first with stride 2, beside an average-pooled 1x1 shortcut."""
+
+    def __init__(self, inputs: int, outputs: int) -> None:
+        super().__init__()
+        self.first = ReLUConvBN(inputs, outputs, 3, stride=2)
+        self.second = ReLUConvBN(outputs, outputs, 3)
+        self.shortcut = nn.Sequential(nn.AvgPool2d(2, stride=2), Conv2d(inputs, outputs, 1, bias=False))
+
+    def forward(self, x: Tensor) -> Tensor:
+        out: Tensor = self.second(self.first(x)) + self.shortcut(x)
+        return out
+
+
+@torch.no_grad()
+def initialise(network: nn.Module, generator: torch.Generator) -> None:
+    """PyTorch's default: weights and biases uniform within 1/sqrt(fan-in); normalisations keep gain 1 and shift 0."""
+    for module in network.modules():
+        if isinstance(module, (nn.Conv2d, nn.Linear)):
+            bound = 1 / math.sqrt(module.weight[0].numel())
+            module.weight.uniform_(-bound, bound, generator=generator)
+            if module.bias is not None:
+                module.bias.uniform_(-bound, bound, generator=generator)

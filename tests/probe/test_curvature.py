@@ -1,0 +1,145 @@
+"""Derivatives along the circle: against double backward, finite differences, closed forms and the reference."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+import torch.nn.functional as F
+from tests import nets, textbook
+from tests.conftest import ParityCase
+from torch import Tensor, nn
+
+from firstlight.errors import UnsupportedError
+from firstlight.probe import Probe
+from firstlight.probe.curvature import circle_basis
+from firstlight.seeds import torch_generator
+
+SHAPE = (3, 8, 8)
+
+
+def basis() -> Tensor:
+    return circle_basis(3 * 8 * 8, torch_generator(3, "test"))
+
+
+def probe_of(net: nn.Module) -> Probe:
+    return Probe(net, torch.zeros(1, *SHAPE, dtype=torch.float64))
+
+
+def test_agrees_with_the_reference_implementation(parity: ParityCase) -> None:
+    probe = Probe(parity.net, parity.arrays["x"][:1])
+    coordinates = tuple(parity.arrays["c_list"].tolist())
+    for theta, name in ((0.0, "dextr.kappa_theta0"), (1.0, "dextr.kappa_theta1")):
+        kappa = probe.output_curvature(basis=parity.arrays["curve_basis"], thetas=(theta,), coordinates=coordinates)
+        # the reference rounds these to float32
+        assert kappa == pytest.approx(parity.values[name], rel=max(parity.tolerance, 1e-5))
+
+
+@pytest.mark.parametrize("theta", [0.0, 1.3])
+@pytest.mark.parametrize("name", nets.NETS)
+def test_agrees_with_double_backward(name: str, theta: float) -> None:
+    velocity, acceleration = textbook.derivatives(nets.build(name), basis(), theta, SHAPE)
+    jet = probe_of(nets.build(name)).output_jet(basis=basis(), thetas=(theta,))
+    torch.testing.assert_close(jet.velocity[0], velocity, rtol=1e-9, atol=1e-12)
+    torch.testing.assert_close(jet.acceleration[0], acceleration, rtol=1e-9, atol=1e-11)
+
+
+def test_agrees_with_double_backward_in_evaluation_form() -> None:
+    """BatchNorm by running statistics: a module that is frozen stays frozen only if its statistics are absent."""
+    net = nets.build("residual")
+    for module in net.modules():
+        if isinstance(module, nn.BatchNorm2d):
+            module.forward = lambda x, m=module: F.batch_norm(  # type: ignore[method-assign,misc]
+                x, m.running_mean, m.running_var, m.weight, m.bias, training=False
+            )
+    velocity, acceleration = textbook.derivatives(net, basis(), 0.4, SHAPE)
+    jet = probe_of(net).output_jet(basis=basis(), thetas=(0.4,))
+    torch.testing.assert_close(jet.velocity[0], velocity, rtol=1e-9, atol=1e-12)
+    torch.testing.assert_close(jet.acceleration[0], acceleration, rtol=1e-9, atol=1e-12)
+
+
+def test_agrees_with_finite_differences_on_a_smooth_net() -> None:
+    net = nets.build("smooth").train()
+    step = 1e-3
+
+    def outputs(theta: float) -> Tensor:
+        point = basis() @ torch.tensor([math.cos(theta), math.sin(theta)], dtype=torch.float64)
+        with torch.no_grad():
+            return net(point.view(1, *SHAPE))[0]
+
+    before, here, after = (outputs(0.7 + offset) for offset in (-step, 0.0, step))
+    jet = probe_of(net).output_jet(basis=basis(), thetas=(0.7,))
+    torch.testing.assert_close(jet.velocity[0], (after - before) / (2 * step), rtol=1e-4, atol=1e-4)
+    torch.testing.assert_close(jet.acceleration[0], (after - 2 * here + before) / step**2, rtol=1e-4, atol=1e-3)
+
+
+def test_identity_has_the_curvature_of_the_circle() -> None:
+    assert probe_of(nn.Identity()).output_curvature() == pytest.approx(1.0)
+    thetas = (0.0, 1.0, 2.0)
+    assert probe_of(nn.Identity()).output_curvature(thetas=thetas) == pytest.approx(3.0)
+
+
+def test_scaling_the_output_divides_the_curvature() -> None:
+    plain, scaled = nets.build("residual"), nets.build("residual")
+    with torch.no_grad():
+        scaled.head.weight.mul_(4.0)
+    kappa = probe_of(plain).output_curvature()
+    assert kappa is not None
+    assert probe_of(scaled).output_curvature() == pytest.approx(kappa / 4)
+
+
+def test_repeated_coordinates_count_as_often() -> None:
+    probe = probe_of(nets.build("residual"))
+    jet = probe.output_jet()
+    v, a = (part[0, [1, 1, 3]] for part in (jet.velocity, jet.acceleration))
+    assert probe.output_curvature(coordinates=(1, 1, 3)) == pytest.approx(textbook.curvature(v, a))
+
+
+def test_a_constant_output_has_no_curvature() -> None:
+    class Constant(nn.Module):
+        def forward(self, x: Tensor) -> Tensor:
+            return torch.ones(x.shape[0], 4, dtype=x.dtype)
+
+    assert probe_of(Constant()).output_curvature() is None
+    silent = nets.build("residual")
+    nn.init.zeros_(silent.head.weight)
+    assert probe_of(silent).output_curvature() is None
+
+
+def test_the_curve_is_twice_the_size_where_the_network_allows_it() -> None:
+    sizes: list[tuple[int, ...]] = []
+
+    class Watched(nets.Smooth):
+        def forward(self, x: Tensor) -> Tensor:
+            sizes.append(tuple(x.shape))
+            return super().forward(x)
+
+    probe_of(Watched().double()).output_jet()
+    assert sizes == [(1, 3, 16, 16)]
+    fixed = nets.build("attention")  # a table of positions for 8x8 inputs
+    twice = probe_of(fixed).output_curvature()
+    assert twice == probe_of(fixed).output_curvature(size=SHAPE)
+
+
+def test_the_basis_is_orthonormal_and_follows_the_seed() -> None:
+    torch.testing.assert_close(basis().T @ basis(), torch.eye(2, dtype=torch.float64))
+    net = nets.build("residual")
+    x = torch.zeros(1, *SHAPE, dtype=torch.float64)
+    first, again, other = (Probe(net, x, seed=seed).output_curvature() for seed in (1, 1, 2))
+    assert first == again != other
+
+
+def test_batchnorm_on_single_values_is_unsupported() -> None:
+    net = nn.Sequential(nn.AdaptiveAvgPool2d(1), nn.BatchNorm2d(3), nn.Flatten())
+    with pytest.raises(UnsupportedError, match="BatchNorm"):
+        Probe(net, torch.randn(2, 3, 8, 8)).output_curvature()
+
+
+def test_several_outputs_are_unsupported() -> None:
+    class Pair(nn.Module):
+        def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+            return x, x
+
+    with pytest.raises(UnsupportedError, match="returns a tuple"):
+        Probe(Pair(), torch.randn(1, 3, 8, 8)).output_curvature()

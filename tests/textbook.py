@@ -1,0 +1,58 @@
+"""The slow, obvious way to compute what Firstlight measures: the twins that tests and benchmarks compare with."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor, nn
+from torch.nn.attention import SDPBackend, sdpa_kernel
+
+
+def inverse_conditions(model: nn.Module, x: Tensor) -> list[float]:
+    """sigma_min / sigma_max of the first sample's output at every module call, one SVD each."""
+    ratios: list[float] = []
+
+    def hook(_module: nn.Module, _inputs: tuple[Tensor, ...], output: Tensor) -> None:
+        feature = output[0].detach()
+        sigma = torch.linalg.svdvals(feature.reshape(feature.shape[0], -1))
+        ratio = float(sigma.min() / sigma.max())
+        ratios.append(ratio if math.isfinite(ratio) else 0.0)
+
+    handles = [module.register_forward_hook(hook) for module in model.modules()]
+    model.train()
+    model(x)
+    for handle in handles:
+        handle.remove()
+    return ratios
+
+
+def derivatives(
+    model: nn.Module, basis: Tensor, theta: float, shape: tuple[int, ...], coordinates: list[int] | None = None
+) -> tuple[Tensor, Tensor]:
+    """Velocity and acceleration of the outputs along the circle: two backward passes for each coordinate."""
+    model.train()
+    angle = torch.tensor([theta], dtype=basis.dtype, requires_grad=True)
+    point = (basis[:, 0] * angle.cos() + basis[:, 1] * angle.sin()).view(1, *shape)
+    with sdpa_kernel(SDPBackend.MATH):  # the fused attention kernels have no second derivative
+        outputs = model(point).flatten()
+    velocities, accelerations = [], []
+    for coordinate in range(len(outputs)) if coordinates is None else coordinates:
+        (velocity,) = torch.autograd.grad(outputs[coordinate], angle, create_graph=True)
+        (acceleration,) = torch.autograd.grad(velocity, angle, retain_graph=True)
+        velocities.append(velocity.detach())
+        accelerations.append(acceleration)
+    return torch.cat(velocities), torch.cat(accelerations)
+
+
+def curvature(velocity: Tensor, acceleration: Tensor) -> float:
+    v, a = velocity.double(), acceleration.double()
+    area = (v @ v) * (a @ a) - (v @ a) ** 2
+    return float((v @ v) ** -1.5 * area.clamp(min=0).sqrt())
+
+
+def dextr(model: nn.Module, x: Tensor, basis: Tensor, shape: tuple[int, ...], coordinates: list[int]) -> float:
+    """The whole proxy at the published definition, for the benchmark."""
+    independence = math.log1p(sum(inverse_conditions(model, x)))
+    bending = math.log1p(curvature(*derivatives(model, basis, 0.0, shape, coordinates)))
+    return independence * bending / (independence + bending)
