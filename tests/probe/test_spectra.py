@@ -74,6 +74,33 @@ def test_rounding_noise_behind_a_normalisation_counts_nothing() -> None:
     assert ratios(nn.BatchNorm2d(4), constant) == [0.0]
 
 
+def test_centred_maps_with_more_channels_than_pixels_have_no_smallest_singular_value() -> None:
+    x = torch.randn(1, 12, 3, 3, dtype=torch.float64)
+    norm = nn.BatchNorm2d(12).double()
+    spectra = Probe(nn.Sequential(norm), x).feature_spectra()
+    assert spectra.inverse_condition.tolist() == [0.0, 0.0]
+    expected = torch.linalg.svdvals(norm(x)[0].detach().reshape(12, 9))
+    assert float(expected.min()) == pytest.approx(0, abs=1e-12)
+    assert spectra.largest.tolist() == pytest.approx([float(expected.max())] * 2, rel=1e-9)
+    nn.init.ones_(norm.bias)
+    assert Probe(norm, x).feature_spectra().inverse_condition.item() > 1e-3
+
+
+def test_the_largest_singular_values() -> None:
+    x = torch.randn(2, 3, 8, 8, dtype=torch.float64)
+    net = nets.build("residual")
+    largest = Probe(net, x).feature_spectra().largest
+    norms: list[float] = []
+    for module in net.modules():
+        module.register_forward_hook(lambda _m, _i, out: norms.append(float(torch.linalg.matrix_norm(flat(out[0]), 2))))
+    net.train()(x)
+    assert largest.tolist() == pytest.approx(norms, rel=1e-9)
+
+
+def flat(feature: Tensor) -> Tensor:
+    return feature.detach().reshape(feature.shape[0], -1)
+
+
 def test_leaf_modules_only_and_shared_modules_each_time() -> None:
     shared = nn.ReLU()
     net = nn.Sequential(nn.Sequential(nn.Conv2d(3, 4, 1), shared), nn.Conv2d(4, 4, 1), shared)

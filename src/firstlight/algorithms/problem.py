@@ -13,7 +13,9 @@ from firstlight.errors import LimitError
 from firstlight.run.scoring import NetworkScore, ScoreService
 from firstlight.spaces import Architecture, Space
 
-# How many draws in a row may bring nothing new before the space counts as exhausted
+# Up to this size a space is gone through in random order instead of being sampled
+SMALL_SPACE = 100_000
+# How many draws in a row may bring nothing new before a space counts as exhausted
 PATIENCE = 20_000
 
 
@@ -71,27 +73,40 @@ class Problem:
         """Random architectures within the limits, no two of which compute the same function."""
         seen: set[Architecture] = set()
         smallest: dict[str, int] = {}
+        found = False
         misses = 0
-        while misses < PATIENCE:
+        for architecture in map(self.space.canonical, self._draws()):
             misses += 1
-            architecture = self.space.canonical(self.space.sample(self.rng))
+            if misses > PATIENCE:
+                break
             if architecture in seen:
                 continue
             seen.add(architecture)
-            if self.fits(architecture):
-                misses = 0
-                smallest.clear()
+            cost = self.space.cost(architecture, self._service.setting.skeleton)
+            if self.objective.limits.allow(cost):
+                found, misses = True, 0
                 yield architecture
-            elif self.objective.limits and not self.scored:
-                cost = self.space.cost(architecture, self._service.setting.skeleton)
-                for name, amount in (("parameters", cost.params), ("MACs", cost.macs)):
-                    smallest[name] = min(amount, smallest.get(name, amount))
-        if smallest and not self.scored:
-            found = " and ".join(f"{amount:,} {name}" for name, amount in smallest.items())
+            for name, amount in (("parameters", cost.params), ("MACs", cost.macs)):
+                smallest[name] = min(amount, smallest.get(name, amount))
+        if not found:
+            least = " and ".join(f"{amount:,} {name}" for name, amount in smallest.items())
             raise LimitError(
-                f"No network of {self.space.name!r} met the limits ({self.objective.limits}) in {PATIENCE:,} draws. "
-                f"The smallest seen had {found}; raise the limits or choose a smaller skeleton."
+                f"No network of {self.space.name!r} was found to meet the limits ({self.objective.limits}) among "
+                f"{len(seen):,} different ones. The smallest had {least}; raise the limits or take a smaller skeleton."
             )
+
+    def _draws(self) -> Iterator[Architecture]:
+        """A small space once through in random order, so that nothing is missed; a large one at random without end."""
+        try:
+            small = len(self.space) <= SMALL_SPACE
+        except TypeError:  # the space cannot be counted
+            small = False
+        if small:
+            everything = list(self.space)
+            self.rng.shuffle(everything)
+            yield from everything
+        while not small:
+            yield self.space.sample(self.rng)
 
 
 def _rank(candidate: Candidate) -> tuple[float, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from dataclasses import dataclass
 
@@ -10,6 +11,7 @@ from torch import Tensor, nn
 
 from firstlight.errors import UnsupportedError
 from firstlight.probe.jet import Jet
+from firstlight.seeds import torch_generator
 
 
 @dataclass(frozen=True)
@@ -20,9 +22,10 @@ class OutputJet:
     acceleration: Tensor
 
 
-def circle_basis(dimension: int, generator: torch.Generator) -> Tensor:
-    """Two random orthonormal directions, shape (dimension, 2), in float64."""
-    normal = torch.randn(dimension, 2, generator=generator, dtype=torch.float64)
+@functools.lru_cache(maxsize=4)
+def circle_basis(dimension: int, seed: int) -> Tensor:
+    """Two random orthonormal directions, shape (dimension, 2), in float64; the same for all networks of a run."""
+    normal = torch.randn(dimension, 2, generator=torch_generator(seed, "curve"), dtype=torch.float64)
     basis: Tensor = torch.linalg.svd(normal, full_matrices=False).U
     return basis
 
@@ -31,7 +34,7 @@ def output_jet(
     model: nn.Module, shape: tuple[int, ...], basis: Tensor, thetas: tuple[float, ...], like: Tensor
 ) -> OutputJet:
     """Derivatives of the output along theta -> basis @ (cos theta, sin theta), one batch of one for each theta."""
-    points = [_derivatives(model, _on_circle(basis, theta).view(3, 1, *shape).to(like)) for theta in thetas]
+    points = [_derivatives(model, _on_circle(basis, theta).view(3, *shape).to(like)) for theta in thetas]
     _, velocity, acceleration = torch.cat(points, dim=1)
     return OutputJet(velocity, acceleration)
 
@@ -44,8 +47,10 @@ def _on_circle(basis: Tensor, theta: float) -> Tensor:
 
 
 def _derivatives(model: nn.Module, parts: Tensor) -> Tensor:
+    if parts.ndim == 4:  # images: convolutions on the CPU are a fifth faster on pixels that lie together
+        parts = parts.contiguous(memory_format=torch.channels_last)
     with torch.no_grad():
-        out = model(Jet(parts))
+        out = model(Jet(parts.unsqueeze(1)))
     if isinstance(out, Tensor):  # nothing that moves has reached the output
         out = Jet(torch.stack([out, torch.zeros_like(out), torch.zeros_like(out)]))
     if not isinstance(out, Jet):

@@ -27,9 +27,12 @@ def undisturbed(model: nn.Module, *, training: bool, seed: int) -> Iterator[None
         if buffer is not None
     ]
     python_state, numpy_state = random.getstate(), np.random.get_state()
-    with torch.random.fork_rng(devices=_accelerators(model)):
+    accelerators = _accelerators(model)
+    with torch.random.fork_rng(devices=accelerators):
         try:
-            torch.manual_seed(seed)
+            torch.default_generator.manual_seed(seed)  # torch.manual_seed asks every backend there is: 40 times slower
+            for device in accelerators:
+                torch.cuda.default_generators[device.index or 0].manual_seed(seed)
             random.seed(seed)
             np.random.seed(seed % 2**32)
             for module in switched:

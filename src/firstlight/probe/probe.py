@@ -14,7 +14,7 @@ from firstlight.errors import DataError, FirstlightError, ModelError, Unsupporte
 from firstlight.probe import curvature, spectra
 from firstlight.probe.cost import Cost, measure_cost
 from firstlight.probe.observe import device_of, dtype_of, undisturbed
-from firstlight.seeds import derive, torch_generator
+from firstlight.seeds import derive
 
 Batch = tuple[Tensor, Tensor | None]
 Batches = Tensor | tuple[Tensor, Tensor] | Sequence[Tensor | tuple[Tensor, Tensor | None]]
@@ -112,7 +112,7 @@ class Probe:
     def _jet_at(self, shape: tuple[int, ...], basis: Tensor | None, thetas: tuple[float, ...]) -> curvature.OutputJet:
         dimension = torch.Size(shape).numel()
         if basis is None:
-            basis = curvature.circle_basis(dimension, torch_generator(self.seed, "curve"))
+            basis = curvature.circle_basis(dimension, self.seed)
         elif basis.shape != (dimension, 2):
             raise DataError(
                 f"The basis of the curve has shape {tuple(basis.shape)}; inputs of {shape} need ({dimension}, 2)."

@@ -6,16 +6,20 @@ from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal
 from weakref import ref
 
 import torch
 from torch import Tensor, nn
+from torch.nn.modules.module import register_module_forward_hook
 
 Modules = Literal["all", "leaf"]
 
 # Gram matrices wait to be decomposed together; this bounds what waits (in float64 entries, 32 MiB)
 _PENDING_LIMIT = 2**22
+_STATELESS = (nn.ReLU, nn.AvgPool2d, nn.MaxPool2d)
+_NORMALISING = (nn.modules.batchnorm._NormBase, nn.LayerNorm, nn.GroupNorm)
 # A normalisation layer answers with entries of size one, unless it was fed a constant and amplifies rounding noise
 _NOISE_RMS = 1e-3
 
@@ -25,24 +29,30 @@ class FeatureSpectra:
     """For each module call, in order: the module's name, and the extreme singular values of its first sample's output.
 
     The output is read as a matrix with one row for each entry of its first dimension: channels of a convolution,
-    tokens of a transformer, units of a vector.
+    tokens of a transformer, units of a vector. `inverse_condition` is sigma_min / sigma_max of each call, and 0 for a
+    map that is zero everywhere.
     """
 
     names: tuple[str, ...]
-    smallest: Tensor
-    largest: Tensor
+    inverse_condition: Tensor
+    _largest: Tensor
+    _postponed: tuple[tuple[list[int], Tensor], ...]
 
-    @property
-    def inverse_condition(self) -> Tensor:
-        """sigma_min / sigma_max of each call; 0 for a map that is zero everywhere."""
-        return torch.where(self.largest > 0, self.smallest / self.largest, 0.0)
+    @cached_property
+    def largest(self) -> Tensor:
+        """sigma_max of each call. Maps known to be rank-deficient are decomposed only if this is asked for."""
+        largest = self._largest.clone()
+        for calls, gram in self._postponed:
+            largest[calls] = float(torch.linalg.eigvalsh(gram)[-1].clamp(min=0).sqrt())
+        return largest
 
 
 class SpectraRecorder:
-    """Hooks that reduce each output to two numbers as it passes, and let the feature map go.
+    """A hook that reduces each output to two numbers as it passes, and lets the feature map go.
 
-    An output that a module merely hands on (a container's last child, an identity) is recognised as the same unchanged
-    tensor and decomposed once. Gram matrices of equal size are decomposed in one call.
+    What is bound to be equal is decomposed once: an output that a module merely hands on (a container's last child, an
+    identity), and what stateless layers of one kind make of the same tensor. Gram matrices of equal size are decomposed
+    in one call.
     """
 
     def __init__(self) -> None:
@@ -50,51 +60,67 @@ class SpectraRecorder:
         self._positions: list[int] = []  # of each call's numbers in _smallest and _largest
         self._smallest: list[float] = []
         self._largest: list[float] = []
+        self._deficient: list[tuple[int, Tensor]] = []
         self._pending: dict[int, list[tuple[int, Tensor, float]]] = defaultdict(list)
-        self._seen: dict[int, tuple[ref[Tensor], int, int]] = {}  # id -> (tensor, its version, position)
+        # (what was done, id of the tensor it was done to) -> (that tensor, its version then, position of the result)
+        self._seen: dict[tuple[str, int], tuple[ref[Tensor], int, int]] = {}
 
     @contextmanager
     def watching(self, model: nn.Module, modules: Modules) -> Iterator[None]:
-        handles = [
-            module.register_forward_hook(self._hook(name or "<root>", module))
+        """Record the calls of the model's modules; one hook for all of them leaves the modules themselves untouched."""
+        names = {
+            module: name or "<root>"
             for name, module in model.named_modules()
             if modules == "all" or not any(True for _ in module.children())
-        ]
+        }
+
+        def hook(module: nn.Module, inputs: tuple[Any, ...], output: Any) -> None:
+            name = names.get(module)
+            if name is not None:
+                self._record(name, module, inputs, output)
+
+        handle = register_module_forward_hook(hook)
         try:
             yield
         finally:
-            for handle in handles:
-                handle.remove()
+            handle.remove()
 
     def spectra(self) -> FeatureSpectra:
         for size in list(self._pending):
             self._decompose(size)
-        smallest = torch.tensor(self._smallest, dtype=torch.float64)[self._positions]
-        largest = torch.tensor(self._largest, dtype=torch.float64)[self._positions]
-        return FeatureSpectra(tuple(self._names), smallest, largest)
+        positions = torch.tensor(self._positions, dtype=torch.int64)
+        smallest = torch.tensor(self._smallest, dtype=torch.float64)[positions]
+        largest = torch.tensor(self._largest, dtype=torch.float64)[positions]
+        postponed = ((torch.nonzero(positions == position)[:, 0].tolist(), gram) for position, gram in self._deficient)
+        ratio = torch.where(largest > 0, smallest / largest, 0.0)
+        return FeatureSpectra(tuple(self._names), ratio, largest, tuple(postponed))
 
-    def _hook(self, name: str, module: nn.Module) -> Any:
-        normalises = isinstance(module, (nn.modules.batchnorm._NormBase, nn.LayerNorm, nn.GroupNorm))
+    def _record(self, name: str, module: nn.Module, inputs: tuple[Any, ...], output: Any) -> None:
+        tensor = output if isinstance(output, Tensor) else _first_tensor(output)
+        if tensor is None:
+            return
+        position = self._known("", tensor)
+        origin = inputs[0] if isinstance(module, _STATELESS) and inputs and inputs[0] is not output else None
+        action = f"{type(module).__name__} {module.extra_repr()}" if origin is not None else ""
+        if position is None and origin is not None:
+            position = self._known(action, origin)
+        if position is None:
+            position = len(self._smallest)
+            self._smallest.append(0.0)
+            self._largest.append(0.0)
+            feature = tensor[0] if tensor is output and tensor.ndim else tensor
+            self._measure(feature, position, isinstance(module, _NORMALISING))
+        self._seen["", id(tensor)] = (ref(tensor), tensor._version, position)
+        if origin is not None:
+            self._seen[action, id(origin)] = (ref(origin), origin._version, position)
+        self._names.append(name)
+        self._positions.append(position)
 
-        def hook(_module: nn.Module, _inputs: Any, output: Any) -> None:
-            tensor = output if isinstance(output, Tensor) else _first_tensor(output)
-            if tensor is None:
-                return
-            self._names.append(name)
-            self._positions.append(self._position(tensor, whole=tensor is not output, normalises=normalises))
-
-        return hook
-
-    def _position(self, tensor: Tensor, *, whole: bool, normalises: bool) -> int:
-        known = self._seen.get(id(tensor))
-        if known is not None and known[0]() is tensor and known[1] == tensor._version:
-            return known[2]
-        position = len(self._smallest)
-        self._smallest.append(0.0)
-        self._largest.append(0.0)
-        self._measure(tensor.detach() if whole or tensor.ndim == 0 else tensor.detach()[0], position, normalises)
-        self._seen[id(tensor)] = (ref(tensor), tensor._version, position)
-        return position
+    def _known(self, action: str, tensor: Tensor) -> int | None:
+        """Where the result of the action on this very tensor stands, if neither has changed since."""
+        reference, version, position = self._seen.get((action, id(tensor)), (None, 0, 0))
+        unchanged = reference is not None and reference() is tensor and version == tensor._version
+        return position if unchanged else None
 
     def _measure(self, feature: Tensor, position: int, normalises: bool) -> None:
         rows = feature.shape[0] if feature.ndim else 1
@@ -102,7 +128,10 @@ class SpectraRecorder:
         if min(matrix.shape) <= 1:
             self._smallest[position] = self._largest[position] = float(torch.linalg.vector_norm(matrix))
             return
-        gram = matrix @ matrix.T if matrix.shape[0] <= matrix.shape[1] else matrix.T @ matrix
+        gram = torch.mm(matrix, matrix.t()) if matrix.shape[0] <= matrix.shape[1] else torch.mm(matrix.t(), matrix)
+        if normalises and matrix.shape[0] >= matrix.shape[1] and _rows_are_centred(matrix, gram):
+            self._deficient.append((position, gram))
+            return
         noise = _NOISE_RMS**2 * matrix.numel() if normalises else 0.0
         waiting = self._pending[gram.shape[0]]
         waiting.append((position, gram, noise))
@@ -112,14 +141,19 @@ class SpectraRecorder:
     def _decompose(self, size: int) -> None:
         waiting = self._pending.pop(size)
         grams = torch.stack([gram for _, gram, _ in waiting])
-        traces = grams.diagonal(dim1=1, dim2=2).sum(1)  # finite only if every entry of the feature map is
-        meaningful = traces.isfinite() & (
-            traces > torch.tensor([noise for _, _, noise in waiting], device=traces.device)
-        )
-        positions = [position for (position, _, _), keep in zip(waiting, meaningful.tolist(), strict=True) if keep]
-        squares = torch.linalg.eigvalsh(grams[meaningful])[:, [0, -1]].clamp(min=0)
-        for position, (low, high) in zip(positions, squares.sqrt().tolist(), strict=True):
-            self._smallest[position], self._largest[position] = low, high
+        traces = grams.diagonal(dim1=1, dim2=2).sum(1)  # not finite if any entry of the feature map is not
+        if not bool(traces.isfinite().all()):
+            grams = torch.where(traces.isfinite()[:, None, None], grams, 0.0)
+        eigenvalues = torch.linalg.eigvalsh(grams)
+        lows, highs = (eigenvalues[:, end].clamp(min=0).sqrt().tolist() for end in (0, -1))
+        for (position, _, noise), trace, low, high in zip(waiting, traces.tolist(), lows, highs, strict=True):
+            if trace > noise:
+                self._smallest[position], self._largest[position] = low, high
+
+
+def _rows_are_centred(matrix: Tensor, gram: Tensor) -> bool:
+    """Whether the vector of ones is in the null space, so that the smallest of the singular values is zero."""
+    return float(torch.linalg.vector_norm(matrix.sum(1))) ** 2 <= 1e-10 * float(gram.trace())
 
 
 def _first_tensor(output: Any) -> Tensor | None:

@@ -86,9 +86,13 @@ class Store:
         self.path = str(path)
         with self._explained():
             self._connection = sqlite3.connect(self.path, isolation_level=None, timeout=60)
-            self._connection.execute("PRAGMA journal_mode = WAL")
-            self._connection.execute("PRAGMA synchronous = NORMAL")
-            self._migrate()
+            try:
+                self._connection.execute("PRAGMA journal_mode = WAL")
+                self._connection.execute("PRAGMA synchronous = NORMAL")
+                self._migrate()
+            except BaseException:
+                self._connection.close()  # which also undoes a migration that was under way
+                raise
 
     def __enter__(self) -> Store:
         return self

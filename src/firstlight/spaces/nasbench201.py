@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from torch import Tensor, nn
 
-from firstlight.errors import ParseError
+from firstlight.errors import ParseError, SettingError
 from firstlight.probe.cost import Cost
 from firstlight.spaces.base import Architecture, Drawing, Skeleton, Space
 from firstlight.spaces.ops import Conv2d, Linear, ReLUConvBN, ResidualReduction
@@ -44,6 +44,14 @@ class Skeleton201(Skeleton):
 
     channels: int = 16
     cells: int = 5
+
+    def __post_init__(self) -> None:
+        image = len(self.input_shape) == 3 and all(side > 0 and side % 4 == 0 for side in self.input_shape[1:])
+        if not image or min(self.input_shape[0], self.classes, self.channels, self.cells) < 1:
+            raise SettingError(
+                f"A NAS-Bench-201 network cannot be built with {self}: it takes images whose sides are multiples of 4 "
+                "(its two reductions halve them), and at least one class, channel and cell."
+            )
 
 
 class NASBench201(Space[Cell201]):
@@ -111,8 +119,7 @@ class NASBench201(Space[Cell201]):
         macs = stages[0] * 9 * image_channels * height * width
         for before, channels in zip((None, *stages), stages, strict=False):
             if before is not None:
-                # the strided convolutions round an odd size up
-                height, width = (height + 1) // 2, (width + 1) // 2
+                height, width = height // 2, width // 2
                 reduction = channels * (9 * before + 9 * channels + before)
                 params += reduction + 4 * channels
                 macs += reduction * height * width

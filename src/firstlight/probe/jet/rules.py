@@ -24,8 +24,7 @@ def _affine(func: Any, x: Jet, weight: Tensor, bias: Tensor | None = None, *args
         raise UnsupportedError(f"the weights of {func.__name__} move along the curve.")
     out = _as_one_batch(lambda stack: func(stack, weight, None, *args, **kwargs), x)
     if bias is not None:
-        value = out.parts[0]
-        value += bias if func is F.linear else bias.view(-1, *[1] * (value.ndim - 2))
+        out.value.add_(bias if func is F.linear else bias.view(-1, *[1] * (out.ndim - 2)))
     return out
 
 
@@ -48,13 +47,13 @@ def _avg_pool2d(
 ) -> Jet:
     # kernel, stride and padding of the pooling in cells
     if _pair(kernel_size) == (3, 3) and _pair(stride) == _pair(padding) == (1, 1) and divisor_override is None:
-        return Jet(_avg_pool_3x3(x.parts, count_include_pad))
+        return _as_one_batch(lambda stack: _avg_pool_3x3(stack, count_include_pad), x)
     args = (kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
     return _as_one_batch(lambda stack: func(stack, *args), x)
 
 
 @rule(
-    *("view reshape flatten unflatten permute transpose t swapaxes swapdims movedim squeeze unsqueeze expand".split()),
+    *("view reshape unflatten permute transpose t swapaxes swapdims movedim squeeze unsqueeze expand".split()),
     *("expand_as contiguous clone mean sum cumsum getitem chunk split tensor_split unbind select narrow roll".split()),
     *("flip repeat index_select unfold neg mT mH T interpolate upsample to float double type_as view_as".split()),
 )
@@ -64,6 +63,11 @@ def _linear(func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
         raise UnsupportedError(f"{func.__name__} was given a tensor that moves where a fixed one is expected.")
     others = [argument.value if isinstance(argument, Jet) else argument for argument in args]
     return wrap(torch.vmap(lambda part: func(part, *others, **kwargs))(x.parts))
+
+
+@rule("flatten")
+def _flatten(func: Any, x: Jet, start_dim: int = 0, end_dim: int = -1) -> Jet:
+    return Jet(x.parts.flatten(*(dim + 1 if dim >= 0 else dim for dim in (start_dim, end_dim))))
 
 
 @rule("pad")
@@ -81,7 +85,8 @@ def _join(func: Any, tensors: Iterable[Any], *args: Any, **kwargs: Any) -> Any:
 
 
 def _as_one_batch(function: Callable[[Tensor], Tensor], x: Jet) -> Jet:
-    return Jet(function(x.parts.flatten(0, 1)).unflatten(0, x.parts.shape[:2]))
+    out = function(x.parts.flatten(0, 1))
+    return Jet(out.unsqueeze(1) if x.parts.shape[1] == 1 else out.view(*x.parts.shape[:2], *out.shape[1:]))
 
 
 def _avg_pool_3x3(x: Tensor, count_include_pad: bool) -> Tensor:
@@ -91,16 +96,14 @@ def _avg_pool_3x3(x: Tensor, count_include_pad: bool) -> Tensor:
     rows += padded[..., 2:, :]
     total = rows[..., :-2] + rows[..., 1:-1]
     total += rows[..., 2:]
-    return (
-        total.div_(9) if count_include_pad else total.div_(_window_sizes(x.shape[-2], x.shape[-1], x.dtype, x.device))
-    )
+    return total.mul_(1 / 9 if count_include_pad else _inverse_window_sizes(*x.shape[-2:], x.dtype, x.device))
 
 
 @functools.lru_cache(maxsize=64)
-def _window_sizes(height: int, width: int, dtype: torch.dtype, device: torch.device) -> Tensor:
-    """How many pixels of the image each 3x3 window covers."""
+def _inverse_window_sizes(height: int, width: int, dtype: torch.dtype, device: torch.device) -> Tensor:
+    """One over the number of pixels of the image that each 3x3 window covers."""
     ones = torch.ones(1, 1, height, width, dtype=dtype, device=device)
-    return F.conv2d(ones, torch.ones(1, 1, 3, 3, dtype=dtype, device=device), padding=1)[0, 0]
+    return F.conv2d(ones, torch.ones(1, 1, 3, 3, dtype=dtype, device=device), padding=1)[0, 0].reciprocal_()
 
 
 # ---------------------------------------- sums and products
@@ -114,7 +117,7 @@ def _add(func: Any, x: Any, y: Any, *, alpha: float = 1) -> Jet:
     moving, fixed = (x, y * alpha) if isinstance(x, Jet) else (y if alpha == 1 else Jet(y.parts * alpha), x)
     shape = torch.broadcast_shapes(moving.shape, getattr(fixed, "shape", ()))
     parts = moving.parts.expand(3, *shape).clone()
-    parts[0] += fixed
+    parts[0].add_(fixed)
     return Jet(parts)
 
 
@@ -129,7 +132,9 @@ def _rsub(func: Any, x: Any, y: Any, *, alpha: float = 1) -> Any:
 
 
 @rule("mul", "rmul", "multiply")
-def _mul(func: Any, x: Any, y: Any) -> Jet:
+def _mul(func: Any, x: Any, y: Any) -> Any:
+    if isinstance(y, (int, float)) and y == 0:
+        return x.value * 0  # zero does not move; what follows from it alone needs no derivatives
     return _product(torch.mul, *_aligned(x, y))
 
 
@@ -218,11 +223,13 @@ def _batch_norm(
             raise UnsupportedError(
                 "train-mode BatchNorm sees one value for each channel of a single input; use a larger one."
             )
-        parts = _normalised(x.parts.flatten(3), eps).view_as(x.parts)
-    else:
-        parts = x.parts * (running_var + eps).rsqrt().view(shape)
-        parts[0] -= (running_mean * (running_var + eps).rsqrt()).view(shape)
-    return _scaled_and_shifted(parts, weight, bias, shape)
+        return Jet(_normalised(x.parts, tuple(range(2 - x.ndim, 0)), eps, weight, bias, shape))
+    scale = (running_var + eps).rsqrt() if weight is None else (running_var + eps).rsqrt() * weight
+    parts = x.parts * scale.view(shape)
+    parts[0].sub_((running_mean * scale).view(shape))
+    if bias is not None:
+        parts[0].add_(bias.view(shape))
+    return Jet(parts)
 
 
 @rule("instance_norm")
@@ -243,43 +250,48 @@ def _instance_norm(
 @rule("group_norm")
 def _group_norm(func: Any, x: Jet, num_groups: int, weight: Any = None, bias: Any = None, eps: float = 1e-5) -> Jet:
     grouped = x.parts.reshape(*x.parts.shape[:2], num_groups, -1)
-    return _scaled_and_shifted(_normalised(grouped, eps).view(x.parts.shape), weight, bias, (-1, *[1] * (x.ndim - 2)))
+    parts = _normalised(grouped, (-1,), eps).view(x.parts.shape)
+    shape = (-1, *[1] * (x.ndim - 2))
+    if weight is not None:
+        parts *= weight.view(shape)
+    if bias is not None:
+        parts[0].add_(bias.view(shape))
+    return Jet(parts)
 
 
 @rule("layer_norm")
 def _layer_norm(
     func: Any, x: Jet, normalized_shape: Any, weight: Any = None, bias: Any = None, eps: float = 1e-5
 ) -> Jet:
-    return _scaled_and_shifted(
-        _normalised(x.parts.flatten(-len(normalized_shape)), eps).view(x.parts.shape), weight, bias, normalized_shape
-    )
+    dims = tuple(range(-len(normalized_shape), 0))
+    return Jet(_normalised(x.parts, dims, eps, weight, bias, normalized_shape))
 
 
-def _normalised(parts: Tensor, eps: float) -> Tensor:
-    """The jet of u / sqrt(mean(u^2) + eps) with u centred, over the last dimension.
+def _normalised(
+    parts: Tensor,
+    dims: tuple[int, ...],
+    eps: float,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    shape: Any = (),
+) -> Tensor:
+    """The jet of u / sqrt(mean(u^2) + eps) with u centred over `dims`, times `weight` plus `bias` in the given shape.
 
-    With r the inverse deviation, y_k = r u_k, m = mean(y_0 y_1) and q = mean(y_1^2) + mean(y_0 y_2):
-    velocity y_1 - m y_0, acceleration y_2 - 2 m y_1 + (3 m^2 - q) y_0.
+    With y_k = u_k / sqrt(mean(u_0^2) + eps), m = mean(y_0 y_1) and q = mean(y_1^2) + mean(y_0 y_2), the velocity is
+    v = y_1 - m y_0 and the acceleration y_2 - 2 m v + (m^2 - q) y_0.
     """
-    y = parts - parts.mean(-1, keepdim=True)
-    products = (y[0] * y).mean(-1, keepdim=True)
-    squared_velocity = y[1].square().mean(-1, keepdim=True)
-    inverse_variance = (products[0] + eps).reciprocal_()
-    y *= inverse_variance.sqrt()
-    m = products[1] * inverse_variance
-    k = (3 * m).mul_(m).addcmul_(squared_velocity.add_(products[2]), inverse_variance, value=-1)
-    value, velocity, acceleration = y
-    acceleration.addcmul_(velocity, m, value=-2).addcmul_(value, k)
+    y = parts - parts.mean(dims, keepdim=True)
+    value, velocity, acceleration = y.unbind()
+    variance, covariance, cross = (value * y).mean(dims, keepdim=True).unbind()
+    precision = (variance + eps).reciprocal_()
+    m = covariance * precision
+    q = velocity.square().mean(dims, keepdim=True).add_(cross).mul_(precision)
+    y *= precision.sqrt() if weight is None else precision.sqrt_() * weight.view(shape)
     velocity.addcmul_(value, m, value=-1)
-    return y
-
-
-def _scaled_and_shifted(parts: Tensor, weight: Tensor | None, bias: Tensor | None, shape: Any) -> Jet:
-    if weight is not None:
-        parts *= weight.view(shape)
+    acceleration.addcmul_(velocity, m, value=-2).addcmul_(value, (m * m).sub_(q))
     if bias is not None:
-        parts[0] += bias.view(shape)
-    return Jet(parts)
+        value.add_(bias.view(shape))
+    return y
 
 
 # ---------------------------------------- constants

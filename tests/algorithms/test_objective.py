@@ -1,0 +1,66 @@
+"""Limits, amounts and direction."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from firstlight.algorithms.objective import Limits, Objective, parse_amount
+from firstlight.errors import SettingError
+from firstlight.probe import Probe
+from firstlight.probe.cost import Cost
+from firstlight.proxies import Parts, ProxyRequest, Score, proxy
+from firstlight.run.scoring import NetworkScore
+
+
+@pytest.mark.parametrize(
+    ("text", "amount"),
+    [
+        ("850000", 850_000),
+        ("1.0M", 10**6),
+        ("450k", 450_000),
+        ("1.2G", 1_200_000_000),
+        ("2e3", 2000),
+        (7, 7),
+        (None, None),
+    ],
+)
+def test_amounts_as_people_write_them(text: str | int | None, amount: int | None) -> None:
+    assert parse_amount(text) == amount
+
+
+@given(st.integers(min_value=0, max_value=2**53))
+def test_whole_amounts_are_exact(amount: int) -> None:
+    assert parse_amount(str(amount)) == amount
+
+
+@pytest.mark.parametrize("text", ["", "many", "-3", "1.0X", "1,000", "nan"])
+def test_amounts_that_are_none(text: str) -> None:
+    with pytest.raises(SettingError, match="is not an amount"):
+        parse_amount(text)
+
+
+def test_limits() -> None:
+    limits = Limits(max_params=10, max_macs=100)
+    assert limits.allow(Cost(10, 100))
+    assert not limits.allow(Cost(11, 100))
+    assert not limits.allow(Cost(10, 101))
+    assert Limits().allow(Cost(10**12, 10**12))
+    assert str(limits) == "at most 10 parameters and at most 100 MACs"
+    assert str(Limits()) == "no limits"
+
+
+@proxy(reference="", higher_is_better=False)
+def error_like(probe: Probe) -> Parts:
+    return Parts(0.0)
+
+
+def test_utility_is_higher_for_the_better() -> None:
+    objective = Objective(ProxyRequest(error_like))
+    low, high = (NetworkScore("a", {"error_like": Score(value)}, Cost(1, 1)) for value in (1.0, 2.0))
+    assert objective.utility(low) > objective.utility(high)
+    broken = NetworkScore("a", {"error_like": Score.without_value("failed", "")}, Cost(1, 1))
+    assert objective.utility(broken) == -math.inf

@@ -1,0 +1,68 @@
+"""What an algorithm sees."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from firstlight.algorithms import ALGORITHMS, Limits, Objective, Problem
+from firstlight.errors import LimitError
+from firstlight.proxies import ProxyRequest
+from firstlight.run.executor import InProcess
+from firstlight.run.scoring import ScoreService, Setting
+from firstlight.run.store import Store
+
+SETTING = Setting("nasbench201", skeleton_settings=(("cells", 1), ("channels", 4)))
+PARAMS = ProxyRequest.parse("params")
+
+
+def problem(budget: int = 5, **limits: int) -> Problem:
+    service = ScoreService(SETTING, [PARAMS], InProcess(), Store(":memory:"))
+    return Problem(service, Objective(PARAMS, Limits(**limits)), random.Random(0), budget)
+
+
+def test_the_budget_is_kept() -> None:
+    task = problem(budget=5)
+    cells = [cell for _, cell in zip(range(8), task.distinct_samples(), strict=False)]
+    assert len(list(task.score(cells))) == 5
+    assert task.remaining == 0
+    assert list(task.score(cells)) == []
+
+
+def test_samples_are_canonical_and_distinct() -> None:
+    task = problem()
+    cells = [cell for _, cell in zip(range(300), task.distinct_samples(), strict=False)]
+    assert len(set(cells)) == 300
+    assert all(task.space.canonical(cell) == cell for cell in cells)
+
+
+def test_a_large_space_is_sampled_until_nothing_new_comes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("firstlight.algorithms.problem.SMALL_SPACE", 10)
+    monkeypatch.setattr("firstlight.algorithms.problem.PATIENCE", 300)
+    assert len(set(problem(max_params=4894).distinct_samples())) > 50
+    with pytest.raises(LimitError, match=r"at most 1 parameters.*The smallest had 4,894 parameters"):
+        next(problem(max_params=1).distinct_samples())
+
+
+def test_equal_scores_are_decided_by_the_text() -> None:
+    task = problem()
+    a, b = (
+        task.space.parse(text)
+        for text in (
+            "|none~0|+|none~0|none~1|+|skip_connect~0|none~1|none~2|",
+            "|none~0|+|none~0|none~1|+|none~0|none~1|none~2|",
+        )
+    )
+    list(task.score([a]))
+    list(task.score([b]))
+    assert task.best is not None
+    assert task.best.network.architecture == min(str(a), str(b))
+
+
+def test_every_algorithm_spends_its_budget_and_says_what_it_is() -> None:
+    for algorithm in ALGORITHMS.values():
+        task = problem(budget=7)
+        algorithm(task)
+        assert task.scored == 7
+        assert algorithm.summary.endswith(".")

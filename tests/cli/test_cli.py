@@ -1,0 +1,150 @@
+"""The command as a person and as a machine use it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from firstlight import __version__
+
+SMALL = ["--skeleton", "channels=4,cells=1"]
+CELL = "|nor_conv_3x3~0|+|none~0|skip_connect~1|+|none~0|none~1|nor_conv_1x1~2|"
+SILENT = "|none~0|+|none~0|none~1|+|none~0|none~1|none~2|"
+
+
+def firstlight(
+    *arguments: str, folder: Path | None = None, stdin: str = "", code: int = 0
+) -> subprocess.CompletedProcess[str]:
+    done = subprocess.run(
+        [sys.executable, "-m", "firstlight", *arguments],
+        cwd=folder,
+        input=stdin,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        env=os.environ | {"COLUMNS": "200"},
+        check=False,
+    )
+    assert done.returncode == code, done.stderr + done.stdout
+    return done
+
+
+def test_help_explains_with_examples() -> None:
+    assert __version__ in firstlight("--version").stdout
+    assert "search" in firstlight("--help").stdout
+    for command in ("proxies", "spaces", "score", "search", "report"):
+        assert f"Example: firstlight {command}" in firstlight(command, "--help").stdout
+
+
+def test_listings() -> None:
+    proxies = json.loads(firstlight("proxies", "--json").stdout)
+    assert {"dextr", "independence", "curvature", "params", "macs"} <= {entry["name"] for entry in proxies}
+    assert all({"higher_is_better", "needs_labels", "reference"} <= entry.keys() for entry in proxies)
+    spaces = json.loads(firstlight("spaces", "--json").stdout)
+    assert [entry["architectures"] for entry in spaces if entry["name"] == "nasbench201"] == [15_625]
+    assert "higher" in firstlight("proxies").stdout
+    assert "15,625" in firstlight("spaces").stdout
+
+
+def test_scores_as_json_in_the_order_asked(tmp_path: Path) -> None:
+    (tmp_path / "list.txt").write_text(f"{SILENT}\n\n{CELL}\n")
+    asked = ("score", "nasbench201", CELL, "--from", "list.txt", "--proxy", "dextr,params", "--json", *SMALL)
+    rows = [json.loads(line) for line in firstlight(*asked, folder=tmp_path).stdout.splitlines()]
+    assert [row["architecture"] for row in rows] == [CELL, SILENT]
+    assert {row["space"] for row in rows} == {"nasbench201"}
+    assert rows[0]["scores"]["dextr"].keys() == {"value", "parts", "status", "note", "seconds"}
+    assert rows[0]["cost"]["params"] == rows[0]["scores"]["params"]["value"]
+    assert rows[1]["scores"]["dextr"]["value"] == 0
+    assert "no curvature" in rows[1]["scores"]["dextr"]["note"]
+
+
+def test_architectures_from_standard_input() -> None:
+    done = firstlight("score", "nasbench201", "--from", "-", "--proxy", "params", *SMALL, stdin=CELL)
+    assert CELL in done.stdout
+    assert "parameters" in done.stdout
+
+
+def test_a_model_of_ones_own(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(
+        "from torch import nn\n"
+        "def net():\n    return nn.Sequential(nn.Conv2d(3, 4, 3), nn.ReLU(), nn.Flatten(), nn.LazyLinear(2))\n"
+        "def small():\n    return nn.Sequential(nn.Conv2d(1, 4, 3), nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten())\n"
+        "def broken():\n    return nn.Linear(7, 2)\n"
+        "def text():\n    return 'net'\n"
+    )
+    done = firstlight("score", "mine:small", "--input-shape", "1,8,8", "--proxy", "all", "--json", folder=tmp_path)
+    row = json.loads(done.stdout)
+    assert row["scores"]["dextr"]["status"] == "ok"
+    assert row["cost"] == {"params": 40, "macs": 9 * 4 * 36}
+    again = firstlight("score", "mine:small", "--input-shape", "1,8,8", "--proxy", "all", "--json", folder=tmp_path)
+    assert json.loads(again.stdout)["scores"]["dextr"]["value"] == row["scores"]["dextr"]["value"]
+    for target, message in (
+        ("mine:broken", "batch 1 of 1"),
+        ("mine:text", "must return a torch.nn.Module"),
+        ("mine:missing", "cannot be imported"),
+        ("nowhere:net", "cannot be imported"),
+    ):
+        assert message in firstlight("score", target, "--input-shape", "1,8,8", folder=tmp_path, code=1).stderr
+
+
+def test_search_report_and_resume(tmp_path: Path) -> None:
+    command = ("search", "nasbench201", "--samples", "6", "--max-params", "1.0M", *SMALL)
+    first = firstlight(*command, "--json", folder=tmp_path)
+    result = json.loads(first.stdout)
+    assert result.keys() == {"best", "scored", "reused", "seconds"}
+    assert result["best"].keys() == {"architecture", "scores", "cost"}
+    assert (result["scored"], result["reused"]) == (6, 0)
+    again = firstlight(*command, folder=tmp_path)
+    assert "0 networks scored and 6 reused" in again.stdout
+    (folder,) = (tmp_path / "runs").iterdir()
+    assert f"firstlight report runs/{folder.name}" in again.stdout
+    report = json.loads(firstlight("report", f"runs/{folder.name}", "--json", folder=tmp_path).stdout)
+    assert (tmp_path / report["report"]).read_text().startswith("<!doctype html>")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("score", "nasbench202", CELL), "Did you mean 'nasbench201'"),
+        (("score", "nasbench201", CELL, "--proxy", "dexter"), "Did you mean 'dextr'"),
+        (("score", "nasbench201", CELL, "--proxy", ","), "No proxy was named"),
+        (("score", "nasbench201", "|none~0|+"), "at character"),
+        (("score", "nasbench201"), "No architecture was given"),
+        (("score", "nasbench201", "--from", "nowhere.txt"), "cannot be read"),
+        (("score", "nasbench201", CELL, "--input", "cifar11"), "cifar11"),
+        (("score", "nasbench201", CELL, "--skeleton", "channels"), "not a skeleton setting"),
+        (("score", "a:b", CELL), "takes no architectures"),
+        (("search", "nasbench201", "--algorithm", "randon"), "Did you mean 'random'"),
+        (("search", "nasbench201", "--executor", "cloud"), "no executor 'cloud'"),
+        (("search", "nasbench201", "--max-params", "10"), "The smallest had"),
+        (("report", "nowhere"), "holds no run"),
+    ],
+)
+def test_bad_input_gets_a_clear_error(arguments: tuple[str, ...], message: str, tmp_path: Path) -> None:
+    done = firstlight(*arguments, folder=tmp_path, code=1)
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr
+    assert done.stdout == ""
+
+
+def test_interrupting_a_search_loses_nothing(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "firstlight", "search", "nasbench201", "--samples", "3000", "--out", "run", *SMALL]
+    process = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    store = tmp_path / "run" / "store.sqlite-wal"
+    deadline = time.monotonic() + 120
+    while not (store.exists() and store.stat().st_size > 200_000) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    os.killpg(process.pid, signal.SIGINT)  # what Ctrl-C does: the workers get it too
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "run the same command again" in errors
+    assert "Traceback" not in errors
+    report = firstlight("report", "run", folder=tmp_path)
+    assert "report.html" in report.stdout

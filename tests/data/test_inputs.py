@@ -1,0 +1,110 @@
+"""Sources of batches."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from firstlight.data import InputSource, load_inputs
+from firstlight.errors import DataError
+
+
+def write(path: Path, **arrays: np.ndarray) -> str:
+    np.savez(path, **arrays)
+    return f"npz:{path}"
+
+
+@pytest.fixture
+def images() -> dict[str, np.ndarray]:
+    rng = np.random.default_rng(0)
+    return {"x": rng.integers(0, 256, (50, 3, 8, 8), dtype=np.uint8), "y": rng.integers(0, 4, 50)}
+
+
+def test_noise_has_the_asked_shape_and_follows_the_seed() -> None:
+    source = InputSource("synthetic", batch_size=3, batches=2)
+    first, again, other = (load_inputs(source, seed=seed, input_shape=(1, 5, 5), classes=4) for seed in (0, 0, 1))
+    assert [x.shape for x, _ in first.batches] == [(3, 1, 5, 5)] * 2
+    assert all(torch.equal(a[0], b[0]) for a, b in zip(first.batches, again.batches, strict=True))
+    assert first.fingerprint == again.fingerprint != other.fingerprint
+    assert not torch.equal(first.batches[0][0], first.batches[1][0])
+    assert (first.input_shape, first.classes) == ((1, 5, 5), 4)
+
+
+def test_digits_are_three_channels_of_32() -> None:
+    inputs = load_inputs(InputSource("digits", batch_size=500))
+    x, y = inputs.batches[0]
+    assert x.shape == (500, 3, 32, 32)
+    assert torch.equal(x[:, 0], x[:, 2])
+    assert abs(float(x.mean())) < 0.05
+    assert abs(float(x.std()) - 1) < 0.05
+    assert y is not None
+    assert set(y.tolist()) == set(range(10))
+    assert inputs.classes == 10
+
+
+def test_arrays_are_normalised_by_channel(tmp_path: Path, images: dict[str, np.ndarray]) -> None:
+    inputs = load_inputs(InputSource(write(tmp_path / "a.npz", **images), batch_size=50))
+    x, y = inputs.batches[0]
+    assert y is not None
+    torch.testing.assert_close(x.mean((0, 2, 3)), torch.zeros(3), atol=1e-5, rtol=0)
+    torch.testing.assert_close(x.std((0, 2, 3), correction=0), torch.ones(3), atol=1e-4, rtol=0)
+    assert sorted(y.tolist()) == sorted(images["y"].tolist())
+    assert (inputs.input_shape, inputs.classes) == ((3, 8, 8), 4)
+
+
+def test_the_fingerprint_tells_different_numbers_apart(tmp_path: Path, images: dict[str, np.ndarray]) -> None:
+    source = InputSource(write(tmp_path / "a.npz", **images))
+    before = load_inputs(source).fingerprint
+    assert load_inputs(source).fingerprint == before
+    changed = images | {"x": images["x"] // 2 * 2}
+    assert load_inputs(InputSource(write(tmp_path / "a.npz", **changed))).fingerprint != before
+
+
+def test_bare_names_are_looked_up(
+    tmp_path: Path, images: dict[str, np.ndarray], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(tmp_path / "shapes_50.npz", x_train=images["x"][:, 0], y_train=images["y"])
+    monkeypatch.setenv("FIRSTLIGHT_DATA", str(tmp_path))
+    assert load_inputs(InputSource("shapes")).input_shape == (3, 8, 8)
+    with pytest.raises(DataError, match=r"0 files for 'shape'.*shapes_50.npz"):
+        load_inputs(InputSource("shape"))
+    monkeypatch.delenv("FIRSTLIGHT_DATA")
+    with pytest.raises(DataError, match="synthetic, digits, npz:PATH"):
+        load_inputs(InputSource("shapes"))
+
+
+def test_bad_files_are_explained(tmp_path: Path, images: dict[str, np.ndarray]) -> None:
+    cases = {
+        "there is no file": f"npz:{tmp_path / 'missing.npz'}",
+        "arrays x and y": write(tmp_path / "b.npz", a=images["x"]),
+        "images": write(tmp_path / "c.npz", x=images["x"], y=images["y"][:-1]),
+        "whole numbers": write(tmp_path / "d.npz", x=images["x"], y=images["y"] - 9.5),
+        "without pickles": f"npz:{tmp_path / 'e.npz'}",
+    }
+    (tmp_path / "e.npz").write_bytes(pickle.dumps({"x": 1}))
+    for message, name in cases.items():
+        with pytest.raises(DataError, match=f"(?i){message}"):
+            load_inputs(InputSource(name))
+
+
+def test_pickled_arrays_are_refused(tmp_path: Path, images: dict[str, np.ndarray]) -> None:
+    name = write(tmp_path / "f.npz", x=images["x"], y=np.array([{}] * 50, dtype=object))
+    with pytest.raises(DataError, match="without pickles"):
+        load_inputs(InputSource(name))
+
+
+def test_more_samples_than_there_are(tmp_path: Path, images: dict[str, np.ndarray]) -> None:
+    with pytest.raises(DataError, match="has 50 samples; 2 batches of 26"):
+        load_inputs(InputSource(write(tmp_path / "a.npz", **images), batch_size=26, batches=2))
+    with pytest.raises(DataError, match="at least one sample"):
+        InputSource(batch_size=0)
+
+
+def test_real_images(benchmark_data: Path) -> None:
+    inputs = load_inputs(InputSource("cifar10", batch_size=64))
+    assert inputs.input_shape == (3, 32, 32)
+    assert inputs.classes == 10

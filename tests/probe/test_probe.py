@@ -1,0 +1,144 @@
+"""The probe itself: batches, memory, errors, and the promise to leave no trace."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from tests import nets
+from torch import Tensor, nn
+
+from firstlight.errors import DataError, ModelError, UnsupportedError
+from firstlight.probe import Probe
+
+
+class Counting(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.calls = 0
+        self.layer = nn.Conv2d(3, 4, 1)
+
+    def forward(self, x: Tensor) -> Tensor:
+        self.calls += 1
+        return self.layer(x).flatten(1)
+
+
+def test_each_quantity_is_measured_once_for_each_set_of_arguments() -> None:
+    net = Counting()
+    probe = Probe(net, torch.randn(1, 3, 4, 4))
+    first = probe.feature_spectra()
+    assert probe.feature_spectra() is first
+    assert net.calls == 1
+    probe.feature_spectra(modules="leaf")
+    assert net.calls == 2
+    basis = torch.linalg.qr(torch.randn(48, 2))[0]
+    probe.output_curvature(basis=basis)
+    probe.output_curvature(basis=basis.clone(), coordinates=(0, 1))
+    assert net.calls == 3
+
+
+def test_batches_may_be_a_tensor_a_pair_or_a_list() -> None:
+    x, y = torch.randn(2, 3), torch.tensor([0, 1])
+    net = nn.Linear(3, 2)
+    assert [(a.shape, b is None) for a, b in Probe(net, x).batches] == [((2, 3), True)]
+    assert [(a.shape, b is None) for a, b in Probe(net, (x, y)).batches] == [((2, 3), False)]
+    assert [b is None for _, b in Probe(net, [(x, y), x, (x, None)]).batches] == [False, True, True]
+
+
+@pytest.mark.parametrize("batches", [[], [torch.zeros(0, 3)], [torch.tensor(1.0)], ["text"], [(1, 2, 3)]])
+def test_batches_that_make_no_sense(batches: Any) -> None:
+    with pytest.raises(DataError, match=r"[Bb]atch"):
+        Probe(nn.Linear(3, 2), batches)
+
+
+def test_inputs_take_the_precision_of_the_model() -> None:
+    assert Probe(nn.Linear(3, 2).double(), torch.randn(1, 3)).batches[0][0].dtype == torch.float64
+    assert Probe(nn.Identity(), torch.randn(1, 3).double()).batches[0][0].dtype == torch.float64
+    assert Probe(nn.Embedding(5, 3), torch.tensor([[1]])).batches[0][0].dtype == torch.int64
+
+
+def test_the_models_own_error_is_named_with_its_batch() -> None:
+    probe = Probe(nn.Linear(3, 2), torch.randn(4, 5))
+    with pytest.raises(ModelError, match=r"batch 1 of 1 \(inputs \(4, 5\).*RuntimeError"):
+        probe.feature_spectra()
+
+
+def test_whole_number_inputs_cannot_move() -> None:
+    with pytest.raises(UnsupportedError, match="whole numbers"):
+        Probe(nn.Embedding(5, 3), torch.tensor([[1]])).output_curvature()
+
+
+def test_a_basis_of_the_wrong_shape() -> None:
+    with pytest.raises(DataError, match=r"\(7, 2\)"):
+        Probe(nn.Flatten(), torch.randn(1, 3, 2, 2)).output_jet(basis=torch.zeros(7, 2))
+
+
+class Restless(nn.Module):
+    """Changes everything a forward pass can change: statistics, counters, a replaced buffer, all random streams."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.norm = nn.BatchNorm2d(3)
+        self.frozen = nn.BatchNorm2d(3).eval()
+        self.register_buffer("replaced", torch.zeros(2))
+
+    def forward(self, x: Tensor) -> Tensor:
+        self.replaced = self.replaced + 1
+        noise = torch.rand(1).item() + random.random() + np.random.rand()
+        return self.frozen(self.norm(nn.functional.dropout(x * noise, 0.5))).mean((2, 3))
+
+
+def snapshot(model: nn.Module) -> list[Any]:
+    return [
+        {name: (tensor.data_ptr(), tensor.clone()) for name, tensor in model.state_dict().items()},
+        {name: None if p.grad is None else p.grad.clone() for name, p in model.named_parameters()},
+        [module.training for module in model.modules()],
+        [len(module._forward_hooks) + len(module._forward_pre_hooks) for module in model.modules()],
+        torch.get_rng_state(),
+        random.getstate(),
+        np.random.get_state()[1],
+        torch.get_num_threads(),
+    ]
+
+
+def assert_unchanged(before: list[Any], after: list[Any]) -> None:
+    torch.testing.assert_close(before[:2], after[:2], rtol=0, atol=0)
+    assert before[2:4] == after[2:4]
+    assert torch.equal(before[4], after[4])
+    assert before[5] == after[5]
+    assert np.array_equal(before[6], after[6])
+    assert before[7] == after[7]
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_the_model_comes_back_as_it_went_in(fails: bool) -> None:
+    model = Restless().eval()
+    model.norm.train()
+    (model(torch.randn(2, 3, 4, 4)).sum()).backward()
+    probe = Probe(model, torch.randn(2, 5 if fails else 3, 4, 4))
+    before = snapshot(model)
+    if fails:
+        with pytest.raises(ModelError):
+            probe.feature_spectra()
+    else:
+        probe.feature_spectra()
+        probe.output_jet()
+        probe.cost()
+    assert_unchanged(before, snapshot(model))
+
+
+def test_stochastic_layers_follow_the_seed() -> None:
+    model, x = Restless(), torch.randn(1, 3, 8, 8)
+    first, again, other = (Probe(model, x, seed=seed).feature_spectra().largest for seed in (1, 1, 2))
+    assert torch.equal(first, again)
+    assert not torch.equal(first, other)
+
+
+def test_nets_work_in_float32_too() -> None:
+    for name in nets.NETS:
+        probe = Probe(nets.build(name).float(), torch.randn(2, 3, 8, 8))
+        assert probe.output_curvature() is not None
+        assert probe.cost().params > 0

@@ -1,0 +1,95 @@
+"""Scores, statuses, and proxies asked for by name."""
+
+from __future__ import annotations
+
+import math
+from typing import Literal
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import nn
+
+from firstlight.errors import SettingError, UnknownNameError, UnsupportedError
+from firstlight.probe import Probe
+from firstlight.proxies import PROXIES, Parts, ProxyRequest, Score, proxy
+
+
+@proxy(reference="Nobody1900")
+def example(
+    probe: Probe, *, kind: Literal["a", "b"] = "a", size: int = 3, rate: float = 0.5, strict: bool = False
+) -> Parts:
+    """First line.
+
+    More.
+    """
+    return Parts(size, note=kind, rate=rate)
+
+
+def request_for(value: float | Exception) -> ProxyRequest:
+    @proxy(reference="")
+    def fixed(probe: Probe) -> Parts:
+        if isinstance(value, Exception):
+            raise value
+        return Parts(value, part=1.0)
+
+    return ProxyRequest(fixed)
+
+
+PROBE = Probe(nn.Identity(), torch.zeros(1, 1))
+
+
+def test_a_proxy_knows_the_facts_about_itself() -> None:
+    assert example.name == "example"
+    assert example.summary == "First line."
+    assert list(example.settings) == ["kind", "size", "rate", "strict"]
+    assert example(PROBE, size=7).value == 7.0
+
+
+@pytest.fixture
+def registered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(PROXIES, "_entries", {"example": example})
+
+
+@pytest.mark.usefixtures("registered")
+def test_settings_are_read_by_their_type() -> None:
+    request = ProxyRequest.parse("example:size=5:kind=b:rate=2:strict=true")
+    assert dict(request.settings) == {"kind": "b", "rate": 2.0, "size": 5, "strict": True}
+    score = request.measure(PROBE)
+    assert (score.value, score.note, score.parts) == (5.0, "b", {"rate": 2.0})
+
+
+@pytest.mark.usefixtures("registered")
+@given(st.integers(), st.sampled_from(["a", "b"]), st.floats(allow_nan=False), st.booleans())
+def test_the_text_of_a_request_reads_back(size: int, kind: str, rate: float, strict: bool) -> None:
+    request = ProxyRequest(example, (("kind", kind), ("rate", rate), ("size", size), ("strict", strict)))
+    assert ProxyRequest.parse(str(request)) == request
+
+
+@pytest.mark.usefixtures("registered")
+@pytest.mark.parametrize("text", ["example:size", "example:size=many", "example:kind=c", "example:other=1", "example:"])
+def test_settings_that_make_no_sense(text: str) -> None:
+    with pytest.raises(SettingError, match="example"):
+        ProxyRequest.parse(text)
+
+
+def test_an_unknown_name_brings_the_nearest_one() -> None:
+    with pytest.raises(UnknownNameError, match="Did you mean 'dextr'"):
+        ProxyRequest.parse("dexter")
+
+
+def test_statuses() -> None:
+    assert request_for(2.5).measure(PROBE).status == "ok"
+    not_finite = request_for(math.inf).measure(PROBE)
+    assert (not_finite.status, math.isnan(not_finite.value), not_finite.parts) == ("non_finite", True, {"part": 1.0})
+    unsupported = request_for(UnsupportedError("no ReLU")).measure(PROBE)
+    assert (unsupported.status, unsupported.note) == ("unsupported", "no ReLU")
+    assert request_for(MemoryError("full")).measure(PROBE).status == "out_of_memory"
+    with pytest.raises(ZeroDivisionError):
+        request_for(ZeroDivisionError()).measure(PROBE)
+
+
+def test_json_holds_no_numbers_that_json_cannot() -> None:
+    assert Score.without_value("failed", "why").as_json()["value"] is None
+    assert Score(1.0, {"part": math.inf}).as_json()["parts"] == {"part": None}

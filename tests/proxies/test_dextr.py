@@ -1,0 +1,67 @@
+"""Dextr and its parts."""
+
+from __future__ import annotations
+
+from math import log1p
+
+import pytest
+import torch
+from tests import nets
+from tests.conftest import ParityCase
+from torch import nn
+
+import firstlight
+from firstlight.probe import Probe
+from firstlight.proxies.dextr import NO_SIGNAL, curvature, dextr, independence
+
+
+def test_agrees_with_the_reference_implementation(parity: ParityCase) -> None:
+    probe = Probe(parity.net, parity.arrays["x"][:1])
+    s = log1p(float(probe.feature_spectra().inverse_condition.sum()))
+    kappa = probe.output_curvature(
+        basis=parity.arrays["curve_basis"], coordinates=tuple(parity.arrays["c_list"].tolist())
+    )
+    assert kappa is not None
+    c = log1p(kappa)
+    # the curvature that enters the reference's score is rounded to float32
+    assert s * c / (s + c) == pytest.approx(parity.values["dextr.score"], rel=parity.tolerance)
+
+
+def test_the_score_is_half_the_harmonic_mean_of_its_parts() -> None:
+    probe = Probe(nets.build("residual"), torch.randn(1, 3, 8, 8))
+    s, k = independence(probe).value, curvature(probe).value
+    whole = dextr(probe)
+    assert whole.value == pytest.approx(1 / (1 / s + 1 / k))
+    assert whole.parts == {"independence": s, "curvature": k}
+
+
+def silent_net() -> nn.Module:
+    net = nets.build("residual")
+    nn.init.zeros_(net.head.weight)
+    return net
+
+
+def test_a_network_without_signal_ranks_last() -> None:
+    score = dextr(Probe(silent_net(), torch.randn(1, 3, 8, 8)))
+    assert score.value == 0.0
+    assert score.note == NO_SIGNAL
+    assert curvature(Probe(silent_net(), torch.randn(1, 3, 8, 8))).note == NO_SIGNAL
+
+
+def test_the_official_variant_falls_back_to_independence() -> None:
+    probe = Probe(silent_net(), torch.randn(1, 3, 8, 8))
+    assert dextr(probe, variant="official").value == independence(probe).value
+
+
+def test_the_official_variant_draws_ten_coordinates_from_the_seed() -> None:
+    x = torch.randn(1, 3, 8, 8)
+    net = nets.build("residual")
+    values = {seed: dextr(Probe(net, x, seed=seed), variant="official").value for seed in (0, 1)}
+    assert values[0] == dextr(Probe(net, x, seed=0), variant="official").value
+    assert values[0] != dextr(Probe(net, x, seed=0)).value
+
+
+def test_a_network_without_layers_has_no_score_of_nothing() -> None:
+    scores = firstlight.score(nn.Identity(), torch.zeros(1, 4))
+    assert scores["dextr"].status == "ok"
+    assert scores["dextr"].value == 0.0  # S = 0: the one feature map is zero

@@ -1,0 +1,39 @@
+"""Charts: every point inside the frame, round ticks around the data."""
+
+from __future__ import annotations
+
+import re
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from firstlight.report.charts import HEIGHT, WIDTH, Point, _ticks, scatter
+
+NUMBERS = st.floats(-1e12, 1e12, allow_nan=False)
+
+
+@given(NUMBERS, NUMBERS)
+def test_ticks_enclose_the_data(a: float, b: float) -> None:
+    low, high = min(a, b), max(a, b)
+    ticks = _ticks(low, high)
+    span = ticks[-1] - ticks[0]
+    assert ticks[0] <= low + 1e-9 * span
+    assert ticks[-1] >= high - 1e-9 * span
+    assert 2 <= len(ticks) <= 7
+
+
+@given(st.lists(st.tuples(NUMBERS, NUMBERS), min_size=1, max_size=20))
+def test_points_lie_in_the_frame(values: list[tuple[float, float]]) -> None:
+    svg = scatter([Point(x, y, "t") for x, y in values], "x", "y", record=True)
+    places = re.findall(r'cx="([-\d.]+)" cy="([-\d.]+)"', svg)
+    assert len(places) == len(values)
+    assert all(0 <= float(x) <= WIDTH and 0 <= float(y) <= HEIGHT for x, y in places)
+
+
+def test_the_record_never_falls() -> None:
+    svg = scatter([Point(0, 1, ""), Point(1, 3, ""), Point(2, 2, "")], "x", "y", record=True)
+    path = re.search(r'class="curve" d="([^"]+)"', svg)
+    assert path is not None
+    heights = [float(value) for value in re.findall(r"V([\d.]+)", path[1])]
+    assert heights == sorted(heights, reverse=True)
+    assert heights[1] == heights[2]

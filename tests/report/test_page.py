@@ -1,0 +1,67 @@
+"""The report page: complete, self-contained, and safe with hostile text."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+import firstlight
+from firstlight.errors import StoreError
+from firstlight.probe.cost import Cost
+from firstlight.report.page import render, write_report
+from firstlight.run.search import STORE_NAME
+from firstlight.run.store import Run, Store, Trial
+
+SKIP = "|skip_connect~0|+|none~0|none~1|+|none~0|none~1|none~2|"
+CONV = "|none~0|+|none~0|none~1|+|nor_conv_3x3~0|skip_connect~1|none~2|"
+
+
+def run(**settings: object) -> Run:
+    defaults = {"space": "nasbench201", "proxy": "dextr", "algorithm": "random", "max_params": None}
+    return Run(1, defaults | settings, "0.1.0", "2030-01-01 00:00:00", None, None)
+
+
+def test_a_search_ends_in_a_page(tmp_path: Path) -> None:
+    result = firstlight.search(
+        "nasbench201", skeleton={"cells": 1, "channels": 4}, samples=8, workers=0, out=tmp_path, max_params="20k"
+    )
+    page = write_report(tmp_path).read_text()
+    assert result.best.architecture in page
+    assert page.count("<svg") == 3
+    assert page.count('<circle class="dot') == 16
+    for text in ("20000", "independence", "The best networks", "8 networks", "not finished"):
+        assert (text in page) == (text != "not finished"), text
+    outside = re.findall(r"(?:src|href)=|https?://|@import|url\((?!#)", page)
+    assert outside == []
+
+
+def test_the_best_network_comes_first_and_is_drawn() -> None:
+    page = render(run(), [Trial(SKIP, Cost(5, 6), 0.25, 1.0), Trial(CONV, Cost(7, 8), 0.75, 2.0)])
+    assert page.index(CONV) < page.index(SKIP)
+    assert 'aria-label="input to output: nor_conv_3x3; 1 to output: skip_connect"' in page
+    assert "not finished" in page
+
+
+def test_networks_without_a_score_are_counted_not_shown() -> None:
+    page = render(run(), [Trial(SKIP, Cost(5, 6), None, 1.0), Trial(CONV, Cost(7, 8), 0.75, 2.0)])
+    assert "1 of the networks have no score" in page
+    assert SKIP not in page
+
+
+def test_a_run_without_any_score_has_a_page() -> None:
+    assert "No network has a score yet" in render(run(), [])
+
+
+def test_text_is_never_markup() -> None:
+    page = render(run(proxy="<script>alert(1)</script>"), [Trial(CONV, Cost(7, 8), 0.75, 2.0)])
+    assert "<script" not in page
+
+
+def test_a_folder_without_a_run(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="holds no run"):
+        write_report(tmp_path)
+    Store(tmp_path / STORE_NAME).close()
+    with pytest.raises(StoreError, match="no run yet"):
+        write_report(tmp_path)

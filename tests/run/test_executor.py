@@ -1,0 +1,75 @@
+"""Where jobs run must not show in what they return."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import signal
+
+import pytest
+import torch
+from tests.run import jobs
+
+from firstlight.errors import SettingError, WorkerError
+from firstlight.run.executor import InProcess, Lost, WorkerProcesses, available_cores, make_executor
+
+
+@pytest.mark.parametrize("executor", [InProcess(), WorkerProcesses(1), WorkerProcesses(2)])
+def test_every_item_has_its_result(executor: InProcess | WorkerProcesses) -> None:
+    assert dict(executor.map(jobs.square, range(7))) == {n: n * n for n in range(7)}
+    assert list(executor.map(jobs.square, [])) == []
+
+
+def test_items_are_taken_only_as_they_can_be_worked_on() -> None:
+    taken = []
+
+    def items() -> itertools.count[int]:
+        for number in itertools.count():
+            taken.append(number)
+            yield number
+
+    results = WorkerProcesses(2).map(jobs.square, items())
+    for _ in range(3):
+        next(results)
+    assert len(taken) <= 6
+    results.close()
+
+
+def test_workers_are_other_processes_and_stop_with_the_work() -> None:
+    processes = {result for _, result in WorkerProcesses(2).map(jobs.own_process, range(6))}
+    assert len(processes) == 2
+    assert os.getpid() not in processes
+    for process in processes:
+        assert isinstance(process, int)
+        with pytest.raises(ProcessLookupError):
+            os.kill(process, 0)
+
+
+@pytest.mark.parametrize("executor", [InProcess(), WorkerProcesses(1)])
+def test_jobs_compute_on_one_thread(executor: InProcess | WorkerProcesses) -> None:
+    before = torch.get_num_threads()
+    assert list(executor.map(jobs.threads, [0])) == [(0, 1)]
+    assert torch.get_num_threads() == before
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_a_worker_that_dies_costs_only_its_own_item(count: int) -> None:
+    results = dict(WorkerProcesses(count).map(jobs.die_on_three, range(6)))
+    lost = results.pop(3)
+    assert results == {n: n for n in (0, 1, 2, 4, 5)}
+    assert isinstance(lost, Lost)
+    assert f"exit code -{signal.SIGKILL.value}" in lost.reason
+
+
+def test_workers_that_cannot_start_are_explained() -> None:
+    with pytest.raises(WorkerError, match=r"exit code 3.*__main__"):
+        list(WorkerProcesses(1).map(jobs.Unloadable(), [1]))
+
+
+def test_the_number_of_workers() -> None:
+    default = make_executor()
+    assert isinstance(default, WorkerProcesses)
+    assert default.count == available_cores()
+    assert isinstance(make_executor(0), InProcess)
+    with pytest.raises(SettingError, match="-1"):
+        make_executor(-1)

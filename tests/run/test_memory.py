@@ -1,0 +1,38 @@
+"""The allocator's switch, and memory that stays flat."""
+
+from __future__ import annotations
+
+import gc
+import resource
+import sys
+from pathlib import Path
+
+import pytest
+
+from firstlight.run.memory import keep_freed_memory
+from firstlight.run.scoring import ScoreJob, Setting
+
+
+def test_the_switch_is_there_on_linux_only() -> None:
+    assert isinstance(keep_freed_memory(), bool)
+    if not sys.platform.startswith("linux"):
+        assert not keep_freed_memory()
+
+
+def resident_mebibytes() -> float:
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * resource.getpagesize() / 2**20
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="resident memory is read from /proc")
+def test_memory_stays_flat_over_many_networks() -> None:
+    job = ScoreJob(Setting("nasbench201", skeleton_settings=(("cells", 1), ("channels", 4))))
+    texts = [str(architecture) for _, architecture in zip(range(300), job.setting.space, strict=False)]
+    for text in texts[:60]:
+        job((text, ("dextr",)))
+    gc.collect()
+    before = resident_mebibytes()
+    for text in texts[60:]:
+        job((text, ("dextr",)))
+    gc.collect()
+    assert resident_mebibytes() - before < 20

@@ -1,0 +1,110 @@
+"""From architecture to score: the same numbers everywhere, each computed once, failures kept to themselves."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from firstlight.data import InputSource
+from firstlight.proxies import ProxyRequest
+from firstlight.run.executor import Executor, InProcess, Lost, make_executor
+from firstlight.run.scoring import NetworkScore, ScoreJob, ScoreService, Setting
+from firstlight.run.store import Store
+from firstlight.spaces import SPACES
+
+SMALL = Setting("nasbench201", skeleton_settings=(("cells", 1), ("channels", 4)))
+
+
+def architectures(count: int) -> list[str]:
+    rng = random.Random(0)
+    return list(dict.fromkeys(str(SPACES["nasbench201"].sample(rng)) for _ in range(2 * count)))[:count]
+
+
+def scores(
+    executor: Executor, texts: list[str], *names: str, store: Store | None = None, setting: Setting = SMALL
+) -> dict[str, NetworkScore]:
+    requests = [ProxyRequest.parse(name) for name in names or ("dextr",)]
+    service = ScoreService(setting, requests, executor, store or Store(":memory:"))
+    return {network.architecture: network for network in service.scores(texts)}
+
+
+class Counting:
+    """An executor that notes what it was asked to compute."""
+
+    def __init__(self) -> None:
+        self.tasks: list[Any] = []
+
+    def map(self, job: Any, items: Any) -> Iterator[Any]:
+        for item in items:
+            self.tasks.append(item)
+            yield item, job(item)
+
+
+def test_the_same_numbers_in_process_and_on_workers() -> None:
+    texts = architectures(64)
+    values = [
+        [
+            (text, network.scores["dextr"].value, network.scores["dextr"].parts)
+            for text, network in sorted(found.items())
+        ]
+        for found in (scores(make_executor(workers), texts) for workers in (0, 1, 2))
+    ]
+    assert len(values[0]) == 64
+    assert values[0] == values[1] == values[2]
+
+
+def test_known_scores_are_not_computed_again() -> None:
+    store, executor, texts = Store(":memory:"), Counting(), architectures(4)
+    first = scores(executor, texts[:3], "dextr", store=store)
+    assert len(executor.tasks) == 3
+    again = scores(executor, texts[:3], "dextr", store=store)
+    assert len(executor.tasks) == 3
+    assert all(network.reused for network in again.values())
+    assert {t: n.scores for t, n in again.items()} == {t: n.scores for t, n in first.items()}
+    scores(executor, texts, "params", "dextr", store=store)
+    assert executor.tasks[3:] == [(text, ("params",)) for text in texts[:3]] + [(texts[3], ("params", "dextr"))]
+
+
+def test_what_a_score_depends_on_is_in_its_key() -> None:
+    request = ProxyRequest.parse("dextr")
+    settings = [
+        SMALL,
+        Setting("nasbench201", seed=1, skeleton_settings=SMALL.skeleton_settings),
+        Setting("nasbench201", InputSource("digits"), skeleton_settings=SMALL.skeleton_settings),
+        Setting("nasbench201", InputSource("synthetic", 2), skeleton_settings=SMALL.skeleton_settings),
+        Setting("nasbench201", skeleton_settings=(("cells", 2), ("channels", 4))),
+    ]
+    (text,) = architectures(1)
+    assert len({setting.key(text, request) for setting in settings}) == len(settings)
+    assert len({scores(InProcess(), [text], setting=s)[text].scores["dextr"].value for s in settings}) == len(settings)
+
+
+def test_the_data_decides_the_shape_unless_the_user_does() -> None:
+    assert Setting("nasbench201", InputSource("digits")).skeleton.classes == 10
+    asked = Setting("nasbench201", skeleton_settings=(("classes", 7), ("input_shape", (1, 16, 16))))
+    assert (asked.skeleton.classes, asked.inputs.input_shape) == (7, (1, 16, 16))
+
+
+def test_a_network_that_fails_has_a_status(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*args: Any, **kwargs: Any) -> None:
+        raise RuntimeError("no such layer")
+
+    monkeypatch.setattr(type(SMALL.space), "build", fail)
+    score = ScoreJob(SMALL)((architectures(1)[0], ("dextr",))).scores["dextr"]
+    assert (score.status, score.note) == ("failed", "RuntimeError: no such layer")
+
+
+def test_a_lost_worker_is_a_failed_score_that_is_tried_again() -> None:
+    class Losing:
+        def map(self, job: Any, items: Any) -> Iterator[Any]:
+            for item in items:
+                yield item, Lost("gone")
+
+    store, texts = Store(":memory:"), architectures(2)
+    for network in scores(Losing(), texts, store=store).values():
+        assert (network.scores["dextr"].status, network.scores["dextr"].note) == ("failed", "gone")
+        assert network.cost.params > 0
+    assert all(network.scores["dextr"].ok for network in scores(InProcess(), texts, store=store).values())

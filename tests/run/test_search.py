@@ -1,0 +1,152 @@
+"""A whole search: found, written down, resumed, and refused where it must be."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import firstlight
+from firstlight.errors import FirstlightError, LimitError, SettingError, StoreError, UnknownNameError
+from firstlight.run.search import RESULT_NAME, STORE_NAME
+
+SMALL = {"cells": 1, "channels": 4}
+
+
+def search(**settings: Any) -> firstlight.SearchResult:
+    return firstlight.search("nasbench201", **({"skeleton": SMALL, "samples": 12, "workers": 0} | settings))
+
+
+def test_the_best_of_what_was_scored_is_chosen() -> None:
+    seen = []
+    result = search(watch=seen.append)
+    assert len(seen) == result.scored == 12
+    assert len({candidate.network.architecture for candidate in seen}) == 12
+    assert result.score.value == max(candidate.utility for candidate in seen)
+    assert result.build().state_dict().keys()
+
+
+def test_where_it_runs_does_not_matter() -> None:
+    assert search(workers=2).best.architecture == search(workers=0).best.architecture
+
+
+def test_limits_hold_and_proxies_have_a_direction() -> None:
+    smallest = firstlight.space("nasbench201").cost(
+        firstlight.space("nasbench201").parse("|none~0|+|none~0|none~1|+|none~0|none~1|none~2|"),
+        firstlight.space("nasbench201").skeleton(**SMALL),
+    )
+    seen = []
+    result = search(proxy="params", max_params=smallest.params + 1000, max_macs="1M", samples=30, watch=seen.append)
+    assert all(candidate.network.cost.params <= smallest.params + 1000 for candidate in seen)
+    assert all(candidate.network.cost.macs <= 10**6 for candidate in seen)
+    assert result.best.cost.params == max(candidate.network.cost.params for candidate in seen)
+
+
+def test_the_result_is_written_down_and_a_second_run_reuses_it(tmp_path: Path) -> None:
+    first = search(out=tmp_path / "run")
+    again = search(out=tmp_path / "run")
+    assert (again.scored, again.reused) == (0, 12)
+    assert again.best.scores == first.best.scores
+    written = json.loads((tmp_path / "run" / RESULT_NAME).read_text())
+    assert written["best"]["architecture"] == first.best.architecture
+    assert written["settings"]["samples"] == 12
+
+
+def test_a_folder_of_another_run_is_refused(tmp_path: Path) -> None:
+    search(out=tmp_path)
+    with pytest.raises(StoreError, match=r"samples was 12, now 13.*--out"):
+        search(out=tmp_path, samples=13)
+    with pytest.raises(StoreError, match="seed was 0, now 1"):
+        search(out=tmp_path, seed=1)
+
+
+def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(StoreError, match="cannot be made"):
+        search(out=tmp_path / "file" / "run")
+
+
+def test_limits_that_no_network_meets_name_the_smallest() -> None:
+    with pytest.raises(LimitError, match=r"at most 10 parameters.*smallest had [\d,]+ parameters"):
+        search(max_params=10)
+
+
+def test_a_small_space_is_searched_to_its_end() -> None:
+    """Only the cells without a convolution fit; there are far fewer of them than samples."""
+    space = firstlight.space("nasbench201")
+    bare = space.cost(space.parse("|none~0|+|none~0|none~1|+|none~0|none~1|none~2|"), space.skeleton(**SMALL))
+    without = {space.canonical(cell) for cell in space if not any("conv" in op for op in cell.operations)}
+    result = search(proxy="params", max_params=bare.params, samples=1000)
+    assert result.scored == len(without) < 1000
+
+
+@pytest.mark.parametrize(
+    ("settings", "error"),
+    [
+        ({"samples": 0}, SettingError),
+        ({"algorithm": "randon"}, UnknownNameError),
+        ({"proxy": "dexter"}, UnknownNameError),
+        ({"max_params": "much"}, SettingError),
+        ({"skeleton": {"depth": 3}}, SettingError),
+    ],
+)
+def test_settings_that_make_no_sense(settings: dict[str, Any], error: type[Exception]) -> None:
+    with pytest.raises(error):
+        search(**settings)
+
+
+def test_a_search_in_which_nothing_can_be_scored(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*args: Any, **kwargs: Any) -> None:
+        raise RuntimeError("broken")
+
+    monkeypatch.setattr(type(firstlight.space("nasbench201")), "build", fail)
+    with pytest.raises(FirstlightError, match=r"None of the 12 networks.*failed: RuntimeError: broken"):
+        search()
+
+
+SCRIPT = """
+import sys, firstlight
+if __name__ == "__main__":
+    firstlight.search("nasbench201", skeleton={"cells": 1, "channels": 4}, samples=200, workers=1, out=sys.argv[1])
+"""
+
+
+def count_scores(store: Path) -> int:
+    if not store.exists():
+        return 0
+    try:
+        connection = sqlite3.connect(f"file:{store}?mode=ro", uri=True)
+        return int(connection.execute("SELECT count(*) FROM scores").fetchone()[0])
+    except sqlite3.Error:  # the table is not there yet
+        return 0
+
+
+def test_a_killed_run_continues_where_it_was(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(SCRIPT)
+    store = tmp_path / "run" / STORE_NAME
+    process = subprocess.Popen([sys.executable, script, tmp_path / "run"], env=os.environ)
+    try:
+        deadline = time.monotonic() + 120
+        while count_scores(store) < 20 and process.poll() is None and time.monotonic() < deadline:
+            time.sleep(0.01)
+    finally:
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    done = count_scores(store)
+    assert 20 <= done < 200
+    settings: dict[str, Any] = {"samples": 200, "workers": 0}
+    resumed = search(out=tmp_path / "run", **settings)
+    undisturbed = search(out=tmp_path / "other", **settings)
+    assert resumed.reused == done
+    assert resumed.scored == 200 - done
+    assert resumed.best.architecture == undisturbed.best.architecture
+    assert resumed.score.value == undisturbed.score.value

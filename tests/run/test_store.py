@@ -1,0 +1,99 @@
+"""The store keeps what it is given, and says so when it cannot."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from firstlight.errors import StoreError
+from firstlight.probe.cost import Cost
+from firstlight.proxies import Score
+from firstlight.run.store import MIGRATIONS, ScoreKey, Store, Trial
+
+KEY = ScoreKey("space", "channels=4", "|arch|", "dextr", 1, "noise", 0)
+SCORE = Score(0.1 + 0.2, {"part": -math.pi}, "ok", "a note", 0.5)
+
+
+def test_scores_come_back_bit_for_bit_after_a_restart(tmp_path: Path) -> None:
+    with Store(tmp_path / "store.sqlite") as store:
+        store.add_score(KEY, SCORE)
+    with Store(tmp_path / "store.sqlite") as store:
+        assert store.find_score(KEY) == SCORE
+
+
+@pytest.mark.parametrize("name", [field.name for field in dataclasses.fields(ScoreKey)])
+def test_every_part_of_the_key_counts(name: str) -> None:
+    value = getattr(KEY, name)
+    other = dataclasses.replace(KEY, **{name: value + 1 if isinstance(value, int) else value + "x"})
+    store = Store(":memory:")
+    store.add_score(KEY, SCORE)
+    assert store.find_score(other) is None
+
+
+@pytest.mark.parametrize(
+    ("status", "found"), [("non_finite", True), ("unsupported", True), ("failed", False), ("out_of_memory", False)]
+)
+def test_what_may_pass_is_asked_again(status: str, found: bool) -> None:
+    store = Store(":memory:")
+    store.add_score(KEY, Score.without_value(status, "why"))  # type: ignore[arg-type]
+    answer = store.find_score(KEY)
+    assert (answer is not None) == found
+    if answer is not None:
+        assert (answer.status, answer.note, math.isnan(answer.value)) == (status, "why", True)
+    store.add_score(KEY, SCORE)
+    assert store.find_score(KEY) == SCORE
+
+
+def test_runs_and_trials(tmp_path: Path) -> None:
+    with Store(tmp_path / "store.sqlite") as store:
+        run = store.begin_run({"space": "s", "seed": 1}, "0.1.0", 1)
+        assert store.begin_run({"seed": 1, "space": "s"}, "0.1.0", 1).id == run.id
+        first, second = Trial("a", Cost(1, 2), 0.5, 1.0), Trial("b", Cost(3, 4), None, 0.5)
+        for trial in (first, second, dataclasses.replace(first, elapsed=9.0)):
+            store.add_trial(run, trial)
+        assert store.trials(run) == [second, first]
+        store.finish_run(run, {"best": "a"})
+        (finished,) = store.runs()
+        assert finished.result == {"best": "a"}
+        assert finished.finished is not None
+        with pytest.raises(StoreError, match="no run 7"):
+            store.run(7)
+
+
+def test_a_store_of_a_newer_version_is_refused_and_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "store.sqlite"
+    Store(path).close()
+    connection = sqlite3.connect(path)
+    connection.execute(f"PRAGMA user_version = {len(MIGRATIONS) + 1}")
+    connection.commit()
+    connection.close()
+    with pytest.raises(StoreError, match="newer Firstlight"):
+        Store(path)
+    assert sqlite3.connect(path).execute("PRAGMA user_version").fetchone() == (len(MIGRATIONS) + 1,)
+
+
+def test_a_file_that_is_no_store(tmp_path: Path) -> None:
+    path = tmp_path / "store.sqlite"
+    path.write_text("this is not a database, but it is long enough to be looked at" * 20)
+    with pytest.raises(StoreError, match="cannot be used"):
+        Store(path)
+    with pytest.raises(StoreError, match="cannot be used"):
+        Store(tmp_path)
+
+
+def test_an_unfinished_migration_leaves_no_trace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "store.sqlite"
+    with Store(path) as store:
+        store.add_score(KEY, SCORE)
+    monkeypatch.setattr(
+        "firstlight.run.store.MIGRATIONS", (*MIGRATIONS, "CREATE TABLE extra (a); CREATE TABLE runs (a);")
+    )
+    with pytest.raises(StoreError, match="already exists"):
+        Store(path)
+    monkeypatch.setattr("firstlight.run.store.MIGRATIONS", (*MIGRATIONS, "CREATE TABLE extra (a);"))
+    with Store(path) as store:
+        assert store.find_score(KEY) == SCORE

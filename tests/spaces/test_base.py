@@ -1,0 +1,57 @@
+"""What a space gets for free."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+
+import pytest
+from torch import nn
+
+from firstlight.spaces import Architecture, Skeleton, Space
+from firstlight.spaces.ops import Linear
+
+
+@dataclass(frozen=True)
+class Width(Architecture):
+    width: int
+
+    def __str__(self) -> str:
+        return str(self.width)
+
+
+class Endless(Space[Width]):
+    name, summary, reference = "endless", "one hidden layer of any width", ""
+
+    def sample(self, rng: random.Random) -> Width:
+        return Width(rng.randrange(1, 10**9))
+
+    def mutate(self, architecture: Width, rng: random.Random) -> Width:
+        return Width(architecture.width + 1)
+
+    def parse(self, text: str) -> Width:
+        return Width(int(text))
+
+    def canonical(self, architecture: Width) -> Width:
+        return architecture
+
+    def network(self, architecture: Width, skeleton: Skeleton) -> nn.Module:
+        return nn.Sequential(nn.Flatten(), Linear(12, architecture.width), nn.ReLU(), Linear(architecture.width, 2))
+
+
+def test_the_cost_is_counted_without_memory_for_the_weights() -> None:
+    skeleton = Skeleton((3, 2, 2), 2)
+    cost = Endless().cost(Width(10**10), skeleton)  # 560 GB if it were built
+    assert (cost.params, cost.macs) == (15 * 10**10 + 2, 14 * 10**10)
+
+
+def test_a_space_without_end_says_so() -> None:
+    with pytest.raises(TypeError, match="'endless' has no number"):
+        len(Endless())
+    with pytest.raises(TypeError, match="use sample"):
+        iter(Endless())
+    assert Endless().drawing(Width(3)) is None
+
+
+def test_a_skeleton_has_a_text() -> None:
+    assert str(Skeleton((3, 8, 8), 2)) == "classes=2,input_shape=3x8x8"

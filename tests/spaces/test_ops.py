@@ -1,0 +1,21 @@
+"""How weights are drawn."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import nn
+
+from firstlight.seeds import torch_generator
+from firstlight.spaces.ops import Conv2d, Linear, initialise
+
+
+def test_weights_have_the_default_distribution_of_pytorch() -> None:
+    network = nn.Sequential(Conv2d(8, 64, 3, bias=False), nn.BatchNorm2d(64), nn.Flatten(), Linear(256, 100))
+    initialise(network, torch_generator(0, "test"))
+    for layer, bound in ((network[0], 72**-0.5), (network[3], 256**-0.5)):
+        weight = layer.weight.detach()
+        assert float(weight.abs().max()) <= bound
+        assert float(weight.std()) == pytest.approx(bound / 3**0.5, rel=0.02)  # uniform
+    assert float(network[3].bias.detach().abs().max()) <= 256**-0.5
+    assert torch.equal(network[1].weight, torch.ones(64))
