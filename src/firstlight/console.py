@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, Task, TextColumn, TimeRemainingColumn
@@ -87,9 +90,18 @@ def show_result(result: SearchResult) -> None:
         setting = result.setting.setting
         console.print(f"Files of this run: {result.directory}", markup=False, soft_wrap=True)
         console.print("Go on with:")
-        console.print(f"  firstlight report {result.directory}", markup=False, soft_wrap=True)
+        command = _command()
+        console.print(f"  {command} report {result.directory}", markup=False, soft_wrap=True)
         console.print(
-            f"  firstlight score {setting.space_name} '{result.best.architecture}' --proxy all",
+            f"  {command} score {setting.space_name} '{result.best.architecture}' --proxy all",
             markup=False,
             soft_wrap=True,
         )
+
+
+def _command() -> str:
+    """How to call this program again from the same shell: by its name if that is found, else by its path."""
+    path = Path(sys.argv[0])
+    if path.name == "__main__.py":
+        return "python -m firstlight"
+    return path.name if shutil.which(path.name) else str(path)

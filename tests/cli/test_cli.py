@@ -104,7 +104,7 @@ def test_search_report_and_resume(tmp_path: Path) -> None:
     again = firstlight(*command, folder=tmp_path)
     assert "0 networks scored and 6 reused" in again.stdout
     (folder,) = (tmp_path / "runs").iterdir()
-    assert f"firstlight report runs/{folder.name}" in again.stdout
+    assert f"python -m firstlight report runs/{folder.name}" in again.stdout
     report = json.loads(firstlight("report", f"runs/{folder.name}", "--json", folder=tmp_path).stdout)
     assert (tmp_path / report["report"]).read_text().startswith("<!doctype html>")
 
