@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from firstlight.errors import UnknownNameError
+from firstlight.errors import FirstlightError, UnknownNameError
 from firstlight.registry import Registry
 
 
@@ -23,5 +23,9 @@ def test_a_new_file_is_a_new_entry(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert dict(registry) == {"one": 1, "two": 2}
     assert len(registry) == 2
     assert "one" in registry
+    (package / "three.py").write_text("ENTRY = 3\n")
+    clashing: Registry[int] = Registry("number", "shelf", lambda module: {"same": module.ENTRY})
+    with pytest.raises(FirstlightError, match="Two modules of shelf offer the number 'same'"):
+        len(clashing)
     with pytest.raises(UnknownNameError, match=r"no number 'onee'. Did you mean 'one'"):
         registry["onee"]

@@ -10,10 +10,10 @@ from firstlight.errors import FirstlightError
 
 if TYPE_CHECKING:
     from firstlight.algorithms import ALGORITHMS, algorithm
+    from firstlight.algorithms.runner import SearchResult
     from firstlight.api import score, search, space
     from firstlight.probe import Probe
     from firstlight.proxies import PROXIES, Parts, Score, proxy
-    from firstlight.run.search import SearchResult
     from firstlight.spaces import SPACES, Architecture, Skeleton, Space
 
 # Where each public name lives; PyTorch is imported only when one of these is first used
@@ -25,7 +25,7 @@ _HOMES = {
     "Probe": "probe",
     "SPACES": "spaces",
     "Score": "proxies",
-    "SearchResult": "run.search",
+    "SearchResult": "algorithms.runner",
     "Skeleton": "spaces",
     "Space": "spaces",
     "algorithm": "algorithms",

@@ -11,17 +11,18 @@ from torch import nn
 
 from firstlight.algorithms import Candidate, Limits
 from firstlight.algorithms.objective import parse_amount
+from firstlight.algorithms.runner import SearchResult, SearchSetting, run_search
 from firstlight.data import InputSource
+from firstlight.errors import SettingError
 from firstlight.probe import Batches, Probe
-from firstlight.proxies import ProxyRequest, Score
+from firstlight.proxies import Proxy, ProxyRequest, Score, parse_requests
 from firstlight.run.executor import make_executor, one_thread
 from firstlight.run.scoring import Setting
-from firstlight.run.search import SearchResult, SearchSetting, run_search
 from firstlight.spaces import SPACES, Space
 
 
 def score(
-    model: nn.Module, batches: Batches, proxies: str | Sequence[str] = ("dextr",), seed: int = 0
+    model: nn.Module, batches: Batches, proxies: str | Proxy | Sequence[str | Proxy] = ("dextr",), seed: int = 0
 ) -> dict[str, Score]:
     """Judge any network before it is trained.
 
@@ -30,8 +31,7 @@ def score(
 
     >>> firstlight.score(model, torch.randn(1, 3, 32, 32), proxies=("dextr", "params"))["dextr"].value
     """
-    texts = [proxies] if isinstance(proxies, str) else proxies
-    requests = [ProxyRequest.parse(text) for text in texts]
+    requests = parse_requests(proxies)
     probe = Probe(model, batches, seed=seed)
     with one_thread():
         return {str(request): request.measure(probe) for request in requests}
@@ -51,8 +51,8 @@ def search(
     proxy: str = "dextr",
     algorithm: str = "random",
     samples: int = 500,
-    max_params: int | str | None = None,
-    max_macs: int | str | None = None,
+    max_params: float | str | None = None,
+    max_macs: float | str | None = None,
     input: str = "synthetic",
     batch_size: int = 1,
     skeleton: Mapping[str, Any] | None = None,
@@ -70,6 +70,8 @@ def search(
 
     >>> firstlight.search("nasbench201", samples=100, max_params="1.0M").best.architecture
     """
+    if skeleton is not None and not isinstance(skeleton, Mapping):
+        raise SettingError(f'skeleton is {skeleton!r}; write a dictionary such as {{"channels": 8, "cells": 2}}.')
     setting = Setting(
         space_name=space,
         source=InputSource(input, batch_size),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import shutil
 import sys
 from collections.abc import Iterable, Iterator
@@ -13,9 +14,9 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColum
 from rich.table import Table
 from rich.text import Text
 
+from firstlight.algorithms.runner import SearchResult
 from firstlight.proxies import Score
 from firstlight.run.scoring import NetworkScore
-from firstlight.run.search import SearchResult
 
 console = Console(highlight=False)
 # progress and remarks go here, so that standard output holds only what was asked for
@@ -52,7 +53,7 @@ def watching(total: int) -> Iterator[Watcher]:
         TimeRemainingColumn(),
         TextColumn("left  {task.fields[best]}"),
     )
-    with Progress(*columns, console=notices) as progress:
+    with Progress(*columns, console=notices, disable=total < 2) as progress:
         yield Watcher(progress, total)
 
 
@@ -87,16 +88,29 @@ def show_result(result: SearchResult) -> None:
     show_network(result.best)
     console.print(f"{result.scored} networks scored and {result.reused} reused in {result.seconds:.1f} s.")
     if result.directory is not None:
-        setting = result.setting.setting
+        folder = shlex.quote(str(result.directory))
         console.print(f"Files of this run: {result.directory}", markup=False, soft_wrap=True)
         console.print("Go on with:")
-        command = _command()
-        console.print(f"  {command} report {result.directory}", markup=False, soft_wrap=True)
-        console.print(
-            f"  {command} score {setting.space_name} '{result.best.architecture}' --proxy all",
-            markup=False,
-            soft_wrap=True,
-        )
+        console.print(f"  {_command()} report {folder}", markup=False, soft_wrap=True)
+        console.print(f"  {_command()} score {_arguments(result)}", markup=False, soft_wrap=True)
+
+
+def _arguments(result: SearchResult) -> str:
+    """What `score` must be told to see the chosen network exactly as the search did."""
+    setting = result.setting.setting
+    words = [setting.space_name, result.best.architecture, "--proxy", "all"]
+    words += [
+        "--input",
+        setting.source.name,
+        "--batch-size",
+        str(setting.source.batch_size),
+        "--seed",
+        str(setting.seed),
+    ]
+    if setting.skeleton_settings:
+        pairs = (f"{n}={'x'.join(map(str, v)) if isinstance(v, tuple) else v}" for n, v in setting.skeleton_settings)
+        words += ["--skeleton", ",".join(pairs)]
+    return shlex.join(words)
 
 
 def _command() -> str:

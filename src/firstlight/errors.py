@@ -54,6 +54,15 @@ class UnsupportedError(FirstlightError):
     """A quantity that is not defined for this network; the score's status becomes `unsupported`."""
 
 
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether an error means that memory ran out; PyTorch's CPU allocator raises a plain RuntimeError."""
+    return (
+        isinstance(error, MemoryError)
+        or type(error).__name__ == "OutOfMemoryError"
+        or (isinstance(error, RuntimeError) and "can't allocate memory" in str(error))
+    )
+
+
 class StoreError(FirstlightError):
     """A store or run directory that cannot be used as asked."""
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from types import ModuleType
 from typing import Generic, TypeVar
 
-from firstlight.errors import UnknownNameError
+from firstlight.errors import FirstlightError, UnknownNameError
 
 T = TypeVar("T")
 
@@ -28,7 +28,11 @@ class Registry(Mapping[str, T], Generic[T]):
             entries: dict[str, T] = {}
             for info in pkgutil.iter_modules(folder):
                 module = importlib.import_module(f"{self._package}.{info.name}")
-                entries.update(self._collect(module))
+                found = self._collect(module)
+                twice = sorted(found.keys() & entries.keys())
+                if twice:
+                    raise FirstlightError(f"Two modules of {self._package} offer the {self.kind} {twice[0]!r}.")
+                entries.update(found)
             self._entries = dict(sorted(entries.items()))
         return self._entries
 

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from firstlight.algorithms.objective import Limits, Objective, parse_amount
+from firstlight.cost import Cost
 from firstlight.errors import SettingError
 from firstlight.probe import Probe
-from firstlight.probe.cost import Cost
 from firstlight.proxies import Parts, ProxyRequest, Score, proxy
 from firstlight.run.scoring import NetworkScore
 
@@ -25,6 +25,7 @@ from firstlight.run.scoring import NetworkScore
         ("1.2G", 1_200_000_000),
         ("2e3", 2000),
         (7, 7),
+        (1e4, 10_000),
         (None, None),
     ],
 )
@@ -37,8 +38,8 @@ def test_whole_amounts_are_exact(amount: int) -> None:
     assert parse_amount(str(amount)) == amount
 
 
-@pytest.mark.parametrize("text", ["", "many", "-3", "1.0X", "1,000", "nan"])
-def test_amounts_that_are_none(text: str) -> None:
+@pytest.mark.parametrize("text", ["", "many", "-3", "1.0X", "1,000", "nan", -4, float("inf")])
+def test_amounts_that_are_none(text: str | float) -> None:
     with pytest.raises(SettingError, match="is not an amount"):
         parse_amount(text)
 

@@ -57,7 +57,7 @@ def test_scores_as_json_in_the_order_asked(tmp_path: Path) -> None:
     (tmp_path / "list.txt").write_text(f"{SILENT}\n\n{CELL}\n")
     asked = ("score", "nasbench201", CELL, "--from", "list.txt", "--proxy", "dextr,params", "--json", *SMALL)
     rows = [json.loads(line) for line in firstlight(*asked, folder=tmp_path).stdout.splitlines()]
-    assert [row["architecture"] for row in rows] == [CELL, SILENT]
+    assert [row["architecture"] for row in rows] == [CELL, SILENT, CELL]
     assert {row["space"] for row in rows} == {"nasbench201"}
     assert rows[0]["scores"]["dextr"].keys() == {"value", "parts", "status", "note", "seconds"}
     assert rows[0]["cost"]["params"] == rows[0]["scores"]["params"]["value"]
@@ -71,13 +71,36 @@ def test_architectures_from_standard_input() -> None:
     assert "parameters" in done.stdout
 
 
+def test_a_bad_line_is_named_and_nothing_usable_is_a_failure(tmp_path: Path) -> None:
+    (tmp_path / "list.txt").write_text(f"{CELL}\n|nonsense|\n")
+    done = firstlight("score", "nasbench201", "--from", "list.txt", folder=tmp_path, code=1)
+    assert "Line 2 of list.txt" in done.stderr
+    (tmp_path / "mine.py").write_text(
+        "from torch import nn\nnet = nn.Sequential(nn.AdaptiveAvgPool2d(1), nn.BatchNorm2d(1))\n"
+    )
+    firstlight(
+        "score",
+        "mine:net",
+        "--input-shape",
+        "1,1,1",
+        "--batch-size",
+        "2",
+        "--proxy",
+        "curvature",
+        folder=tmp_path,
+        code=1,
+    )
+
+
 def test_a_model_of_ones_own(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(
         "from torch import nn\n"
-        "def net():\n    return nn.Sequential(nn.Conv2d(3, 4, 3), nn.ReLU(), nn.Flatten(), nn.LazyLinear(2))\n"
+        "def lazy():\n    return nn.LazyLinear(2)\n"
         "def small():\n    return nn.Sequential(nn.Conv2d(1, 4, 3), nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten())\n"
         "def broken():\n    return nn.Linear(7, 2)\n"
         "def text():\n    return 'net'\n"
+        "def raises(width):\n    return width\n"
+        "same = small()\n"
     )
     done = firstlight("score", "mine:small", "--input-shape", "1,8,8", "--proxy", "all", "--json", folder=tmp_path)
     row = json.loads(done.stdout)
@@ -85,7 +108,12 @@ def test_a_model_of_ones_own(tmp_path: Path) -> None:
     assert row["cost"] == {"params": 40, "macs": 9 * 4 * 36}
     again = firstlight("score", "mine:small", "--input-shape", "1,8,8", "--proxy", "all", "--json", folder=tmp_path)
     assert json.loads(again.stdout)["scores"]["dextr"]["value"] == row["scores"]["dextr"]["value"]
+    instance = firstlight("score", "mine:same", "--input-shape", "1x8x8", "--json", folder=tmp_path)
+    assert json.loads(instance.stdout)["scores"]["dextr"]["status"] == "ok"
     for target, message in (
+        ("mine:raises", "raises() failed: TypeError"),
+        ("mine:lazy", "lazy layers"),
+        (":net", "cannot be imported"),
         ("mine:broken", "batch 1 of 1"),
         ("mine:text", "must return a torch.nn.Module"),
         ("mine:missing", "cannot be imported"),
@@ -98,7 +126,7 @@ def test_search_report_and_resume(tmp_path: Path) -> None:
     command = ("search", "nasbench201", "--samples", "6", "--max-params", "1.0M", *SMALL)
     first = firstlight(*command, "--json", folder=tmp_path)
     result = json.loads(first.stdout)
-    assert result.keys() == {"best", "scored", "reused", "seconds"}
+    assert result.keys() == {"best", "scored", "reused", "seconds", "directory"}
     assert result["best"].keys() == {"architecture", "scores", "cost"}
     assert (result["scored"], result["reused"]) == (6, 0)
     again = firstlight(*command, folder=tmp_path)
@@ -121,6 +149,8 @@ def test_search_report_and_resume(tmp_path: Path) -> None:
         (("score", "nasbench201", CELL, "--input", "cifar11"), "cifar11"),
         (("score", "nasbench201", CELL, "--skeleton", "channels"), "not a skeleton setting"),
         (("score", "a:b", CELL), "takes no architectures"),
+        (("score", "nasbench201", CELL, "--device", "abacus"), "device 'abacus' cannot be used"),
+        (("search", "nasbench201", "--proxy", "dextr,params"), "one proxy"),
         (("search", "nasbench201", "--algorithm", "randon"), "Did you mean 'random'"),
         (("search", "nasbench201", "--executor", "cloud"), "no executor 'cloud'"),
         (("search", "nasbench201", "--max-params", "10"), "The smallest had"),
@@ -141,6 +171,7 @@ def test_interrupting_a_search_loses_nothing(tmp_path: Path) -> None:
     deadline = time.monotonic() + 120
     while not (store.exists() and store.stat().st_size > 200_000) and time.monotonic() < deadline:
         time.sleep(0.05)
+    assert store.exists(), "the search did not get going"
     os.killpg(process.pid, signal.SIGINT)  # what Ctrl-C does: the workers get it too
     _, errors = process.communicate(timeout=60)
     assert process.returncode == 130

@@ -56,10 +56,14 @@ def test_arrays_are_normalised_by_channel(tmp_path: Path, images: dict[str, np.n
     assert (inputs.input_shape, inputs.classes) == ((3, 8, 8), 4)
 
 
-def test_the_fingerprint_tells_different_numbers_apart(tmp_path: Path, images: dict[str, np.ndarray]) -> None:
+def test_the_fingerprint_tells_different_numbers_apart(
+    tmp_path: Path, images: dict[str, np.ndarray], monkeypatch: pytest.MonkeyPatch
+) -> None:
     source = InputSource(write(tmp_path / "a.npz", **images))
     before = load_inputs(source).fingerprint
     assert load_inputs(source).fingerprint == before
+    monkeypatch.chdir(tmp_path)
+    assert load_inputs(InputSource("npz:a.npz")).fingerprint == before
     changed = images | {"x": images["x"] // 2 * 2}
     assert load_inputs(InputSource(write(tmp_path / "a.npz", **changed))).fingerprint != before
 
@@ -72,6 +76,9 @@ def test_bare_names_are_looked_up(
     assert load_inputs(InputSource("shapes")).input_shape == (3, 8, 8)
     with pytest.raises(DataError, match=r"0 files for 'shape'.*shapes_50.npz"):
         load_inputs(InputSource("shape"))
+    for name in (str(tmp_path / "shapes_50.npz"), "**", "../shapes"):
+        with pytest.raises(DataError, match="npz:PATH"):
+            load_inputs(InputSource(name))
     monkeypatch.delenv("FIRSTLIGHT_DATA")
     with pytest.raises(DataError, match="synthetic, digits, npz:PATH"):
         load_inputs(InputSource("shapes"))
@@ -84,8 +91,13 @@ def test_bad_files_are_explained(tmp_path: Path, images: dict[str, np.ndarray]) 
         "images": write(tmp_path / "c.npz", x=images["x"], y=images["y"][:-1]),
         "whole numbers": write(tmp_path / "d.npz", x=images["x"], y=images["y"] - 9.5),
         "without pickles": f"npz:{tmp_path / 'e.npz'}",
+        "plain arrays": f"npz:{tmp_path / 'empty.npz'}",
+        "single array": f"npz:{tmp_path / 'single.npy'}",
+        "channels first": write(tmp_path / "f.npz", x=images["x"].transpose(0, 2, 3, 1), y=images["y"]),
     }
     (tmp_path / "e.npz").write_bytes(pickle.dumps({"x": 1}))
+    (tmp_path / "empty.npz").touch()
+    np.save(tmp_path / "single.npy", images["x"])
     for message, name in cases.items():
         with pytest.raises(DataError, match=f"(?i){message}"):
             load_inputs(InputSource(name))

@@ -101,9 +101,61 @@ def test_a_constant_output_has_no_curvature() -> None:
             return torch.ones(x.shape[0], 4, dtype=x.dtype)
 
     assert probe_of(Constant()).output_curvature() is None
+    # analytically constant; BatchNorm must not blow its rounding noise up into a signal
+    pooled = nn.Sequential(
+        nn.AdaptiveAvgPool2d(1), nn.Conv2d(3, 6, 1), nn.Upsample(size=8), nn.BatchNorm2d(6), nn.Conv2d(6, 4, 3)
+    )
+    assert Probe(pooled, torch.zeros(1, 3, 8, 8)).output_curvature() is None
     silent = nets.build("residual")
     nn.init.zeros_(silent.head.weight)
     assert probe_of(silent).output_curvature() is None
+
+
+def test_an_output_that_is_not_a_number_is_no_constant() -> None:
+    class Broken(nn.Module):
+        def forward(self, x: Tensor) -> Tensor:
+            return x.flatten(1) * float("nan")
+
+    kappa = probe_of(Broken()).output_curvature()
+    assert kappa is not None
+    assert math.isnan(kappa)
+
+
+class Patches(nn.Module):
+    """Folds patches into the batch, as vision transformers with local stems do, and flattens by `view`."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.stem = nn.Sequential(nn.Conv2d(3, 5, 3), nn.BatchNorm2d(5), nn.Tanh())
+        self.norm = nn.BatchNorm1d(20)
+        self.head = nn.Linear(20, 4)
+
+    def forward(self, x: Tensor) -> Tensor:
+        patches = x.unfold(2, 4, 4).unfold(3, 4, 4).permute(0, 2, 3, 1, 4, 5).reshape(-1, 3, 4, 4)
+        features = self.stem(patches)
+        out = torch.zeros_like(features)
+        out += features
+        out.add_(1).mul_(2)
+        return self.head(self.norm(out.view(out.size(0), -1))).mean(0, keepdim=True)
+
+
+def test_statistics_are_those_of_the_whole_batch_that_a_layer_sees() -> None:
+    torch.manual_seed(0)
+    net = Patches().double()
+    velocity, acceleration = textbook.derivatives(net, basis(), 0.3, SHAPE)
+    jet = probe_of(net).output_jet(basis=basis(), thetas=(0.3,))
+    torch.testing.assert_close(jet.velocity[0], velocity, rtol=1e-9, atol=1e-11)
+    torch.testing.assert_close(jet.acceleration[0], acceleration, rtol=1e-8, atol=1e-9)
+
+
+def test_dropout_in_fused_attention_is_the_same_however_often_asked() -> None:
+    values = []
+    for rate in (0.1, 0.0, 0.1):
+        torch.manual_seed(0)
+        layer = nn.TransformerEncoderLayer(8, 2, 16, dropout=rate, batch_first=True)
+        values.append(Probe(nn.Sequential(layer, nn.Flatten()), torch.randn(1, 4, 8)).output_curvature())
+    assert values[0] == values[2] != values[1]
+    assert None not in values
 
 
 def test_the_curve_is_twice_the_size_where_the_network_allows_it() -> None:

@@ -45,11 +45,17 @@ FUNCTIONS: dict[str, tuple[Callable[..., Any], tuple[tuple[int, ...], ...]]] = {
     "linear": (lambda x: F.linear(x, weight.view(4, 27)[:, :5], torch.ones(4, dtype=torch.float64)), ((2, 6, 5),)),
     "relu": (torch.relu, ((2, 3, 4),)),
     "in place": (lambda x: x.clone().mul_(2).add_(1).relu_(), ((2, 3, 4),)),
-    "pool 3x3": (lambda x: F.avg_pool2d(x, 3, 1, 1, count_include_pad=False), ((1, 2, 5, 4),)),
-    "pool 3x3 padded": (lambda x: F.avg_pool2d(x, 3, 1, 1), ((1, 2, 5, 4),)),
+    "pool 3x3": (lambda x: F.avg_pool2d(x, 3, 1, 1, count_include_pad=False), ((1, 1, 20, 30),)),
+    "pool 3x3 padded": (lambda x: F.avg_pool2d(x, 3, 1, 1), ((1, 1, 20, 30),)),
+    "pool 3x3 of a small map": (lambda x: F.avg_pool2d(x, 3, 1, 1, count_include_pad=False), ((1, 2, 5, 4),)),
     "pool 2x2": (lambda x: F.avg_pool2d(x, 2), ((1, 2, 4, 4),)),
     "max pool": (lambda x: F.max_pool2d(x, 2), ((1, 2, 4, 4),)),
     "instance norm": (F.instance_norm, ((1, 2, 4, 4),)),
+    "batch norm over several samples": (lambda x: F.batch_norm(x, None, None, training=True), ((3, 2, 4, 4),)),
+    "batch norm of vectors": (lambda x: F.batch_norm(x, None, None, training=True), ((5, 3),)),
+    "instance norm over several samples": (F.instance_norm, ((3, 2, 4, 4),)),
+    "largest and its place": (lambda x: x.max(1)[0], ((2, 5),)),
+    "cast": (lambda x: x.to(torch.float64).double(), ((2, 3),)),
     "group norm": (lambda x: F.group_norm(x, 2), ((2, 4, 3, 3),)),
     "layer norm over two dimensions": (lambda x: F.layer_norm(x, (3, 4)), ((2, 3, 4),)),
     "product": (lambda x, y: x * y, ((2, 3, 4), (3, 1))),
@@ -113,6 +119,37 @@ def test_one_dimension_in_place_reaches_every_view() -> None:
     torch.testing.assert_close(whole.parts, expected)
 
 
+def test_whole_numbers_do_not_move() -> None:
+    assert torch.equal(jet(2, 3).to(torch.int64), jet(2, 3).value.to(torch.int64))
+
+
+def test_in_place_on_a_jet_reaches_it_even_if_the_result_is_fixed() -> None:
+    x = jet(2, 3)
+    x.mul_(0)
+    assert not x.parts.any()
+    y = jet(2, 3)
+    y.sign_()
+    assert torch.equal(y.parts[0].abs(), torch.ones(2, 3, dtype=torch.float64))
+    assert not y.parts[1:].any()
+
+
+@pytest.mark.parametrize(
+    "lossy",
+    [
+        lambda x: torch.zeros(2, 3, dtype=torch.float64).add_(x),
+        lambda x: torch.add(x, x, out=torch.zeros(2, 3, dtype=torch.float64)),
+        lambda x: F.linear(x, torch.ones(3, 3, dtype=torch.float64), x[0]),
+        lambda x: F.layer_norm(x, (3,), x[0]),
+        lambda x: F.layer_norm(x, (3,), None, x[0]),
+        lambda x: F.group_norm(x, 1, x[0]),
+        lambda x: F.batch_norm(x, None, None, x[0], training=True),
+    ],
+)
+def test_what_would_lose_a_derivative_is_refused(lossy: Callable[[Jet], Any]) -> None:
+    with pytest.raises(UnsupportedError):
+        lossy(jet(2, 3))
+
+
 def test_dropout_drops_the_same_entries_of_all_parts() -> None:
     torch.manual_seed(0)
     parts = F.dropout(Jet(torch.ones(3, 1, 1000)), 0.5, training=True).parts
@@ -151,3 +188,19 @@ def test_a_wrong_forward_mode_is_noticed(monkeypatch: pytest.MonkeyPatch) -> Non
     with pytest.raises(UnsupportedError, match="disagree"):
         forward_mode.taylor(fused, (jet(2, 3, 4, 4),), {}, Jet)
     assert not forward_mode._verified
+
+
+def test_a_call_that_was_right_does_not_vouch_for_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(forward_mode, "_verified", set())
+    x, statistics = jet(2, 3, 4, 4), torch.ones(3, dtype=torch.float64)
+
+    def normalise(training: bool, y: Jet = x) -> Any:
+        arguments = (y, None, None, statistics, statistics, training, 0.1, 1e-5)
+        return forward_mode.taylor(torch.native_batch_norm, arguments, {}, Jet)
+
+    normalise(False, Jet(torch.cat([x.parts[:1], torch.zeros_like(x.parts[1:])])))  # nothing moves: proves nothing
+    assert not forward_mode._verified
+    normalise(False)
+    assert forward_mode._verified
+    with pytest.raises(UnsupportedError, match="disagree"):
+        normalise(True)

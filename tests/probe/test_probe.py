@@ -10,6 +10,7 @@ import pytest
 import torch
 from tests import nets
 from torch import Tensor, nn
+from torch.nn.modules.module import _global_forward_hooks
 
 from firstlight.errors import DataError, ModelError, UnsupportedError
 from firstlight.probe import Probe
@@ -48,10 +49,47 @@ def test_batches_may_be_a_tensor_a_pair_or_a_list() -> None:
     assert [b is None for _, b in Probe(net, [(x, y), x, (x, None)]).batches] == [False, True, True]
 
 
-@pytest.mark.parametrize("batches", [[], [torch.zeros(0, 3)], [torch.tensor(1.0)], ["text"], [(1, 2, 3)]])
+@pytest.mark.parametrize("batches", [[], [torch.zeros(0, 3)], [torch.tensor(1.0)], ["text"], [(1, 2, 3)], None, 3])
 def test_batches_that_make_no_sense(batches: Any) -> None:
     with pytest.raises(DataError, match=r"[Bb]atch"):
         Probe(nn.Linear(3, 2), batches)
+
+
+def test_inputs_that_are_not_numbers_are_refused() -> None:
+    with pytest.raises(DataError, match="NaN"):
+        Probe(nn.Linear(3, 2), torch.tensor([[1.0, float("nan"), 0.0]]))
+
+
+def test_models_that_are_none_or_not_ready() -> None:
+    with pytest.raises(ModelError, match=r"torch.nn.Module, got a str"):
+        Probe("model", torch.zeros(1, 3))  # type: ignore[arg-type]
+    with pytest.raises(ModelError, match="lazy"):
+        Probe(nn.LazyLinear(2), torch.zeros(1, 3))
+    with pytest.raises(ModelError, match="lazy"):
+        Probe(nn.LazyBatchNorm2d(), torch.zeros(1, 3, 2, 2))
+
+
+def test_a_first_layer_in_place_does_not_change_the_batch() -> None:
+    x = torch.randn(1, 3, 4, 4)
+    before = x.clone()
+    probe = Probe(nn.Sequential(nn.ReLU(inplace=True), nn.Conv2d(3, 4, 1), nn.Flatten()), x)
+    probe.cost()
+    probe.feature_spectra()
+    probe.output_jet()
+    assert torch.equal(x, before)
+
+
+def test_running_out_of_memory_is_not_taken_for_something_else() -> None:
+    class Greedy(nn.Module):
+        def forward(self, x: Tensor) -> Tensor:
+            if x.shape[-1] > 4:
+                raise RuntimeError("[enforce fail at alloc_cpu.cpp] DefaultCPUAllocator: can't allocate memory")
+            return x.flatten(1)
+
+    with pytest.raises(RuntimeError, match="allocate"):
+        Probe(Greedy(), torch.randn(1, 3, 4, 4)).output_jet()
+    with pytest.raises(RuntimeError, match="allocate"):
+        Probe(Greedy(), torch.randn(1, 3, 8, 8)).feature_spectra()
 
 
 def test_inputs_take_the_precision_of_the_model() -> None:
@@ -96,7 +134,8 @@ def snapshot(model: nn.Module) -> list[Any]:
         {name: (tensor.data_ptr(), tensor.clone()) for name, tensor in model.state_dict().items()},
         {name: None if p.grad is None else p.grad.clone() for name, p in model.named_parameters()},
         [module.training for module in model.modules()],
-        [len(module._forward_hooks) + len(module._forward_pre_hooks) for module in model.modules()],
+        [len(module._forward_hooks) + len(module._forward_pre_hooks) for module in model.modules()]
+        + [len(_global_forward_hooks), torch.backends.mha.get_fastpath_enabled()],
         torch.get_rng_state(),
         random.getstate(),
         np.random.get_state()[1],

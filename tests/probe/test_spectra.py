@@ -64,9 +64,11 @@ def test_scaling_and_permuting_rows_changes_nothing() -> None:
 
 
 def test_maps_that_are_not_finite_count_nothing() -> None:
-    x = torch.ones(1, 2, 2, 2)
-    x[0, 0, 0, 0] = float("nan")
-    assert ratios(nn.Identity(), x) == [0.0]
+    class Root(nn.Module):
+        def forward(self, x: Tensor) -> Tensor:
+            return x.sqrt()
+
+    assert ratios(Root(), torch.tensor([[[1.0, 2.0], [-3.0, 4.0]]])) == [0.0]
 
 
 def test_rounding_noise_behind_a_normalisation_counts_nothing() -> None:
@@ -116,6 +118,57 @@ def test_tuples_are_read_by_their_first_element_with_samples_as_rows() -> None:
 
     x = torch.tensor([[1.0, 0.0], [0.0, 4.0]])
     assert ratios(Pair(), x) == [0.25]
+
+
+def test_a_tuple_with_a_childs_output_is_read_anew() -> None:
+    class Pair(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.child = nn.Identity()
+
+        def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+            return self.child(x), x
+
+    assert ratios(Pair(), torch.tensor([[1.0, 0.0], [0.0, 4.0]])) == [1.0, 0.25]
+
+
+class Threshold(nn.ReLU):
+    def __init__(self, level: float) -> None:
+        super().__init__()
+        self.level = level
+
+    def forward(self, x: Tensor) -> Tensor:
+        return (x - self.level).relu()
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        (nn.AvgPool2d(3, 1, 1), nn.AvgPool2d(3, 1, 1, count_include_pad=False)),
+        (Threshold(0.0), Threshold(0.5)),
+        (nn.ReLU(), nn.ReLU()),
+    ],
+)
+def test_layers_on_the_same_tensor_are_taken_for_equal_only_if_they_are(first: nn.Module, second: nn.Module) -> None:
+    class Both(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.first, self.second = first, second
+
+        def forward(self, x: Tensor) -> Tensor:
+            return self.first(x) + self.second(x)
+
+    x = torch.randn(1, 4, 6, 6, dtype=torch.float64)
+    assert ratios(Both(), x) == pytest.approx(textbook.inverse_conditions(Both(), x), rel=1e-9)
+
+
+def test_small_gains_are_not_taken_for_noise() -> None:
+    norm = nn.BatchNorm2d(4).double()
+    x = torch.randn(1, 4, 7, 7, dtype=torch.float64)
+    (expected,) = ratios(norm, x)
+    nn.init.constant_(norm.weight, 5e-4)
+    assert ratios(norm, x) == pytest.approx([expected], rel=1e-6)
+    assert expected > 0.1
 
 
 def test_many_large_maps_are_decomposed_in_groups(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,7 @@ from torch import nn
 
 from firstlight.errors import SettingError, UnknownNameError, UnsupportedError
 from firstlight.probe import Probe
-from firstlight.proxies import PROXIES, Parts, ProxyRequest, Score, proxy
+from firstlight.proxies import PROXIES, Parts, ProxyRequest, Score, parse_requests, proxy
 
 
 @proxy(reference="Nobody1900")
@@ -63,8 +63,11 @@ def test_settings_are_read_by_their_type() -> None:
 @pytest.mark.usefixtures("registered")
 @given(st.integers(), st.sampled_from(["a", "b"]), st.floats(allow_nan=False), st.booleans())
 def test_the_text_of_a_request_reads_back(size: int, kind: str, rate: float, strict: bool) -> None:
-    request = ProxyRequest(example, (("kind", kind), ("rate", rate), ("size", size), ("strict", strict)))
-    assert ProxyRequest.parse(str(request)) == request
+    asked = {"kind": kind, "rate": rate, "size": size, "strict": strict}
+    different = tuple(item for item in asked.items() if item[1] != example.settings[item[0]].default)
+    text = str(ProxyRequest(example, tuple(asked.items())))
+    assert ProxyRequest.parse(text) == ProxyRequest(example, different)  # one text, and so one key, for one question
+    assert str(ProxyRequest.parse(str(ProxyRequest.parse(text)))) == str(ProxyRequest.parse(text))
 
 
 @pytest.mark.usefixtures("registered")
@@ -72,6 +75,16 @@ def test_the_text_of_a_request_reads_back(size: int, kind: str, rate: float, str
 def test_settings_that_make_no_sense(text: str) -> None:
     with pytest.raises(SettingError, match="example"):
         ProxyRequest.parse(text)
+
+
+@pytest.mark.usefixtures("registered")
+def test_several_proxies_in_every_way_of_writing() -> None:
+    for proxies in ("example", example, ["example"], [example], "all", " example , "):
+        assert [str(request) for request in parse_requests(proxies)] == ["example"]
+    assert [str(request) for request in parse_requests("example:size=5,example")] == ["example:size=5", "example"]
+    for nothing in ("", ",", []):
+        with pytest.raises(SettingError, match=r"No proxy was named. Known: example"):
+            parse_requests(nothing)
 
 
 def test_an_unknown_name_brings_the_nearest_one() -> None:
@@ -86,6 +99,10 @@ def test_statuses() -> None:
     unsupported = request_for(UnsupportedError("no ReLU")).measure(PROBE)
     assert (unsupported.status, unsupported.note) == ("unsupported", "no ReLU")
     assert request_for(MemoryError("full")).measure(PROBE).status == "out_of_memory"
+    allocator = RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 9 bytes")
+    assert request_for(allocator).measure(PROBE).status == "out_of_memory"
+    with pytest.raises(RuntimeError, match="shape"):
+        request_for(RuntimeError("shape mismatch")).measure(PROBE)
     with pytest.raises(ZeroDivisionError):
         request_for(ZeroDivisionError()).measure(PROBE)
 

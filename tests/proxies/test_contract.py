@@ -54,7 +54,7 @@ def test_asking_together_or_alone_is_the_same(name: str) -> None:
 def test_facts_are_written_down(name: str) -> None:
     entry = PROXIES[name]
     document = entry.function.__doc__ or ""
-    assert entry.summary.endswith((".", "."))
+    assert entry.summary.endswith(".")
     assert "Scale:" in document
     assert "better" in document
     assert "Cost:" in document

@@ -12,7 +12,7 @@ from torch import nn
 
 import firstlight
 from firstlight.probe import Probe
-from firstlight.proxies.dextr import NO_SIGNAL, curvature, dextr, independence
+from firstlight.proxies.dextr import NO_SIGNAL, OWN_SIZE, curvature, dextr, independence
 
 
 def test_agrees_with_the_reference_implementation(parity: ParityCase) -> None:
@@ -59,6 +59,32 @@ def test_the_official_variant_draws_ten_coordinates_from_the_seed() -> None:
     values = {seed: dextr(Probe(net, x, seed=seed), variant="official").value for seed in (0, 1)}
     assert values[0] == dextr(Probe(net, x, seed=0), variant="official").value
     assert values[0] != dextr(Probe(net, x, seed=0)).value
+
+
+def test_the_official_variant_uses_64_pixels_and_falls_back_where_curvature_fails() -> None:
+    sizes = []
+
+    class Watched(nets.Smooth):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            sizes.append(tuple(x.shape[2:]))
+            return super().forward(x)
+
+    dextr(Probe(Watched(), torch.randn(1, 3, 16, 16)), variant="official")
+    assert sizes == [(16, 16), (64, 64)]
+    pooled = nn.Sequential(nn.AdaptiveAvgPool2d(1), nn.BatchNorm2d(3), nn.Flatten())
+    probe = Probe(pooled, torch.randn(2, 3, 8, 8))
+    assert dextr(probe, variant="official").value == independence(probe).value
+
+
+def test_a_curve_at_the_networks_own_size_is_remarked_on() -> None:
+    assert dextr(Probe(nets.build("attention"), torch.randn(1, 3, 8, 8))).note == OWN_SIZE
+    assert dextr(Probe(nets.build("residual"), torch.randn(1, 3, 8, 8))).note == ""
+
+
+def test_a_network_that_gives_no_numbers_has_no_score() -> None:
+    net = nets.build("residual").float()
+    nn.init.constant_(net.head.weight, float("nan"))
+    assert firstlight.score(net, torch.randn(1, 3, 8, 8))["dextr"].status == "non_finite"
 
 
 def test_a_network_without_layers_has_no_score_of_nothing() -> None:

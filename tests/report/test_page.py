@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 import firstlight
+from firstlight.algorithms.runner import STORE_NAME
+from firstlight.cost import Cost
 from firstlight.errors import StoreError
-from firstlight.probe.cost import Cost
 from firstlight.report.page import render, write_report
-from firstlight.run.search import STORE_NAME
 from firstlight.run.store import Run, Store, Trial
 
 SKIP = "|skip_connect~0|+|none~0|none~1|+|none~0|none~1|none~2|"

@@ -28,6 +28,35 @@ def own_process(_: int) -> int:
     return os.getpid()
 
 
+def fail_on_three(number: int) -> int:
+    if number == 3:
+        raise ValueError("three")
+    return number
+
+
+def slow_first(number: int) -> int:
+    if number == 0:
+        time.sleep(4)
+    return number
+
+
+class UnloadableOnce:
+    """A job that kills its worker, and the worker that replaces it while it starts."""
+
+    def __init__(self, folder: str) -> None:
+        self.folder = folder
+
+    def __setstate__(self, state: dict[str, str]) -> None:
+        self.__dict__.update(state)
+        loads = len(os.listdir(self.folder))
+        open(os.path.join(self.folder, str(loads)), "w").close()
+        if loads == 1:
+            os._exit(3)
+
+    def __call__(self, number: int) -> int:
+        return die_on_three(number)
+
+
 class Unloadable:
     """A job that cannot be loaded in a worker."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 import signal
+from pathlib import Path
 
 import pytest
 import torch
@@ -59,6 +60,23 @@ def test_a_worker_that_dies_costs_only_its_own_item(count: int) -> None:
     assert results == {n: n for n in (0, 1, 2, 4, 5)}
     assert isinstance(lost, Lost)
     assert f"exit code -{signal.SIGKILL.value}" in lost.reason
+
+
+def test_a_replacement_that_cannot_start_is_replaced_too(tmp_path: Path) -> None:
+    results = dict(WorkerProcesses(1).map(jobs.UnloadableOnce(str(tmp_path)), range(6)))
+    assert isinstance(results.pop(3), Lost)
+    assert results == {n: n for n in (0, 1, 2, 4, 5)}
+
+
+@pytest.mark.parametrize("executor", [InProcess(), WorkerProcesses(1)])
+def test_a_job_that_raises_raises_here(executor: InProcess | WorkerProcesses) -> None:
+    with pytest.raises(ValueError, match="three"):
+        list(executor.map(jobs.fail_on_three, range(6)))
+
+
+def test_a_slow_item_does_not_hold_up_the_others() -> None:
+    order = [item for item, _ in WorkerProcesses(2).map(jobs.slow_first, range(8))]
+    assert order[-1] == 0
 
 
 def test_workers_that_cannot_start_are_explained() -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from firstlight.data import InputSource
+from firstlight.errors import SettingError
 from firstlight.proxies import ProxyRequest
 from firstlight.run.executor import Executor, InProcess, Lost, make_executor
 from firstlight.run.scoring import NetworkScore, ScoreJob, ScoreService, Setting
@@ -95,6 +96,34 @@ def test_a_network_that_fails_has_a_status(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(type(SMALL.space), "build", fail)
     score = ScoreJob(SMALL)((architectures(1)[0], ("dextr",))).scores["dextr"]
     assert (score.status, score.note) == ("failed", "RuntimeError: no such layer")
+
+
+def test_a_proxy_that_fails_leaves_the_others_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*args: Any, **kwargs: Any) -> None:
+        raise RuntimeError("broken")
+
+    monkeypatch.setattr("firstlight.probe.Probe.output_jet", fail)
+    scores = ScoreJob(SMALL)((architectures(1)[0], ("curvature", "params"))).scores
+    assert (scores["curvature"].status, scores["params"].status) == ("failed", "ok")
+
+
+def test_known_scores_do_not_wait_for_others() -> None:
+    store, texts = Store(":memory:"), architectures(6)
+    scores(InProcess(), texts[:5], store=store)
+    executor = Counting()
+    answers = ScoreService(SMALL, [ProxyRequest.parse("dextr")], executor, store).scores(texts)
+    assert [next(answers).reused for _ in range(5)] == [True] * 5
+    assert executor.tasks == []
+    assert not next(answers).reused
+
+
+def test_settings_that_cannot_be() -> None:
+    with pytest.raises(SettingError, match="64 bits"):
+        Setting("nasbench201", seed=2**63)
+    with pytest.raises(SettingError, match="device 'abacus'"):
+        Setting("nasbench201", device="abacus")
+    with pytest.raises(SettingError, match=r"\(3, 32, 32\); the skeleton asks for \(1, 8, 8\)"):
+        _ = Setting("nasbench201", InputSource("digits"), skeleton_settings=(("input_shape", (1, 8, 8)),)).skeleton
 
 
 def test_a_lost_worker_is_a_failed_score_that_is_tried_again() -> None:

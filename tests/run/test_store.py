@@ -5,12 +5,13 @@ from __future__ import annotations
 import dataclasses
 import math
 import sqlite3
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
+from firstlight.cost import Cost
 from firstlight.errors import StoreError
-from firstlight.probe.cost import Cost
 from firstlight.proxies import Score
 from firstlight.run.store import MIGRATIONS, ScoreKey, Store, Trial
 
@@ -53,9 +54,9 @@ def test_runs_and_trials(tmp_path: Path) -> None:
         run = store.begin_run({"space": "s", "seed": 1}, "0.1.0", 1)
         assert store.begin_run({"seed": 1, "space": "s"}, "0.1.0", 1).id == run.id
         first, second = Trial("a", Cost(1, 2), 0.5, 1.0), Trial("b", Cost(3, 4), None, 0.5)
-        for trial in (first, second, dataclasses.replace(first, elapsed=9.0)):
+        for trial in (first, second, dataclasses.replace(second, elapsed=9.0, utility=0.75)):
             store.add_trial(run, trial)
-        assert store.trials(run) == [second, first]
+        assert store.trials(run) == [dataclasses.replace(second, utility=0.75), first]  # scored the second time
         store.finish_run(run, {"best": "a"})
         (finished,) = store.runs()
         assert finished.result == {"best": "a"}
@@ -85,15 +86,39 @@ def test_a_file_that_is_no_store(tmp_path: Path) -> None:
         Store(tmp_path)
 
 
+def test_the_database_of_another_program_is_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "store.sqlite"
+    connection = sqlite3.connect(path)
+    connection.execute("CREATE TABLE bookmarks (url)")
+    connection.commit()
+    connection.close()
+    before = path.read_bytes()
+    with pytest.raises(StoreError, match="another program"):
+        Store(path)
+    assert path.read_bytes() == before
+
+
+def test_several_processes_may_open_a_new_store_at_once(tmp_path: Path) -> None:
+    def use(number: int) -> bool:
+        with Store(tmp_path / "store.sqlite") as store:
+            store.add_score(dataclasses.replace(KEY, seed=number), SCORE)
+            return store.begin_run({"a": 1}, "0", 0).id == 1
+
+    with ThreadPoolExecutor(8) as pool:
+        assert all(pool.map(use, range(40)))
+    with Store(tmp_path / "store.sqlite") as store:
+        assert len(store.runs()) == 1
+        assert all(store.find_score(dataclasses.replace(KEY, seed=number)) == SCORE for number in range(40))
+
+
 def test_an_unfinished_migration_leaves_no_trace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "store.sqlite"
     with Store(path) as store:
         store.add_score(KEY, SCORE)
-    monkeypatch.setattr(
-        "firstlight.run.store.MIGRATIONS", (*MIGRATIONS, "CREATE TABLE extra (a); CREATE TABLE runs (a);")
-    )
+    broken = ("CREATE TABLE extra (a)", "CREATE TABLE runs (a)")
+    monkeypatch.setattr("firstlight.run.store.MIGRATIONS", (*MIGRATIONS, broken))
     with pytest.raises(StoreError, match="already exists"):
         Store(path)
-    monkeypatch.setattr("firstlight.run.store.MIGRATIONS", (*MIGRATIONS, "CREATE TABLE extra (a);"))
+    monkeypatch.setattr("firstlight.run.store.MIGRATIONS", (*MIGRATIONS, ("CREATE TABLE extra (a)",)))
     with Store(path) as store:
         assert store.find_score(KEY) == SCORE

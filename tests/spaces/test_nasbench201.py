@@ -10,8 +10,8 @@ import torch
 from tests.reference import fill_by_rule, pattern
 from torch import nn
 
+from firstlight.cost import Cost
 from firstlight.errors import ParseError, SettingError
-from firstlight.probe.cost import Cost
 from firstlight.spaces.nasbench201 import NASBench201, Skeleton201, _function_text
 
 SPACE = NASBench201()

@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass
+from decimal import Decimal
 
+from firstlight.cost import Cost
 from firstlight.errors import SettingError
-from firstlight.probe.cost import Cost
 from firstlight.proxies import ProxyRequest
 from firstlight.run.scoring import NetworkScore
 
@@ -49,11 +50,12 @@ class Objective:
         return score.value if self.request.proxy.higher_is_better else -score.value
 
 
-def parse_amount(text: str | int | None) -> int | None:
+def parse_amount(text: str | float | None) -> int | None:
     """A count as people write it: `850000`, `1.0M`, `450k`, `1.2G`."""
-    if text is None or isinstance(text, int):
-        return text
-    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?(?:e\d+)?)\s*([kmg]?)\s*", text.lower())
+    if text is None:
+        return None
+    written = str(int(text)) if isinstance(text, (int, float)) and math.isfinite(text) else str(text)
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?(?:e\d+)?)\s*([kmg]?)\s*", written.lower())
     if not match:
         raise SettingError(f"{text!r} is not an amount. Write a number such as 850000, 450k, 1.0M or 1.2G.")
-    return round(float(match[1]) * _SUFFIXES[match[2]])
+    return round(Decimal(match[1]) * _SUFFIXES[match[2]])

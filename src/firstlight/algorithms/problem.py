@@ -54,12 +54,9 @@ class Problem:
     def remaining(self) -> int:
         return self.budget - self.scored
 
-    def fits(self, architecture: Architecture) -> bool:
-        return self.objective.limits.allow(self.space.cost(architecture, self._service.setting.skeleton))
-
     def score(self, architectures: Iterable[Architecture]) -> Iterator[Candidate]:
         """Score different architectures, as many as the budget still allows, as they become known."""
-        texts = (str(architecture) for architecture, _ in zip(architectures, range(self.remaining), strict=False))
+        texts = (str(architecture) for _, architecture in zip(range(self.remaining), architectures, strict=False))
         for network in self._service.scores(texts):
             candidate = Candidate(network, self.objective.utility(network))
             self.scored += 1
@@ -75,9 +72,10 @@ class Problem:
         smallest: dict[str, int] = {}
         found = False
         misses = 0
+        patience = math.inf if self._is_small() else PATIENCE
         for architecture in map(self.space.canonical, self._draws()):
             misses += 1
-            if misses > PATIENCE:
+            if misses > patience:
                 break
             if architecture in seen:
                 continue
@@ -97,17 +95,20 @@ class Problem:
 
     def _draws(self) -> Iterator[Architecture]:
         """A small space once through in random order, so that nothing is missed; a large one at random without end."""
-        try:
-            small = len(self.space) <= SMALL_SPACE
-        except TypeError:  # the space cannot be counted
-            small = False
-        if small:
+        if self._is_small():
             everything = list(self.space)
             self.rng.shuffle(everything)
             yield from everything
-        while not small:
+            return
+        while True:
             yield self.space.sample(self.rng)
+
+    def _is_small(self) -> bool:
+        try:
+            return len(self.space) <= SMALL_SPACE
+        except TypeError:  # the space cannot be counted
+            return False
 
 
 def _rank(candidate: Candidate) -> tuple[float, str]:
-    return -candidate.utility if not math.isnan(candidate.utility) else math.inf, candidate.network.architecture
+    return -candidate.utility, candidate.network.architecture

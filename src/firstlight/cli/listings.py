@@ -17,7 +17,7 @@ def proxies(as_json: Json = False) -> None:
     """
     from firstlight.proxies import PROXIES
 
-    rows = [
+    rows: list[dict[str, Any]] = [
         {
             "name": entry.name,
             "summary": entry.summary,
@@ -35,12 +35,13 @@ def proxies(as_json: Json = False) -> None:
     from firstlight.console import show_table
 
     show_table(
-        ("proxy", "better", "needs", "reference", "what it measures"),
+        ("proxy", "better", "needs", "settings", "reference", "what it measures"),
         (
             (
                 str(row["name"]),
                 "higher" if row["higher_is_better"] else "lower",
                 "labels" if row["needs_labels"] else "inputs" if row["needs_data"] else "nothing",
+                ", ".join(f"{name}={default}" for name, default in row["settings"].items()) or "-",
                 str(row["reference"]) or "-",
                 str(row["summary"]),
             )
@@ -79,7 +80,7 @@ def spaces(as_json: Json = False) -> None:
             (
                 row["name"],
                 f"{row['architectures']:,}" if row["architectures"] else "-",
-                str(SPACES[row["name"]].skeleton()),
+                str(SPACES[row["name"]].skeleton()).replace(",", ", "),
                 row["reference"],
                 row["summary"],
             )

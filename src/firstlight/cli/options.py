@@ -10,7 +10,6 @@ import typer
 from firstlight.errors import SettingError
 
 if TYPE_CHECKING:
-    from firstlight.proxies import ProxyRequest
     from firstlight.run.executor import Executor
     from firstlight.run.scoring import Setting
 
@@ -54,15 +53,6 @@ def read_setting(space: str, input: str, batch_size: int, skeleton: str, seed: i
     return setting
 
 
-def read_proxies(text: str) -> list[ProxyRequest]:
-    from firstlight.proxies import PROXIES, ProxyRequest
-
-    names = list(PROXIES) if text == "all" else [name for name in text.split(",") if name.strip()]
-    if not names:
-        raise SettingError("No proxy was named; see `firstlight proxies`.")
-    return [ProxyRequest.parse(name) for name in names]
-
-
 def choose_executor(workers: int | None, networks: int) -> Executor:
     from firstlight.run.executor import make_executor
 
@@ -84,6 +74,6 @@ def read_pairs(text: str) -> tuple[tuple[str, Any], ...]:
 
 
 def read_shape(text: str) -> tuple[int, ...]:
-    if not re.fullmatch(r"\d+(,\d+)*", text):
-        raise SettingError(f"{text!r} is not a shape. Write numbers with commas, such as 3,32,32.")
-    return tuple(int(number) for number in text.split(","))
+    if not re.fullmatch(r"[1-9]\d*([,x][1-9]\d*)*", text):
+        raise SettingError(f"{text!r} is not a shape. Write positive numbers such as 3,32,32.")
+    return tuple(int(number) for number in re.split("[,x]", text))

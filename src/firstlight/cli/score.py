@@ -22,18 +22,18 @@ from firstlight.cli.options import (
     SkeletonOption,
     WorkersOption,
     choose_executor,
-    read_proxies,
     read_setting,
     read_shape,
 )
-from firstlight.errors import ModelError, SettingError
+from firstlight.errors import FirstlightError, ModelError, SettingError
 
 if TYPE_CHECKING:
     from torch import nn
 
     from firstlight.proxies import ProxyRequest
     from firstlight.run.executor import Executor
-    from firstlight.run.scoring import Setting
+    from firstlight.run.scoring import NetworkScore, Setting
+    from firstlight.spaces import Architecture
 
 
 def score(
@@ -72,20 +72,21 @@ def score(
 
     Example: firstlight score mypackage.models:resnet --input-shape 3,32,32
     """
+    from firstlight.proxies import parse_requests
     from firstlight.spaces import SPACES
 
-    requests = read_proxies(proxy)
+    requests = parse_requests(proxy)
     if ":" in target and target not in SPACES:
         if architectures or source:
             raise SettingError(f"{target} names a model of your own; it takes no architectures.")
         _score_own_model(target, requests, input, batch_size, input_shape, seed, device, as_json)
         return
     setting = read_setting(target, input, batch_size, skeleton, seed, device)
-    texts = [*(architectures or []), *_read_lines(source)]
+    texts = [str(setting.space.parse(text)) for text in architectures or []]
+    texts += [str(_parse_line(setting, source, *line)) for line in _read_lines(source)]
     if not texts:
         raise SettingError("No architecture was given. Name some after the space, or read them with --from FILE.")
-    parsed = list(dict.fromkeys(str(setting.space.parse(text)) for text in texts))
-    _score_architectures(setting, parsed, requests, choose_executor(workers, len(parsed)), as_json)
+    _score_architectures(setting, texts, requests, choose_executor(workers, len(texts)), as_json)
 
 
 def _score_architectures(
@@ -96,19 +97,21 @@ def _score_architectures(
     from firstlight.run.scoring import ScoreService
     from firstlight.run.store import Store
 
-    with Store(":memory:") as store, watching(len(texts)) as watcher:
-        waiting = {}
-        position = 0
-        for network in ScoreService(setting, requests, executor, store).scores(texts):
+    known = {}
+    position = 0
+    different = list(dict.fromkeys(texts))
+    with Store(":memory:") as store, watching(len(different)) as watcher:
+        for network in ScoreService(setting, requests, executor, store).scores(different):
             watcher.saw(None)
-            waiting[network.architecture] = network
-            while position < len(texts) and texts[position] in waiting:
-                ready = waiting.pop(texts[position])
+            known[network.architecture] = network
+            while position < len(texts) and texts[position] in known:
+                ready = known[texts[position]]
                 position += 1
                 if as_json:
                     typer.echo(json.dumps({"space": setting.space_name, **ready.as_json()}))
                 else:
                     show_network(ready)
+    _fail_without_scores(known.values())
 
 
 def _score_own_model(
@@ -131,8 +134,12 @@ def _score_own_model(
     from firstlight.seeds import derive
 
     with torch.random.fork_rng():
-        torch.manual_seed(derive(seed, target, "weights"))
-        model = _call_factory(target).to(device)
+        torch.manual_seed(derive(seed, "weights"))
+        model = _call_factory(target)
+        try:
+            model = model.to(device)
+        except (RuntimeError, AssertionError) as error:
+            raise SettingError(f"The device {device!r} cannot be used here: {error}") from error
     inputs = load_inputs(InputSource(input, batch_size), seed=seed, input_shape=read_shape(input_shape))
     probe = Probe(model, inputs.batches, seed=seed)
     with one_thread():
@@ -141,6 +148,7 @@ def _score_own_model(
         typer.echo(json.dumps({"space": None, **network.as_json()}))
     else:
         show_network(network)
+    _fail_without_scores([network])
 
 
 def _call_factory(target: str) -> nn.Module:
@@ -150,19 +158,36 @@ def _call_factory(target: str) -> nn.Module:
     sys.path.insert(0, os.getcwd())  # as `python -m` does, so that a file beside the user is found
     try:
         factory = getattr(importlib.import_module(module_name), name)
-    except (ImportError, AttributeError) as error:
+    except (ImportError, AttributeError, ValueError) as error:
         raise ModelError(f"{target!r} cannot be imported: {error}. Write package.module:function.") from error
-    model = factory()
+    try:
+        model = factory if isinstance(factory, nn.Module) else factory()
+    except Exception as error:
+        raise ModelError(f"{target}() failed: {type(error).__name__}: {error}") from error
     if not isinstance(model, nn.Module):
         raise ModelError(f"{target}() returned a {type(model).__name__}; it must return a torch.nn.Module.")
     return model
 
 
-def _read_lines(source: str | None) -> Iterable[str]:
+def _read_lines(source: str | None) -> list[tuple[int, str]]:
     if source is None:
         return []
     try:
         text = sys.stdin.read() if source == "-" else Path(source).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise SettingError(f"--from {source} cannot be read: {error}") from error
-    return [line.strip() for line in text.splitlines() if line.strip()]
+    return [(number, line.strip()) for number, line in enumerate(text.splitlines(), start=1) if line.strip()]
+
+
+def _parse_line(setting: Setting, source: str | None, number: int, text: str) -> Architecture:
+    try:
+        architecture: Architecture = setting.space.parse(text)
+    except FirstlightError as error:
+        raise SettingError(f"Line {number} of {source}: {error}") from error
+    return architecture
+
+
+def _fail_without_scores(networks: Iterable[NetworkScore]) -> None:
+    """The exit code says whether there is anything to use."""
+    if not any(score.ok for network in networks for score in network.scores.values()):
+        raise typer.Exit(1)

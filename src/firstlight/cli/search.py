@@ -23,7 +23,7 @@ from firstlight.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from firstlight.run.search import SearchSetting
+    from firstlight.algorithms.runner import SearchSetting
 
 
 def search(
@@ -53,13 +53,15 @@ def search(
     """
     from firstlight.algorithms import Limits
     from firstlight.algorithms.objective import parse_amount
+    from firstlight.algorithms.runner import SearchSetting, run_search
     from firstlight.console import notices, show_result, watching
-    from firstlight.errors import UnknownNameError
+    from firstlight.errors import SettingError, UnknownNameError
     from firstlight.proxies import ProxyRequest
-    from firstlight.run.search import SearchSetting, run_search
 
     if executor != "local":
         raise UnknownNameError("executor", executor, ["local"])
+    if "," in proxy:
+        raise SettingError(f"A search maximises one proxy; {proxy!r} names several.")
     wanted = SearchSetting(
         read_setting(space, input, batch_size, skeleton, seed, device),
         ProxyRequest.parse(proxy),

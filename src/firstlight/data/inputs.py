@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -72,7 +73,8 @@ def load_inputs(
         (x[start : start + source.batch_size], y[start : start + source.batch_size])
         for start in range(0, count, source.batch_size)
     ]
-    fingerprint = f"{Path(source.name).stem}:{source.batches}x{source.batch_size}:{_digest(x.numpy(), y.numpy())}"
+    name, digest = Path(source.name.removeprefix("npz:")).stem, _digest(x.numpy(), y.numpy())
+    fingerprint = f"{name}:{source.batches}x{source.batch_size}:{digest}"
     return Inputs([*batches], fingerprint, tuple(x.shape[1:]), classes)
 
 
@@ -89,7 +91,10 @@ def _digits() -> tuple[Array, Array]:
 
 def _from_npz(path: Path) -> tuple[Array, Array]:
     try:
-        with np.load(path, allow_pickle=False) as arrays:
+        arrays = np.load(path, allow_pickle=False)
+        if not isinstance(arrays, np.lib.npyio.NpzFile):
+            raise DataError(f"{path} holds a single array; save x and y together with numpy.savez.")
+        with arrays:
             suffix = "_train" if "x_train" in arrays else ""
             if f"x{suffix}" not in arrays or f"y{suffix}" not in arrays:
                 raise DataError(
@@ -99,15 +104,18 @@ def _from_npz(path: Path) -> tuple[Array, Array]:
             images, labels = arrays[f"x{suffix}"], arrays[f"y{suffix}"]
     except FileNotFoundError:
         raise DataError(f"There is no file {path}.") from None
-    except (OSError, ValueError, BadZipFile) as error:
-        raise DataError(f"{path} cannot be read as an .npz file without pickles: {error}") from error
+    except (OSError, EOFError, ValueError, BadZipFile) as error:
+        kind = type(error).__name__
+        raise DataError(f"{path} is not an .npz file of plain arrays without pickles ({kind}).") from error
     if images.ndim == 3:
         images = images[:, None]
     if images.ndim != 4 or labels.shape != images.shape[:1] or not len(images):
         raise DataError(
-            f"{path}: x must be images (N, C, H, W) or (N, H, W) and y their N labels; "
+            f"{path}: x must be images (N, C, H, W) or (N, H, W), channels first, and y their N labels; "
             f"got {images.shape} and {labels.shape}."
         )
+    if images.shape[-1] in (1, 3) and images.shape[1] > 4:
+        raise DataError(f"{path}: x looks like (N, H, W, C), {images.shape}; put the channels first: (N, C, H, W).")
     if not np.issubdtype(labels.dtype, np.integer) or labels.min() < 0:
         raise DataError(f"{path}: y must hold whole numbers from 0 on; got {labels.dtype} from {labels.min()}.")
     return images, labels
@@ -122,6 +130,8 @@ def _find(name: str) -> Path:
             f"There is no built-in input {name!r}. Built in: synthetic, digits, npz:PATH. "
             f"Other names are looked up in the folder that {DATA_FOLDER} names, and it is not set."
         )
+    if not re.fullmatch(r"[\w.-]+", name):
+        raise DataError(f"{name!r} is not a name to look up. For a file, write npz:PATH.")
     found = sorted([*Path(folder).glob(f"{name}.npz"), *Path(folder).glob(f"{name}_*.npz")])
     if len(found) != 1:
         there = ", ".join(sorted(path.name for path in Path(folder).glob("*.npz"))) or "no .npz file"

@@ -28,11 +28,13 @@ def undisturbed(model: nn.Module, *, training: bool, seed: int) -> Iterator[None
     ]
     python_state, numpy_state = random.getstate(), np.random.get_state()
     accelerators = _accelerators(model)
-    with torch.random.fork_rng(devices=accelerators):
+    device_type = accelerators[0].type if accelerators else "cuda"
+    with torch.random.fork_rng(devices=accelerators, device_type=device_type):
         try:
-            torch.default_generator.manual_seed(seed)  # torch.manual_seed asks every backend there is: 40 times slower
-            for device in accelerators:
-                torch.cuda.default_generators[device.index or 0].manual_seed(seed)
+            if accelerators:
+                torch.manual_seed(seed)
+            else:  # torch.manual_seed would ask every backend there is, which takes 40 times as long
+                torch.default_generator.manual_seed(seed)
             random.seed(seed)
             np.random.seed(seed % 2**32)
             for module in switched:
@@ -66,4 +68,4 @@ def _first_tensor(model: nn.Module) -> Tensor | None:
 
 def _accelerators(model: nn.Module) -> list[torch.device]:
     device = device_of(model)
-    return [device] if device.type == "cuda" else []
+    return [] if device.type in ("cpu", "meta") else [device]

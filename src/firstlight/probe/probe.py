@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator, Sequence
+import inspect
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 
 import torch
 from torch import Tensor, nn
+from torch.nn.parameter import is_lazy
 
-from firstlight.errors import DataError, FirstlightError, ModelError, UnsupportedError
+from firstlight.cost import Cost, measure_cost
+from firstlight.errors import DataError, FirstlightError, ModelError, UnsupportedError, is_out_of_memory
 from firstlight.probe import curvature, spectra
-from firstlight.probe.cost import Cost, measure_cost
 from firstlight.probe.observe import device_of, dtype_of, undisturbed
 from firstlight.seeds import derive
 
@@ -31,9 +33,13 @@ R = TypeVar("R")
 def quantity(method: Callable[Concatenate[Probe, P], R]) -> Callable[Concatenate[Probe, P], R]:
     """Measure once for each set of arguments, remember, and answer from memory afterwards."""
 
+    signature = inspect.signature(method)
+
     @functools.wraps(method)
     def remembered(self: Probe, /, *args: P.args, **kwargs: P.kwargs) -> R:
-        key = (method.__name__, *map(_key, args), *((name, _key(value)) for name, value in sorted(kwargs.items())))
+        bound = signature.bind(self, *args, **kwargs)
+        bound.apply_defaults()
+        key = (method.__name__, *(_key(value) for value in bound.args[1:]), *map(_key, bound.kwargs.values()))
         if key not in self._memory:
             self._memory[key] = method(self, *args, **kwargs)
         return cast(R, self._memory[key])
@@ -49,6 +55,7 @@ class Probe:
     """
 
     def __init__(self, model: nn.Module, batches: Batches, *, seed: int = 0, cost: Cost | None = None) -> None:
+        _refuse_unfinished(model)
         self.model = model
         self.batches = _as_batches(batches, device_of(model), dtype_of(model))
         self.seed = seed
@@ -57,9 +64,8 @@ class Probe:
     @quantity
     def cost(self) -> Cost:
         """Parameters, and multiply-accumulates for one input. One forward pass of one sample, unless known before."""
-        sample = self.batches[0][0][:1]
         with self._watched("cost", training=False), self._explained(0):
-            return measure_cost(self.model, sample)
+            return measure_cost(self.model, self.batches[0][0][:1].clone())
 
     @quantity
     def feature_spectra(self, *, modules: spectra.Modules = "all") -> spectra.FeatureSpectra:
@@ -126,6 +132,8 @@ class Probe:
             except FirstlightError:
                 raise
             except Exception as error:
+                if is_out_of_memory(error):
+                    raise
                 raise _JetError(
                     f"the forward pass fails on an input of shape {shape} carried with its derivatives: "
                     f"{type(error).__name__}: {error}"
@@ -144,6 +152,8 @@ class Probe:
         except FirstlightError:
             raise
         except Exception as error:
+            if is_out_of_memory(error):
+                raise
             inputs = self.batches[index][0]
             raise ModelError(
                 f"The model's forward pass failed on batch {index + 1} of {len(self.batches)} "
@@ -152,15 +162,17 @@ class Probe:
 
     def _forward(self, index: int) -> Any:
         with self._explained(index):
-            return self.model(self.batches[index][0])
+            return self.model(self.batches[index][0].clone())  # a first layer may work in place
 
 
-def _as_batches(batches: Batches, device: torch.device, dtype: torch.dtype | None) -> list[Batch]:
+def _as_batches(batches: Any, device: torch.device, dtype: torch.dtype | None) -> list[Batch]:
     items: Sequence[Any]
     if isinstance(batches, Tensor) or _is_pair(batches):
         items = [batches]
-    else:
+    elif isinstance(batches, Iterable):
         items = list(batches)
+    else:
+        items = [None]
     pairs: list[Batch] = []
     for item in items:
         inputs, targets = (item, None) if isinstance(item, Tensor) else item if _is_pair(item) else (None, None)
@@ -169,6 +181,8 @@ def _as_batches(batches: Batches, device: torch.device, dtype: torch.dtype | Non
                 "Batches must be a tensor, a pair (inputs, targets), or a list of these, each with one sample or more; "
                 f"got {type(item).__name__}."
             )
+        if not bool(inputs.isfinite().all()):
+            raise DataError(f"Batch {len(pairs) + 1} holds inputs that are NaN or infinite; clean the data first.")
         inputs = inputs.to(device, dtype) if inputs.is_floating_point() else inputs.to(device)
         pairs.append((inputs, None if targets is None else targets.to(device)))
     if not pairs:
@@ -186,4 +200,13 @@ def _is_pair(item: object) -> bool:
 
 
 def _key(argument: object) -> object:
-    return ("tensor", argument.numpy(force=True).tobytes()) if isinstance(argument, Tensor) else argument
+    if isinstance(argument, Tensor):
+        return "tensor", argument.shape, argument.dtype, argument.numpy(force=True).tobytes()
+    return argument
+
+
+def _refuse_unfinished(model: nn.Module) -> None:
+    if not isinstance(model, nn.Module):
+        raise ModelError(f"Expected a torch.nn.Module, got a {type(model).__name__}.")
+    if any(is_lazy(tensor) for tensor in (*model.parameters(), *model.buffers())):
+        raise ModelError("The model has lazy layers whose shapes are not known yet; run it once on a batch first.")

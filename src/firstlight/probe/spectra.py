@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,11 +16,11 @@ from torch.nn.modules.module import register_module_forward_hook
 
 Modules = Literal["all", "leaf"]
 
-# Gram matrices wait to be decomposed together; this bounds what waits (in float64 entries, 32 MiB)
+# Gram matrices of one size wait to be decomposed together; this bounds how many (in float64 entries, 32 MiB)
 _PENDING_LIMIT = 2**22
-_STATELESS = (nn.ReLU, nn.AvgPool2d, nn.MaxPool2d)
+_STATELESS = {nn.ReLU, nn.AvgPool2d, nn.MaxPool2d}
 _NORMALISING = (nn.modules.batchnorm._NormBase, nn.LayerNorm, nn.GroupNorm)
-# A normalisation layer answers with entries of size one, unless it was fed a constant and amplifies rounding noise
+# A normalisation layer answers with entries of the size of its gain, unless it was fed a constant: then with noise
 _NOISE_RMS = 1e-3
 
 
@@ -61,9 +61,9 @@ class SpectraRecorder:
         self._smallest: list[float] = []
         self._largest: list[float] = []
         self._deficient: list[tuple[int, Tensor]] = []
-        self._pending: dict[int, list[tuple[int, Tensor, float]]] = defaultdict(list)
+        self._pending: dict[int, list[tuple[int, Tensor, int, nn.Module | None]]] = defaultdict(list)
         # (what was done, id of the tensor it was done to) -> (that tensor, its version then, position of the result)
-        self._seen: dict[tuple[str, int], tuple[ref[Tensor], int, int]] = {}
+        self._seen: dict[tuple[Hashable, int], tuple[ref[Tensor], int, int]] = {}
 
     @contextmanager
     def watching(self, model: nn.Module, modules: Modules) -> Iterator[None]:
@@ -99,9 +99,10 @@ class SpectraRecorder:
         tensor = output if isinstance(output, Tensor) else _first_tensor(output)
         if tensor is None:
             return
-        position = self._known("", tensor)
-        origin = inputs[0] if isinstance(module, _STATELESS) and inputs and inputs[0] is not output else None
-        action = f"{type(module).__name__} {module.extra_repr()}" if origin is not None else ""
+        handed_on = "one sample" if tensor is output else "whole batch"
+        position = self._known(handed_on, tensor)
+        origin = inputs[0] if type(module) in _STATELESS and inputs and inputs[0] is not output else None
+        action = _settings_of(module) if origin is not None else None
         if position is None and origin is not None:
             position = self._known(action, origin)
         if position is None:
@@ -109,46 +110,60 @@ class SpectraRecorder:
             self._smallest.append(0.0)
             self._largest.append(0.0)
             feature = tensor[0] if tensor is output and tensor.ndim else tensor
-            self._measure(feature, position, isinstance(module, _NORMALISING))
-        self._seen["", id(tensor)] = (ref(tensor), tensor._version, position)
+            self._measure(feature, position, module if isinstance(module, _NORMALISING) else None)
+        self._seen[handed_on, id(tensor)] = (ref(tensor), tensor._version, position)
         if origin is not None:
             self._seen[action, id(origin)] = (ref(origin), origin._version, position)
         self._names.append(name)
         self._positions.append(position)
 
-    def _known(self, action: str, tensor: Tensor) -> int | None:
+    def _known(self, action: Hashable, tensor: Tensor) -> int | None:
         """Where the result of the action on this very tensor stands, if neither has changed since."""
         reference, version, position = self._seen.get((action, id(tensor)), (None, 0, 0))
         unchanged = reference is not None and reference() is tensor and version == tensor._version
         return position if unchanged else None
 
-    def _measure(self, feature: Tensor, position: int, normalises: bool) -> None:
+    def _measure(self, feature: Tensor, position: int, normalisation: nn.Module | None) -> None:
         rows = feature.shape[0] if feature.ndim else 1
         matrix = feature.reshape(rows, -1).double()
         if min(matrix.shape) <= 1:
             self._smallest[position] = self._largest[position] = float(torch.linalg.vector_norm(matrix))
             return
         gram = torch.mm(matrix, matrix.t()) if matrix.shape[0] <= matrix.shape[1] else torch.mm(matrix.t(), matrix)
-        if normalises and matrix.shape[0] >= matrix.shape[1] and _rows_are_centred(matrix, gram):
+        if normalisation is not None and matrix.shape[0] >= matrix.shape[1] and _rows_are_centred(matrix, gram):
             self._deficient.append((position, gram))
             return
-        noise = _NOISE_RMS**2 * matrix.numel() if normalises else 0.0
         waiting = self._pending[gram.shape[0]]
-        waiting.append((position, gram, noise))
+        waiting.append((position, gram, matrix.numel(), normalisation))
         if len(waiting) * gram.numel() > _PENDING_LIMIT:
             self._decompose(gram.shape[0])
 
     def _decompose(self, size: int) -> None:
         waiting = self._pending.pop(size)
-        grams = torch.stack([gram for _, gram, _ in waiting])
+        grams = torch.stack([gram for _, gram, _, _ in waiting])
         traces = grams.diagonal(dim1=1, dim2=2).sum(1)  # not finite if any entry of the feature map is not
         if not bool(traces.isfinite().all()):
             grams = torch.where(traces.isfinite()[:, None, None], grams, 0.0)
         eigenvalues = torch.linalg.eigvalsh(grams)
         lows, highs = (eigenvalues[:, end].clamp(min=0).sqrt().tolist() for end in (0, -1))
-        for (position, _, noise), trace, low, high in zip(waiting, traces.tolist(), lows, highs, strict=True):
-            if trace > noise:
+        for (position, _, entries, module), trace, low, high in zip(waiting, traces.tolist(), lows, highs, strict=True):
+            if module is None or not _is_noise(trace / entries, module):
                 self._smallest[position], self._largest[position] = low, high
+
+
+def _settings_of(module: nn.Module) -> Hashable:
+    """What a stateless layer does: equal for layers that do the same."""
+    settings = (value for name, value in vars(module).items() if name[0] != "_" and name != "training")
+    return type(module), *settings
+
+
+def _is_noise(mean_square: float, normalisation: nn.Module) -> bool:
+    """Whether a normalisation's output is far smaller than its gain: it was fed a constant and amplifies rounding."""
+    if mean_square > 0.1:  # the usual case, for any gain below 300
+        return False
+    weight = getattr(normalisation, "weight", None)
+    gain = 1.0 if weight is None else float(weight.detach().square().mean())
+    return mean_square <= _NOISE_RMS**2 * gain
 
 
 def _rows_are_centred(matrix: Tensor, gram: Tensor) -> bool:

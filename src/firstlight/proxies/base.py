@@ -5,13 +5,11 @@ from __future__ import annotations
 import inspect
 import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
-import torch
-
-from firstlight.errors import SettingError, UnsupportedError
+from firstlight.errors import SettingError, UnsupportedError, is_out_of_memory
 from firstlight.probe import Probe
 
 Status = Literal["ok", "non_finite", "unsupported", "out_of_memory", "failed"]
@@ -122,7 +120,9 @@ class ProxyRequest:
                     f"{pair!r} is not a setting of the proxy {name!r}. Write name:setting=value; settings: {allowed}."
                 )
             settings[key] = _read_setting(name, found.settings[key], value)
-        return cls(found, tuple(sorted(settings.items())))
+        return cls(
+            found, tuple(sorted(item for item in settings.items() if item[1] != found.settings[item[0]].default))
+        )
 
     def __str__(self) -> str:
         return ":".join([self.proxy.name, *(f"{name}={value}" for name, value in self.settings)])
@@ -134,13 +134,32 @@ class ProxyRequest:
             outcome = self.proxy(probe, **dict(self.settings))
         except UnsupportedError as error:
             return Score.without_value("unsupported", str(error), time.perf_counter() - start)
-        except (MemoryError, torch.OutOfMemoryError) as error:
+        except (MemoryError, RuntimeError) as error:
+            if not is_out_of_memory(error):
+                raise
             return Score.without_value("out_of_memory", str(error), time.perf_counter() - start)
         seconds = time.perf_counter() - start
         if not math.isfinite(outcome.value):
             note = outcome.note or f"the formula gave {outcome.value}"
             return Score(math.nan, outcome.parts, "non_finite", note, seconds)
         return Score(outcome.value, outcome.parts, "ok", outcome.note, seconds)
+
+
+def parse_requests(proxies: str | Proxy | Sequence[str | Proxy]) -> list[ProxyRequest]:
+    """Proxies as users name them: one or several, by name (separated by commas), `all`, or as objects."""
+    from firstlight.proxies import PROXIES
+
+    requests = []
+    for item in [proxies] if isinstance(proxies, (str, Proxy)) else proxies:
+        if isinstance(item, Proxy):
+            requests.append(ProxyRequest(item))
+        elif item.strip() == "all":
+            requests += [ProxyRequest(entry) for entry in PROXIES.values()]
+        else:
+            requests += [ProxyRequest.parse(text) for text in item.split(",") if text.strip()]
+    if not requests:
+        raise SettingError(f"No proxy was named. Known: {', '.join(PROXIES)}.")
+    return requests
 
 
 def _read_setting(proxy_name: str, parameter: inspect.Parameter, text: str) -> Any:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from math import log1p
+from math import isnan, log1p
 from typing import Literal
 
 import torch
 
+from firstlight.errors import UnsupportedError
 from firstlight.probe import Probe
 from firstlight.proxies.base import Parts, proxy
 from firstlight.seeds import torch_generator
 
 NO_SIGNAL = "the output does not change with the input: no curvature"
+OWN_SIZE = "the network takes no larger inputs, so its curvature was measured at its own input size: expect noise"
 
 
 @proxy(reference="Asthana2025dextr")
@@ -22,16 +24,17 @@ def dextr(probe: Probe, *, variant: Literal["paper", "official"] = "paper") -> P
     k = curvature of the output as the input moves along a circle: high when small input changes bend the output.
 
     A network whose output does not move has no curvature; its score is 0, the lowest. `variant="official"` follows the
-    published code: ten output coordinates drawn with repeats, and ln(1 + S) alone where the curvature is undefined.
+    published code: a curve of 64x64 images at least, ten output coordinates drawn with repeats, and ln(1 + S) alone
+    where the curvature is undefined or cannot be computed.
 
     Scale: about 1 to 3 on NAS-Bench-201. Higher is better. Cost: about eight forward passes of one image.
     """
     s = independence_term(probe)
-    k = curvature_term(probe, ten_coordinates=variant == "official")
+    k = official_curvature_term(probe) if variant == "official" else curvature_term(probe)
     if k is None:
-        value = s if variant == "official" else 0.0
-        return Parts(value, note=NO_SIGNAL, independence=s, curvature=0.0)
-    return Parts(s * k / (s + k) if s + k else 0.0, independence=s, curvature=k)
+        return Parts(s if variant == "official" else 0.0, note=NO_SIGNAL, independence=s, curvature=0.0)
+    note = _size_note(probe) if variant == "paper" else ""
+    return Parts(s * k / (s + k) if s + k else 0.0, note=note, independence=s, curvature=k)
 
 
 @proxy(reference="Asthana2025dextr")
@@ -50,18 +53,30 @@ def curvature(probe: Probe) -> Parts:
     Scale: about 3 to 8 on NAS-Bench-201. Higher is better. Cost: about four forward passes of one image.
     """
     k = curvature_term(probe)
-    return Parts(0.0, note=NO_SIGNAL) if k is None else Parts(k)
+    return Parts(0.0, note=NO_SIGNAL) if k is None else Parts(k, note=_size_note(probe))
 
 
 def independence_term(probe: Probe) -> float:
     return log1p(float(probe.feature_spectra().inverse_condition.sum()))
 
 
-def curvature_term(probe: Probe, *, ten_coordinates: bool = False) -> float | None:
-    coordinates = None
-    if ten_coordinates:
-        outputs = probe.output_jet().velocity.shape[1]
-        drawn = torch.randint(outputs, (10,), generator=torch_generator(probe.seed, "curvature coordinates"))
-        coordinates = tuple(drawn.tolist())
-    kappa = probe.output_curvature(coordinates=coordinates)
+def curvature_term(probe: Probe) -> float | None:
+    kappa = probe.output_curvature()
     return None if kappa is None else log1p(kappa)
+
+
+def official_curvature_term(probe: Probe) -> float | None:
+    channels_and_sides = tuple(probe.batches[0][0].shape[1:])
+    size = channels_and_sides[:1] + tuple(max(64, side) for side in channels_and_sides[1:])
+    try:
+        outputs = probe.output_jet(size=size).velocity.shape[1]
+        drawn = torch.randint(outputs, (10,), generator=torch_generator(probe.seed, "curvature coordinates"))
+        kappa = probe.output_curvature(size=size, coordinates=tuple(drawn.tolist()))
+    except UnsupportedError:
+        return None
+    return None if kappa is None or isnan(kappa) else log1p(kappa)
+
+
+def _size_note(probe: Probe) -> str:
+    usual = tuple(probe.batches[0][0].shape[1:])
+    return OWN_SIZE if len(usual) == 3 and probe.output_jet().shape == usual else ""

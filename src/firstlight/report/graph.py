@@ -13,7 +13,12 @@ MARGIN = RADIUS + 14
 def draw(drawing: Drawing) -> Markup:
     """Neighbours are joined by straight arrows; longer edges arc above and below in turn, so that labels stay apart."""
     spans = sorted({end - start for start, end, _ in drawing.edges if end - start > 1})
-    half = 40 + ARC * len(spans)
+    rises = [
+        (1 if start % 2 else -1) * ARC * (1 + spans.index(end - start))
+        for start, end, _ in drawing.edges
+        if end - start > 1
+    ]
+    top, bottom = min(rises, default=0) - 40, max(rises, default=0) + 40
     width = SPACING * (len(drawing.nodes) - 1) + 2 * MARGIN
     parts = [
         '<defs><marker id="arrow" viewBox="0 0 10 10" refX="9" refY="5" markerWidth="7" markerHeight="7" orient="auto">'
@@ -37,7 +42,7 @@ def draw(drawing: Drawing) -> Markup:
         parts.append(f'<text class="name" x="{_x(index)}" y="4" text-anchor="middle">{escape(name)}</text>')
     nodes = drawing.nodes
     text = escape("; ".join(f"{nodes[start]} to {nodes[end]}: {operation}" for start, end, operation in drawing.edges))
-    box = f"0 {-half} {width} {2 * half}"
+    box = f"0 {top} {width} {bottom - top}"
     return Markup(f'<svg viewBox="{box}" role="img" aria-label="{text}">{"".join(parts)}</svg>')
 
 

@@ -8,10 +8,10 @@ from typing import Any
 from jinja2 import Environment, PackageLoader
 
 from firstlight._version import __version__
+from firstlight.algorithms.runner import STORE_NAME
 from firstlight.errors import StoreError
 from firstlight.report.charts import Point, scatter
 from firstlight.report.graph import draw
-from firstlight.run.search import STORE_NAME
 from firstlight.run.store import Run, Store, Trial
 from firstlight.spaces import SPACES
 
@@ -58,7 +58,7 @@ def render(run: Run, trials: list[Trial]) -> str:
         against_params=scatter(_against_params(scored, best), "parameters", run.settings["proxy"]),
         over_time=scatter(_over_time(scored, best), "seconds of search", run.settings["proxy"], record=True),
         seconds=max((trial.elapsed for trial in trials), default=0.0),
-        parts=_parts_of_best(run),
+        parts=_parts_of(best, run),
         version=__version__,
     )
 
@@ -77,8 +77,8 @@ def _tooltip(trial: Trial) -> str:
     )
 
 
-def _parts_of_best(run: Run) -> dict[str, Any]:
-    if run.result is None:
+def _parts_of(best: Trial | None, run: Run) -> dict[str, Any]:
+    if best is None or run.result is None or run.result["best"]["architecture"] != best.architecture:
         return {}
     parts: dict[str, Any] = run.result["best"]["scores"][run.settings["proxy"]]["parts"]
     return parts

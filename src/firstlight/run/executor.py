@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import multiprocessing
 import os
+import pickle
 import signal
 import threading
 from collections.abc import Callable, Iterable, Iterator
@@ -82,6 +83,7 @@ class WorkerProcesses:
     def map(self, job: Callable[[T], R], items: Iterable[T]) -> Iterator[tuple[T, R | Lost]]:
         queue = iter(items)
         workers: list[_Worker[T, R]] = []
+        any_started, failed_starts = False, 0
         try:
             for item in queue:
                 workers.append(_Worker(job, item))
@@ -89,7 +91,18 @@ class WorkerProcesses:
                     break
             while workers:
                 for worker in _ready(workers):
-                    item, result = worker.collect()
+                    try:
+                        answer = worker.collect()
+                    except WorkerError:
+                        failed_starts += 1
+                        if not any_started or failed_starts > 3:
+                            raise
+                        workers[workers.index(worker)] = _Worker(job, worker.item)
+                        continue
+                    if answer is None:
+                        any_started, failed_starts = True, 0
+                        continue
+                    item, result = answer
                     following = next(queue, _NOTHING)
                     if following is _NOTHING:
                         workers.remove(worker)
@@ -126,14 +139,17 @@ class _Worker(Generic[T, R]):
         with contextlib.suppress(BrokenPipeError):
             self.connection.send(item)
 
-    def collect(self) -> tuple[T, R | Lost]:
-        """The result that is waiting, or why there is none."""
+    def collect(self) -> tuple[T, R | Lost] | None:
+        """The result that is waiting, or why there is none; None if the worker has only just started."""
         try:
+            answer = self.connection.recv()
             if not self.started:
-                self.connection.recv()
                 self.started = True
-            return self.item, self.connection.recv()
-        except (EOFError, ConnectionResetError):
+                return None
+            if isinstance(answer, _Raised):
+                raise answer.error
+            return self.item, answer
+        except (EOFError, OSError):
             self.process.join(timeout=5)
             if not self.started:
                 raise WorkerError(
@@ -162,7 +178,26 @@ def _serve(connection: Connection, job: Callable[[Any], Any]) -> None:
     # a closed pipe means that the main process needs no more, or is gone
     with contextlib.suppress(EOFError, BrokenPipeError, ConnectionResetError):
         while True:
-            connection.send(job(connection.recv()))
+            item = connection.recv()
+            connection.send(_outcome(job, item))
+
+
+@dataclass(frozen=True)
+class _Raised:
+    """In place of a result: the job raised, and so will the main process, as it would have without workers."""
+
+    error: Exception
+
+
+def _outcome(job: Callable[[Any], Any], item: Any) -> Any:
+    try:
+        return job(item)
+    except Exception as error:
+        try:
+            pickle.loads(pickle.dumps(error))
+        except Exception:  # not every exception survives the journey; its text does
+            return _Raised(RuntimeError(f"{type(error).__name__}: {error}"))
+        return _Raised(error)
 
 
 @contextlib.contextmanager

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+import torch
+
+from firstlight.cost import Cost
 from firstlight.data import Inputs, InputSource, load_inputs
+from firstlight.errors import SettingError, is_out_of_memory
 from firstlight.probe import Probe
-from firstlight.probe.cost import Cost
 from firstlight.proxies import ProxyRequest, Score
+from firstlight.proxies.base import Status
 from firstlight.run.executor import Executor, Lost
 from firstlight.run.store import ScoreKey, Store
 from firstlight.spaces import SPACES, Skeleton, Space
@@ -43,6 +48,14 @@ class Setting:
     skeleton_settings: tuple[tuple[str, Any], ...] = ()
     device: str | None = None
 
+    def __post_init__(self) -> None:
+        if abs(self.seed) >= 2**63:
+            raise SettingError(f"The seed {self.seed} is too large; it must have less than 64 bits.")
+        try:
+            torch.empty(0, device=self.device)
+        except (RuntimeError, AssertionError, NotImplementedError) as error:
+            raise SettingError(f"The device {self.device!r} cannot be used here: {error}") from error
+
     @functools.cached_property
     def space(self) -> Space[Any]:
         return SPACES[self.space_name]
@@ -54,9 +67,15 @@ class Setting:
 
     @functools.cached_property
     def skeleton(self) -> Skeleton:
-        """The data's own shape and number of classes, unless the user asks for others."""
+        """Built for the data: its shape, and its number of classes unless the user asks for another."""
         data = {"input_shape": self.inputs.input_shape, "classes": self.inputs.classes}
-        return self.space.skeleton(**(data | dict(self.skeleton_settings)))
+        asked = dict(self.skeleton_settings)
+        if asked.get("input_shape", data["input_shape"]) != data["input_shape"]:
+            raise SettingError(
+                f"{self.source.name!r} has inputs of {data['input_shape']}; "
+                f"the skeleton asks for {asked['input_shape']}."
+            )
+        return self.space.skeleton(**(data | asked))
 
     def cost(self, architecture: str) -> Cost:
         return self.space.cost(self.space.parse(architecture), self.skeleton)
@@ -89,11 +108,22 @@ class ScoreJob:
         try:
             network = setting.space.build(text, setting.skeleton, seed=setting.seed, device=setting.device)
             probe = Probe(network, setting.inputs.batches, seed=setting.seed, cost=cost)
-            scores = {request: ProxyRequest.parse(request).measure(probe) for request in requests}
         except Exception as error:
-            note = f"{type(error).__name__}: {error}"
-            scores = {request: Score.without_value("failed", note) for request in requests}
-        return NetworkScore(text, scores, cost)
+            return NetworkScore(text, dict.fromkeys(requests, _failure(error)), cost)
+        return NetworkScore(text, {request: _measured(request, probe) for request in requests}, cost)
+
+
+def _measured(request: str, probe: Probe) -> Score:
+    """One proxy that fails does not take the others with it."""
+    try:
+        return ProxyRequest.parse(request).measure(probe)
+    except Exception as error:
+        return _failure(error)
+
+
+def _failure(error: Exception) -> Score:
+    status: Status = "out_of_memory" if is_out_of_memory(error) else "failed"
+    return Score.without_value(status, f"{type(error).__name__}: {error}")
 
 
 class ScoreService:
@@ -109,14 +139,16 @@ class ScoreService:
         """One answer for each of these different architectures, as they become known; in any order."""
         known: dict[str, dict[str, Score]] = {}
         answered: list[NetworkScore] = []
+        looked_up = ((text, self._stored(text)) for text in architectures)
+        first_missing = []
+        for text, found in looked_up:  # no need to wait for a computed score while all are known
+            if len(found) < len(self.requests):
+                first_missing.append((text, found))
+                break
+            yield NetworkScore(text, found, self.setting.cost(text), reused=True)
 
         def unanswered() -> Iterator[Task]:
-            for text in architectures:
-                found = {
-                    name: score
-                    for name, request in self.requests.items()
-                    if (score := self.store.find_score(self.setting.key(text, request))) is not None
-                }
+            for text, found in itertools.chain(first_missing, looked_up):
                 missing = tuple(name for name in self.requests if name not in found)
                 if missing:
                     known[text] = found
@@ -134,6 +166,12 @@ class ScoreService:
             scores = known.pop(text) | result.scores
             yield NetworkScore(text, {name: scores[name] for name in self.requests}, result.cost)
         yield from _drain(answered)
+
+    def _stored(self, text: str) -> dict[str, Score]:
+        found = {
+            name: self.store.find_score(self.setting.key(text, request)) for name, request in self.requests.items()
+        }
+        return {name: score for name, score in found.items() if score is not None}
 
 
 def _drain(waiting: list[NetworkScore]) -> Iterator[NetworkScore]:

@@ -15,30 +15,38 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from firstlight.cost import Cost
 from firstlight.errors import StoreError
-from firstlight.probe.cost import Cost
 from firstlight.proxies import Score
 
 # The statements that lead from each schema version to the next; never change one that was released, append.
 MIGRATIONS = (
-    """
-    CREATE TABLE scores (
-        space TEXT NOT NULL, skeleton TEXT NOT NULL, architecture TEXT NOT NULL,
-        proxy TEXT NOT NULL, revision INTEGER NOT NULL, input TEXT NOT NULL, seed INTEGER NOT NULL,
-        value REAL, parts TEXT NOT NULL, status TEXT NOT NULL, note TEXT NOT NULL, seconds REAL NOT NULL,
-        PRIMARY KEY (space, skeleton, architecture, proxy, revision, input, seed)
-    ) WITHOUT ROWID;
-    CREATE TABLE runs (
-        id INTEGER PRIMARY KEY, settings TEXT NOT NULL, version TEXT NOT NULL, seed INTEGER NOT NULL,
-        started TEXT NOT NULL DEFAULT CURRENT_TIMESTAMP, finished TEXT, result TEXT
-    );
-    CREATE TABLE trials (
-        run INTEGER NOT NULL REFERENCES runs (id), architecture TEXT NOT NULL,
-        params INTEGER NOT NULL, macs INTEGER NOT NULL, utility REAL, elapsed REAL NOT NULL,
-        PRIMARY KEY (run, architecture)
-    ) WITHOUT ROWID;
-    """,
+    (
+        """
+        CREATE TABLE scores (
+            space TEXT NOT NULL, skeleton TEXT NOT NULL, architecture TEXT NOT NULL,
+            proxy TEXT NOT NULL, revision INTEGER NOT NULL, input TEXT NOT NULL, seed INTEGER NOT NULL,
+            value REAL, parts TEXT NOT NULL, status TEXT NOT NULL, note TEXT NOT NULL, seconds REAL NOT NULL,
+            PRIMARY KEY (space, skeleton, architecture, proxy, revision, input, seed)
+        ) WITHOUT ROWID
+        """,
+        """
+        CREATE TABLE runs (
+            id INTEGER PRIMARY KEY, settings TEXT NOT NULL UNIQUE, version TEXT NOT NULL, seed INTEGER NOT NULL,
+            started TEXT NOT NULL DEFAULT CURRENT_TIMESTAMP, finished TEXT, result TEXT
+        )
+        """,
+        """
+        CREATE TABLE trials (
+            run INTEGER NOT NULL REFERENCES runs (id), architecture TEXT NOT NULL,
+            params INTEGER NOT NULL, macs INTEGER NOT NULL, utility REAL, elapsed REAL NOT NULL,
+            PRIMARY KEY (run, architecture)
+        ) WITHOUT ROWID
+        """,
+    ),
 )
+# Marks the file as ours ("1stL"), so that nobody else's database is written into
+APPLICATION_ID = 0x3173744C
 # What may be different the next time: these are kept for the record and computed again when asked for
 _PASSING_STATUSES = ("failed", "out_of_memory")
 
@@ -87,6 +95,7 @@ class Store:
         with self._explained():
             self._connection = sqlite3.connect(self.path, isolation_level=None, timeout=60)
             try:
+                self._check_owner()
                 self._connection.execute("PRAGMA journal_mode = WAL")
                 self._connection.execute("PRAGMA synchronous = NORMAL")
                 self._migrate()
@@ -107,14 +116,14 @@ class Store:
 
     def find_score(self, key: ScoreKey) -> Score | None:
         """The stored score, unless it is of a kind that may turn out differently next time."""
-        row = self._execute(
+        rows = self._execute(
             "SELECT value, parts, status, note, seconds FROM scores "
             "WHERE (space, skeleton, architecture, proxy, revision, input, seed) = (?, ?, ?, ?, ?, ?, ?)",
             key.as_tuple(),
-        ).fetchone()
-        if row is None or row[2] in _PASSING_STATUSES:
+        )
+        if not rows or rows[0][2] in _PASSING_STATUSES:
             return None
-        value, parts, status, note, seconds = row
+        value, parts, status, note, seconds = rows[0]
         return Score(float("nan") if value is None else value, json.loads(parts), status, note, seconds)
 
     def add_score(self, key: ScoreKey, score: Score) -> None:
@@ -127,26 +136,21 @@ class Store:
     def begin_run(self, settings: dict[str, Any], version: str, seed: int) -> Run:
         """The run of exactly these settings: the stored one, to be resumed, or a new one."""
         text = json.dumps(settings, sort_keys=True)
-        row = self._execute("SELECT id FROM runs WHERE settings = ?", (text,)).fetchone()
-        if row is None:
-            row = self._execute(
-                "INSERT INTO runs (settings, version, seed) VALUES (?, ?, ?) RETURNING id", (text, version, seed)
-            ).fetchone()
-        return self.run(row[0])
+        self._execute("INSERT OR IGNORE INTO runs (settings, version, seed) VALUES (?, ?, ?)", (text, version, seed))
+        ((identifier,),) = self._execute("SELECT id FROM runs WHERE settings = ?", (text,))
+        return self.run(identifier)
 
     def run(self, identifier: int) -> Run:
-        row = self._execute(
+        rows = self._execute(
             "SELECT id, settings, version, started, finished, result FROM runs WHERE id = ?", (identifier,)
-        ).fetchone()
-        if row is None:
-            raise StoreError(f"{self.path} has no run {identifier}.")
-        number, settings, version, started, finished, result = row
-        return Run(
-            number, json.loads(settings), version, started, finished, None if result is None else json.loads(result)
         )
+        if not rows:
+            raise StoreError(f"{self.path} has no run {identifier}.")
+        number, settings, version, started, finished, result = rows[0]
+        return Run(number, json.loads(settings), version, started, finished, json.loads(result) if result else None)
 
     def runs(self) -> list[Run]:
-        return [self.run(row[0]) for row in self._execute("SELECT id FROM runs ORDER BY id").fetchall()]
+        return [self.run(identifier) for (identifier,) in self._execute("SELECT id FROM runs ORDER BY id")]
 
     def finish_run(self, run: Run, result: dict[str, Any]) -> None:
         self._execute(
@@ -156,7 +160,8 @@ class Store:
     def add_trial(self, run: Run, trial: Trial) -> None:
         """Remember that the run looked at this network; a replayed trial keeps its first time."""
         self._execute(
-            "INSERT OR IGNORE INTO trials VALUES (?, ?, ?, ?, ?, ?)",
+            "INSERT INTO trials VALUES (?, ?, ?, ?, ?, ?) "
+            "ON CONFLICT (run, architecture) DO UPDATE SET utility = excluded.utility",
             (run.id, trial.architecture, trial.cost.params, trial.cost.macs, trial.utility, trial.elapsed),
         )
 
@@ -164,22 +169,35 @@ class Store:
         """In the order in which they came in."""
         rows = self._execute(
             "SELECT architecture, params, macs, utility, elapsed FROM trials WHERE run = ? ORDER BY elapsed", (run.id,)
-        ).fetchall()
+        )
         return [Trial(text, Cost(params, macs), utility, elapsed) for text, params, macs, utility, elapsed in rows]
 
-    def _execute(self, statement: str, values: tuple[Any, ...] = ()) -> sqlite3.Cursor:
+    def _execute(self, statement: str, values: tuple[Any, ...] = ()) -> list[Any]:
         with self._explained():
-            return self._connection.execute(statement, values)
+            return self._connection.execute(statement, values).fetchall()
 
-    def _migrate(self) -> None:
+    def _check_owner(self) -> None:
+        """Refuse what is not ours or too new before anything is written."""
         (version,) = self._connection.execute("PRAGMA user_version").fetchone()
+        (owner,) = self._connection.execute("PRAGMA application_id").fetchone()
+        (tables,) = self._connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        if tables and owner != APPLICATION_ID:
+            raise StoreError(f"{self.path} is a database of another program. Name another folder with --out.")
         if version > len(MIGRATIONS):
             raise StoreError(
                 f"The store {self.path} was written by a newer Firstlight (schema {version}; this one knows up to "
                 f"{len(MIGRATIONS)}). Update Firstlight, or name another folder with --out."
             )
-        for number, script in enumerate(MIGRATIONS[version:], start=version + 1):
-            self._connection.executescript(f"BEGIN IMMEDIATE; {script} PRAGMA user_version = {number}; COMMIT;")
+
+    def _migrate(self) -> None:
+        self._connection.execute("BEGIN IMMEDIATE")  # two processes may open a new store at once
+        (version,) = self._connection.execute("PRAGMA user_version").fetchone()
+        for statements in MIGRATIONS[version:]:
+            for statement in statements:
+                self._connection.execute(statement)
+        self._connection.execute(f"PRAGMA user_version = {len(MIGRATIONS)}")
+        self._connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+        self._connection.execute("COMMIT")
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
@@ -187,6 +205,6 @@ class Store:
             yield
         except sqlite3.Error as error:
             raise StoreError(
-                f"The store {self.path} cannot be used: {error}. If the file is damaged or not a Firstlight store, "
-                "move it away or name another folder with --out."
+                f"The store {self.path} cannot be used: {error}. If it may not be written to, or is damaged or not a "
+                "Firstlight store, move it away or name another folder with --out."
             ) from error

@@ -12,8 +12,8 @@ from typing import Any, Generic, TypeVar
 import torch
 from torch import nn
 
+from firstlight.cost import Cost, measure_cost
 from firstlight.errors import SettingError
-from firstlight.probe.cost import Cost, measure_cost
 from firstlight.seeds import torch_generator
 from firstlight.spaces.ops import initialise
 

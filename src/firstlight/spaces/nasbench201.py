@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 from torch import Tensor, nn
 
+from firstlight.cost import Cost
 from firstlight.errors import ParseError, SettingError
-from firstlight.probe.cost import Cost
 from firstlight.spaces.base import Architecture, Drawing, Skeleton, Space
 from firstlight.spaces.ops import Conv2d, Linear, ReLUConvBN, ResidualReduction
 

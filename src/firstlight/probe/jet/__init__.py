@@ -9,6 +9,6 @@ Each point of the curve is a batch of its own: train-mode BatchNorm takes its st
 """
 
 from firstlight.probe.jet.rules import RULES
-from firstlight.probe.jet.tensor import Jet
+from firstlight.probe.jet.tensor import Jet, constant
 
-__all__ = ["RULES", "Jet"]
+__all__ = ["RULES", "Jet", "constant"]

@@ -11,22 +11,23 @@ from torch.utils._pytree import tree_leaves, tree_map_only
 
 from firstlight.errors import UnsupportedError
 
-# Functions whose forward-mode second derivative agreed with reverse mode in this process
-_verified: set[str] = set()
+# Calls (function and fixed arguments) whose forward-mode second derivative agreed with reverse mode in this process
+_verified: set[tuple[Any, ...]] = set()
 
 
 def taylor(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], jet_type: type) -> Any:
     """The stacked (value, velocity, acceleration) of `func` along t -> x + t x' + t^2/2 x'' for its jets x.
 
-    The first call of each function is repeated in float64 both ways; one that disagrees or has no second derivative
-    raises `UnsupportedError`: no derivative is better than a wrong one.
+    The first call of each function with the same fixed arguments is repeated in float64 both ways; one that disagrees
+    or has no second derivative raises `UnsupportedError`: no derivative is better than a wrong one.
     """
     name = getattr(func, "__name__", str(func))
     call = _Call(func, args, kwargs, jet_type)
     try:
-        if name not in _verified:
+        if call.kind() not in _verified:
             _verify(call.in_double_precision(), name)
-            _verified.add(name)
+            if call.moves():
+                _verified.add(call.kind())
         return call.expand()
     except (RuntimeError, NotImplementedError, TypeError, ValueError) as error:
         raise UnsupportedError(f"the second derivative of {name} cannot be computed: {error}") from error
@@ -47,11 +48,20 @@ class _Call:
     def _replace(self, kind: type, change: Any) -> Any:
         return tree_map_only(kind, change, self.arguments, is_leaf=self._is_jet)
 
-    def at(self, t: Tensor) -> tuple[Tensor, ...]:
-        """The tensors of the result; how they were arranged, and what else there was, is kept for `expand`."""
+    def kind(self) -> tuple[Any, ...]:
+        leaves = tree_leaves(self.arguments, is_leaf=self._is_jet)
+        return self.func, *("tensor" if isinstance(x, (Tensor, self.jet_type)) else repr(x) for x in leaves)
+
+    def moves(self) -> bool:
+        return any(bool(jet.parts[1].any()) for jet in self.jets)
+
+    def _result(self, t: Tensor) -> Any:
         args, kwargs = self._replace(self.jet_type, lambda x: x.parts[0] + t * (x.parts[1] + t / 2 * x.parts[2]))
-        self.result = self.func(*args, **kwargs)
-        return tuple(leaf for leaf in tree_leaves(self.result) if isinstance(leaf, Tensor))
+        return self.func(*args, **kwargs)
+
+    def at(self, t: Tensor) -> tuple[Tensor, ...]:
+        """The tensors of the result that can move."""
+        return tuple(filter(_can_move, tree_leaves(self._result(t))))
 
     def zero(self) -> Tensor:
         return torch.zeros((), dtype=self.jets[0].dtype, device=self.jets[0].device)
@@ -68,7 +78,9 @@ class _Call:
             derivatives: Any = torch.func.jvp(velocity_and_value, (zero,), (one,))
         (velocity, value), (acceleration, _) = derivatives
         stacks = map(torch.stack, zip(value, velocity, acceleration, strict=True))
-        return tree_map_only(Tensor, lambda _: next(stacks), self.result)
+        # the arrangement, and what does not move in it, such as the indices that sorting returns
+        result = self._result(zero)
+        return tree_map_only(Tensor, lambda leaf: next(stacks) if _can_move(leaf) else leaf, result)
 
     def in_double_precision(self) -> _Call:
         args, kwargs = self._replace(Tensor, lambda x: x.detach().double() if x.is_floating_point() else x)
@@ -77,16 +89,25 @@ class _Call:
         return _Call(self.func, args, kwargs, self.jet_type)
 
 
+def _can_move(leaf: Any) -> bool:
+    return isinstance(leaf, Tensor) and leaf.is_floating_point()
+
+
 def _verify(call: _Call, name: str) -> None:
-    """Compare the acceleration, weighted at random, with two reverse passes."""
+    """Compare the acceleration, weighted at random, with two reverse passes that see the same random numbers."""
     generator = torch.Generator().manual_seed(0)
-    with torch.enable_grad(), sdpa_kernel(SDPBackend.MATH):
+    with torch.random.fork_rng(devices=[]), torch.enable_grad(), sdpa_kernel(SDPBackend.MATH):
+        state = torch.get_rng_state()
         t = call.zero().requires_grad_()
-        expansions = [leaf for leaf in tree_leaves(call.expand()) if isinstance(leaf, Tensor)]
-        for output, parts in zip(call.at(t), expansions, strict=True):
+        outputs = call.at(t)
+        torch.set_rng_state(state)
+        expansions = filter(_can_move, tree_leaves(call.expand()))
+        for output, parts in zip(outputs, expansions, strict=True):
             weights = torch.randn(output.shape, generator=generator, dtype=torch.float64).to(output.device)
-            (velocity,) = torch.autograd.grad((output * weights).sum(), t, create_graph=True)
             expected = torch.zeros_like(t)
+            velocity = expected
+            if output.requires_grad:
+                (velocity,) = torch.autograd.grad((output * weights).sum(), t, create_graph=True)
             if velocity.requires_grad:
                 (expected,) = torch.autograd.grad(velocity, t, retain_graph=True)
             terms = (parts[2] * weights).detach()

@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from firstlight.errors import UnsupportedError
-from firstlight.probe.jet.tensor import RULES, Jet, nested, rule, wrap
+from firstlight.probe.jet.tensor import RULES, Jet, constant, nested, rule, wrap
 
 __all__ = ["RULES"]
 
@@ -20,8 +20,9 @@ __all__ = ["RULES"]
 
 @rule("conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "linear")
 def _affine(func: Any, x: Jet, weight: Tensor, bias: Tensor | None = None, *args: Any, **kwargs: Any) -> Jet:
-    if not isinstance(x, Jet) or isinstance(weight, Jet):
+    if not isinstance(x, Jet):
         raise UnsupportedError(f"the weights of {func.__name__} move along the curve.")
+    _refuse_moving(weight, bias)
     out = _as_one_batch(lambda stack: func(stack, weight, None, *args, **kwargs), x)
     if bias is not None:
         out.value.add_(bias if func is F.linear else bias.view(-1, *[1] * (out.ndim - 2)))
@@ -45,17 +46,17 @@ def _avg_pool2d(
     count_include_pad: bool = True,
     divisor_override: int | None = None,
 ) -> Jet:
-    # kernel, stride and padding of the pooling in cells
-    if _pair(kernel_size) == (3, 3) and _pair(stride) == _pair(padding) == (1, 1) and divisor_override is None:
+    plain = _pair(kernel_size) == (3, 3) and _pair(stride) == _pair(padding) == (1, 1) and divisor_override is None
+    if plain and x.shape[-2:].numel() > 512:  # on smaller maps PyTorch's kernel is the faster one
         return _as_one_batch(lambda stack: _avg_pool_3x3(stack, count_include_pad), x)
     args = (kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
     return _as_one_batch(lambda stack: func(stack, *args), x)
 
 
 @rule(
-    *("view reshape unflatten permute transpose t swapaxes swapdims movedim squeeze unsqueeze expand".split()),
+    *("reshape unflatten permute transpose t swapaxes swapdims movedim squeeze unsqueeze expand".split()),
     *("expand_as contiguous clone mean sum cumsum getitem chunk split tensor_split unbind select narrow roll".split()),
-    *("flip repeat index_select unfold neg mT mH T interpolate upsample to float double type_as view_as".split()),
+    *("flip repeat index_select unfold neg mT mH T interpolate upsample".split()),
 )
 def _linear(func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """Linear in its first argument, whatever it does with the dimensions."""
@@ -63,6 +64,18 @@ def _linear(func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
         raise UnsupportedError(f"{func.__name__} was given a tensor that moves where a fixed one is expected.")
     others = [argument.value if isinstance(argument, Jet) else argument for argument in args]
     return wrap(torch.vmap(lambda part: func(part, *others, **kwargs))(x.parts))
+
+
+@rule("view", "view_as")
+def _view(func: Any, x: Jet, *shape: Any) -> Any:
+    """By reshape: the parts of a jet may lie in memory in another order than the tensor they stand for."""
+    return _linear(Tensor.reshape, x, *([shape[0].shape] if isinstance(shape[0], (Jet, Tensor)) else shape))
+
+
+@rule("to", "type_as", "float", "double", "type")
+def _cast(func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    value = _constant_along_curve(func, x, *args, **kwargs)
+    return _linear(func, x, *args, **kwargs) if value.is_floating_point() else value
 
 
 @rule("flatten")
@@ -80,7 +93,7 @@ def _pad(func: Any, x: Jet, pad: Any, mode: str = "constant", value: float | Non
 
 @rule("cat", "concat", "concatenate", "stack", "hstack", "vstack")
 def _join(func: Any, tensors: Iterable[Any], *args: Any, **kwargs: Any) -> Any:
-    parts = [_constant(tensor).parts for tensor in tensors]
+    parts = [constant(tensor).parts for tensor in tensors]
     return wrap(torch.vmap(lambda *pieces: func(pieces, *args, **kwargs))(*parts))
 
 
@@ -217,13 +230,14 @@ def _batch_norm(
     momentum: float = 0.1,
     eps: float = 1e-5,
 ) -> Jet:
+    _refuse_moving(weight, bias)
     shape = (-1, *[1] * (x.ndim - 2))
+    spatial = tuple(range(2 - x.ndim, 0))
     if training or running_mean is None or running_var is None:
-        if x.ndim < 3 or x.shape[2:].numel() == 1:
-            raise UnsupportedError(
-                "train-mode BatchNorm sees one value for each channel of a single input; use a larger one."
-            )
-        return Jet(_normalised(x.parts, tuple(range(2 - x.ndim, 0)), eps, weight, bias, shape))
+        if x.shape.numel() == x.shape[1]:
+            raise UnsupportedError("train-mode BatchNorm sees one value for each channel; use a larger input.")
+        dims = spatial if x.shape[0] == 1 else (-x.ndim, *spatial)
+        return Jet(_normalised(x.parts, dims, eps, weight, bias, shape))
     scale = (running_var + eps).rsqrt() if weight is None else (running_var + eps).rsqrt() * weight
     parts = x.parts * scale.view(shape)
     parts[0].sub_((running_mean * scale).view(shape))
@@ -244,11 +258,15 @@ def _instance_norm(
     momentum: float = 0.1,
     eps: float = 1e-5,
 ) -> Any:
-    return _batch_norm(func, x, running_mean, running_var, weight, bias, use_input_stats, momentum, eps)
+    if not use_input_stats:
+        return _batch_norm(func, x, running_mean, running_var, weight, bias, False, momentum, eps)
+    _refuse_moving(weight, bias)
+    return Jet(_normalised(x.parts, tuple(range(2 - x.ndim, 0)), eps, weight, bias, (-1, *[1] * (x.ndim - 2))))
 
 
 @rule("group_norm")
 def _group_norm(func: Any, x: Jet, num_groups: int, weight: Any = None, bias: Any = None, eps: float = 1e-5) -> Jet:
+    _refuse_moving(weight, bias)
     grouped = x.parts.reshape(*x.parts.shape[:2], num_groups, -1)
     parts = _normalised(grouped, (-1,), eps).view(x.parts.shape)
     shape = (-1, *[1] * (x.ndim - 2))
@@ -263,6 +281,7 @@ def _group_norm(func: Any, x: Jet, num_groups: int, weight: Any = None, bias: An
 def _layer_norm(
     func: Any, x: Jet, normalized_shape: Any, weight: Any = None, bias: Any = None, eps: float = 1e-5
 ) -> Jet:
+    _refuse_moving(weight, bias)
     dims = tuple(range(-len(normalized_shape), 0))
     return Jet(_normalised(x.parts, dims, eps, weight, bias, normalized_shape))
 
@@ -280,12 +299,17 @@ def _normalised(
     With y_k = u_k / sqrt(mean(u_0^2) + eps), m = mean(y_0 y_1) and q = mean(y_1^2) + mean(y_0 y_2), the velocity is
     v = y_1 - m y_0 and the acceleration y_2 - 2 m v + (m^2 - q) y_0.
     """
-    y = parts - parts.mean(dims, keepdim=True)
+    means = parts.mean(dims, keepdim=True)
+    y = parts - means
     value, velocity, acceleration = y.unbind()
     variance, covariance, cross = (value * y).mean(dims, keepdim=True).unbind()
+    squared_velocity = velocity.square().mean(dims, keepdim=True)
     precision = (variance + eps).reciprocal_()
+    if float(variance.min()) < 1e-2:  # perhaps the rounding noise of a constant, not to be blown up into a signal
+        noise = means[:2].square_().mul_((8 * torch.finfo(parts.dtype).eps) ** 2)
+        precision.masked_fill_((variance < noise[0]) & (squared_velocity < noise[1]), 0.0)
     m = covariance * precision
-    q = velocity.square().mean(dims, keepdim=True).add_(cross).mul_(precision)
+    q = (squared_velocity + cross).mul_(precision)
     y *= precision.sqrt() if weight is None else precision.sqrt_() * weight.view(shape)
     velocity.addcmul_(value, m, value=-1)
     acceleration.addcmul_(velocity, m, value=-2).addcmul_(value, (m * m).sub_(q))
@@ -299,7 +323,7 @@ def _normalised(
 
 @rule(
     *("size stride numel dim ndimension gt ge lt le eq ne sign argmax argmin detach isnan isinf isfinite".split()),
-    *("zeros_like ones_like empty_like full_like rand_like randn_like new_zeros new_ones new_empty new_full".split()),
+    *("empty_like rand_like randn_like new_zeros new_ones new_empty new_full".split()),
     *("new_tensor is_floating_point is_complex is_contiguous get_device element_size is_cuda is_nested layout".split()),
 )
 def _constant_along_curve(func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
@@ -308,15 +332,18 @@ def _constant_along_curve(func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     return func(*values, **kwargs)
 
 
+@rule("zeros_like", "ones_like", "full_like")
+def _fixed_like(func: Any, x: Any, *args: Any, **kwargs: Any) -> Jet:
+    """A jet all the same, so that moving tensors can be added to it in place."""
+    return constant(func(x.value, *args, **kwargs))
+
+
 # ---------------------------------------- helpers
 
 
-def _constant(tensor: Any) -> Jet:
-    if isinstance(tensor, Jet):
-        return tensor
-    parts = torch.zeros(3, *tensor.shape, dtype=tensor.dtype, device=tensor.device)
-    parts[0] = tensor
-    return Jet(parts)
+def _refuse_moving(*parameters: Any) -> None:
+    if Jet in map(type, parameters):
+        raise UnsupportedError("the weights of a layer move along the curve.")
 
 
 def _aligned(x: Any, y: Any) -> tuple[Any, Any]:

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 from torch.utils._pytree import tree_map_only
 
+from firstlight.errors import UnsupportedError
 from firstlight.probe.jet.forward_mode import taylor
 
 Rule = Callable[..., Any]
@@ -88,11 +89,22 @@ def apply(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     name, in_place = _plain_name(func)
     in_place = bool(kwargs.pop("inplace", False)) or in_place
     rule = RULES.get(name)
+    if (in_place and not isinstance(args[0], Jet)) or kwargs.get("out") is not None:
+        raise UnsupportedError(f"{name} writes what moves along the curve into a tensor that does not.")
     result = rule(func, *args, **kwargs) if rule else nested(func, args, kwargs)
-    if in_place and isinstance(args[0], Jet) and isinstance(result, Jet):
-        args[0].parts.copy_(result.parts)  # into the same memory, which other views may share
+    if in_place:
+        args[0].parts.copy_(constant(result).parts)  # into the same memory, which other views may share
         return args[0]
     return result
+
+
+def constant(tensor: Any) -> Jet:
+    """A tensor that does not move, as a jet; a jet as it is."""
+    if isinstance(tensor, Jet):
+        return tensor
+    parts = torch.zeros(3, *tensor.shape, dtype=tensor.dtype, device=tensor.device)
+    parts[0] = tensor
+    return Jet(parts)
 
 
 def nested(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -101,8 +113,8 @@ def nested(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 
 def wrap(parts: Any) -> Any:
-    """Each tensor of a result, whose first dimension counts the parts, as a jet."""
-    return tree_map_only(Tensor, Jet, parts)
+    """Each tensor of a result, whose first dimension counts the parts, as a jet; whole numbers do not move."""
+    return tree_map_only(Tensor, lambda tensor: Jet(tensor) if tensor.is_floating_point() else tensor, parts)
 
 
 def rule(*names: str) -> Callable[[Rule], Rule]:

@@ -8,13 +8,17 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import flop_registry
 
 
 @dataclass(frozen=True)
 class Cost:
-    """`macs` counts multiply-accumulates of convolutions and matrix products for one input (FLOPs / 2)."""
+    """`macs` counts multiply-accumulates of convolutions and matrix products for one input (FLOPs / 2).
+
+    Recurrent layers are fused kernels without a formula and count nothing.
+    """
 
     params: int
     macs: int
@@ -43,6 +47,11 @@ class _FlopCounter(TorchDispatchMode):
 
 def measure_cost(model: nn.Module, *inputs: Tensor) -> Cost:
     """Count one forward pass of `model` on `inputs`; nothing is computed where both live on the meta device."""
-    with torch.no_grad(), _FlopCounter() as counter:
-        model(*inputs)
+    fast_path = torch.backends.mha.get_fastpath_enabled()
+    torch.backends.mha.set_fastpath_enabled(False)  # fused kernels of attention have no formula: they count nothing
+    try:
+        with torch.no_grad(), sdpa_kernel(SDPBackend.MATH), _FlopCounter() as counter:
+            model(*inputs)
+    finally:
+        torch.backends.mha.set_fastpath_enabled(fast_path)
     return Cost(params=sum(parameter.numel() for parameter in model.parameters()), macs=counter.total // 2)

@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 import firstlight
+from firstlight.algorithms.runner import RESULT_NAME, STORE_NAME
 from firstlight.errors import FirstlightError, LimitError, SettingError, StoreError, UnknownNameError
-from firstlight.run.search import RESULT_NAME, STORE_NAME
 
 SMALL = {"cells": 1, "channels": 4}
 
@@ -96,6 +96,9 @@ def test_a_small_space_is_searched_to_its_end() -> None:
         ({"proxy": "dexter"}, UnknownNameError),
         ({"max_params": "much"}, SettingError),
         ({"skeleton": {"depth": 3}}, SettingError),
+        ({"skeleton": "cells=1"}, SettingError),
+        ({"samples": "5"}, SettingError),
+        ({"max_macs": -4}, SettingError),
     ],
 )
 def test_settings_that_make_no_sense(settings: dict[str, Any], error: type[Exception]) -> None:
@@ -142,7 +145,7 @@ def test_a_killed_run_continues_where_it_was(tmp_path: Path) -> None:
         process.send_signal(signal.SIGKILL)
         process.wait()
     done = count_scores(store)
-    assert 20 <= done < 200
+    assert 20 <= done < 200, "the run was to be killed halfway"
     settings: dict[str, Any] = {"samples": 200, "workers": 0}
     resumed = search(out=tmp_path / "run", **settings)
     undisturbed = search(out=tmp_path / "other", **settings)

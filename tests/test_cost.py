@@ -5,8 +5,8 @@ from __future__ import annotations
 import torch
 from torch import nn
 
+from firstlight.cost import Cost, measure_cost
 from firstlight.probe import Probe
-from firstlight.probe.cost import Cost, measure_cost
 
 
 def test_counts_by_hand() -> None:
@@ -24,6 +24,12 @@ def test_the_meta_device_computes_nothing_and_counts_the_same() -> None:
         abstract = build()
     expected = measure_cost(build(), torch.randn(1, 3, 8, 8))
     assert measure_cost(abstract, torch.empty(1, 3, 8, 8, device="meta")) == expected
+
+
+def test_attention_counts_in_evaluation_mode_too() -> None:
+    layer = nn.TransformerEncoderLayer(8, 2, 16, batch_first=True)
+    projections, products, mlp = 4 * 5 * 64, 2 * 5 * 5 * 8, 2 * 5 * 8 * 16
+    assert Probe(layer.eval(), torch.randn(3, 5, 8)).cost().macs == projections + products + mlp
 
 
 def test_shared_parameters_count_once() -> None:

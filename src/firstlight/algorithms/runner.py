@@ -68,7 +68,9 @@ class SearchResult:
         return setting.space.build(self.best.architecture, setting.skeleton, seed=setting.seed, device=device)
 
     def as_json(self) -> dict[str, Any]:
-        return {"best": self.best.as_json(), "scored": self.scored, "reused": self.reused, "seconds": self.seconds}
+        directory = None if self.directory is None else str(self.directory)
+        summary = {"best": self.best.as_json(), "scored": self.scored, "reused": self.reused, "seconds": self.seconds}
+        return summary | {"directory": directory}
 
 
 def run_search(
@@ -79,8 +81,8 @@ def run_search(
 ) -> SearchResult:
     """Run or resume the search. With a `directory`, every score is kept there and the result is written to it."""
     algorithm = ALGORITHMS[search.algorithm]
-    if search.samples < 1:
-        raise SettingError(f"A search must score at least one network; samples is {search.samples}.")
+    if not isinstance(search.samples, int) or search.samples < 1:
+        raise SettingError(f"A search must score at least one network; samples is {search.samples!r}.")
     with _open_store(directory) as store:
         run = _begin(store, search, directory)
         start = time.perf_counter()
@@ -147,6 +149,6 @@ def _chosen(problem: Problem) -> NetworkScore:
         score = best.network.scores[str(problem.objective.request)]
         raise FirstlightError(
             f"None of the {problem.scored} networks could be scored. "
-            f"The first, {best.network.architecture}, ended with {score.status}: {score.note}"
+            f"One of them, {best.network.architecture}, ended with {score.status}: {score.note}"
         )
     return best.network

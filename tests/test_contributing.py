@@ -1,0 +1,45 @@
+"""The examples of CONTRIBUTING.md work as they are written."""
+
+from __future__ import annotations
+
+import random
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from tests import nets
+
+from firstlight.probe import Probe
+from firstlight.proxies import Proxy, ProxyRequest
+from firstlight.spaces import Skeleton, Space
+
+TEXT = (Path(__file__).parent.parent / "CONTRIBUTING.md").read_text()
+
+
+def example(title: str) -> dict[str, Any]:
+    (code,) = re.findall(r"```python\n(.*?)```", TEXT.split(f"## {title}\n")[1].split("\n## ")[0], re.DOTALL)
+    names: dict[str, Any] = {"__name__": "example"}
+    exec(compile(code, "CONTRIBUTING.md", "exec", dont_inherit=True), names)
+    return names
+
+
+def test_the_proxy() -> None:
+    (entry,) = [value for value in example("Add a proxy").values() if isinstance(value, Proxy)]
+    score = ProxyRequest(entry).measure(Probe(nets.build("residual"), torch.randn(1, 3, 8, 8)))
+    assert 0 < score.value < 1
+    assert "modules" in entry.settings
+
+
+def test_the_space() -> None:
+    classes = [value for value in example("Add a search space").values() if isinstance(value, type)]
+    (kind,) = [value for value in classes if issubclass(value, Space) and value is not Space]
+    space = kind()
+    architecture = space.sample(random.Random(0))
+    assert space.parse(str(architecture)) == architecture
+    skeleton = Skeleton((3, 4, 4), 5)
+    assert space.build(architecture, skeleton)(torch.randn(2, 3, 4, 4)).shape == (2, 5)
+    assert space.cost(architecture, skeleton).params > 0
+    with pytest.raises(Exception, match="two numbers"):
+        space.parse("16")
