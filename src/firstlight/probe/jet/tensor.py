@@ -14,7 +14,7 @@ from firstlight.errors import UnsupportedError
 from firstlight.probe.jet.forward_mode import taylor
 
 Rule = Callable[..., Any]
-# The rule for each function by its plain name; `rules.py` fills it
+# The rule for each function by its plain name; linear.py and nonlinear.py fill it
 RULES: dict[str, Rule] = {}
 
 
@@ -110,6 +110,11 @@ def constant(tensor: Any) -> Jet:
 def nested(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """The answer for a function without a rule."""
     return wrap(taylor(func, args, kwargs, Jet))
+
+
+def refuse_moving(*parameters: Any) -> None:
+    if Jet in map(type, parameters):
+        raise UnsupportedError("the weights of a layer move along the curve.")
 
 
 def wrap(parts: Any) -> Any:
