@@ -71,6 +71,22 @@ def test_maps_that_are_not_finite_count_nothing() -> None:
     assert ratios(Root(), torch.tensor([[[1.0, 2.0], [-3.0, 4.0]]])) == [0.0]
 
 
+def test_vectors_that_overflow_count_nothing() -> None:
+    class Overflow(nn.Module):
+        def forward(self, x: Tensor) -> Tensor:
+            return x / 0
+
+    assert ratios(Overflow(), torch.ones(1, 3)) == [0.0]
+
+
+def test_measuring_in_inference_mode() -> None:
+    net, x = nets.build("residual"), torch.randn(1, 3, 8, 8)
+    expected = ratios(net, x)
+    with torch.inference_mode():
+        assert ratios(net, x.clone()) == expected
+        assert Probe(net, x.clone()).output_curvature() is not None
+
+
 def test_rounding_noise_behind_a_normalisation_counts_nothing() -> None:
     constant = 0.1 * torch.arange(1, 5).view(1, 4, 1, 1).expand(1, 4, 7, 7)
     assert ratios(nn.BatchNorm2d(4), constant) == [0.0]

@@ -141,7 +141,8 @@ class Probe:
 
     @contextmanager
     def _watched(self, purpose: str, *, training: bool) -> Iterator[None]:
-        with undisturbed(self.model, training=training, seed=derive(self.seed, purpose)):
+        # inference tensors carry no version, by which the measurements notice what changed in place
+        with torch.inference_mode(False), undisturbed(self.model, training=training, seed=derive(self.seed, purpose)):
             yield
 
     @contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
@@ -127,7 +128,8 @@ class SpectraRecorder:
         rows = feature.shape[0] if feature.ndim else 1
         matrix = feature.reshape(rows, -1).double()
         if min(matrix.shape) <= 1:
-            self._smallest[position] = self._largest[position] = float(torch.linalg.vector_norm(matrix))
+            norm = float(torch.linalg.vector_norm(matrix))
+            self._smallest[position] = self._largest[position] = norm if math.isfinite(norm) else 0.0
             return
         gram = torch.mm(matrix, matrix.t()) if matrix.shape[0] <= matrix.shape[1] else torch.mm(matrix.t(), matrix)
         if normalisation is not None and matrix.shape[0] >= matrix.shape[1] and _rows_are_centred(matrix, gram):
@@ -154,7 +156,7 @@ class SpectraRecorder:
 def _settings_of(module: nn.Module) -> Hashable:
     """What a stateless layer does: equal for layers that do the same."""
     settings = (value for name, value in vars(module).items() if name[0] != "_" and name != "training")
-    return type(module), *settings
+    return type(module), *map(repr, settings)
 
 
 def _is_noise(mean_square: float, normalisation: nn.Module) -> bool:
