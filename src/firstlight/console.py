@@ -98,7 +98,7 @@ def show_result(result: SearchResult) -> None:
 def _arguments(result: SearchResult) -> str:
     """What `score` must be told to see the chosen network exactly as the search did."""
     setting = result.setting.setting
-    words = [setting.space_name, result.best.architecture, "--proxy", "all"]
+    words = [setting.space_name, result.best.architecture, "--proxy", f"{result.setting.request},params"]
     words += [
         "--input",
         setting.source.name,

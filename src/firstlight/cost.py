@@ -50,7 +50,8 @@ def measure_cost(model: nn.Module, *inputs: Tensor) -> Cost:
     fast_path = torch.backends.mha.get_fastpath_enabled()
     torch.backends.mha.set_fastpath_enabled(False)  # fused kernels of attention have no formula: they count nothing
     try:
-        with torch.no_grad(), sdpa_kernel(SDPBackend.MATH), _FlopCounter() as counter:
+        # under inference mode, linear maps would pass by the counter
+        with torch.inference_mode(False), torch.no_grad(), sdpa_kernel(SDPBackend.MATH), _FlopCounter() as counter:
             model(*inputs)
     finally:
         torch.backends.mha.set_fastpath_enabled(fast_path)

@@ -93,6 +93,8 @@ def test_bad_files_are_explained(tmp_path: Path, images: dict[str, np.ndarray]) 
         "without pickles": f"npz:{tmp_path / 'e.npz'}",
         "plain arrays": f"npz:{tmp_path / 'empty.npz'}",
         "single array": f"npz:{tmp_path / 'single.npy'}",
+        "real numbers": write(tmp_path / "g.npz", x=images["x"].astype(str), y=images["y"]),
+        "NaN or infinite": write(tmp_path / "h.npz", x=images["x"] * np.nan, y=images["y"]),
         "channels first": write(tmp_path / "f.npz", x=images["x"].transpose(0, 2, 3, 1), y=images["y"]),
     }
     (tmp_path / "e.npz").write_bytes(pickle.dumps({"x": 1}))

@@ -88,6 +88,24 @@ def test_scaling_the_output_divides_the_curvature() -> None:
     assert probe_of(scaled).output_curvature() == pytest.approx(kappa / 4)
 
 
+@pytest.mark.parametrize("shape", [(1, 6), (6, 1), (3, 2), (2, 1, 3), (6,)])
+def test_all_outputs_count_however_they_are_arranged(shape: tuple[int, ...]) -> None:
+    class Arranged(nn.Module):
+        def forward(self, x: Tensor) -> Tensor:
+            return x.flatten(1)[:, :6].sin().reshape(shape)
+
+    v, a = textbook.derivatives(Arranged(), basis(), 0.0, SHAPE)
+    assert probe_of(Arranged()).output_curvature(basis=basis()) == pytest.approx(textbook.curvature(v, a))
+
+
+def test_a_mask_of_one_size_keeps_the_curve_at_that_size() -> None:
+    class Masked(nn.Module):
+        def forward(self, x: Tensor) -> Tensor:
+            return x.masked_fill(torch.eye(8, dtype=torch.bool), 0.0).sin().flatten(1)
+
+    assert probe_of(Masked()).output_jet().shape == SHAPE
+
+
 def test_repeated_coordinates_count_as_often() -> None:
     probe = probe_of(nets.build("residual"))
     jet = probe.output_jet()
@@ -116,9 +134,14 @@ def test_an_output_that_is_not_a_number_is_no_constant() -> None:
         def forward(self, x: Tensor) -> Tensor:
             return x.flatten(1) * float("nan")
 
-    kappa = probe_of(Broken()).output_curvature()
-    assert kappa is not None
-    assert math.isnan(kappa)
+    class BrokenValue(nn.Module):
+        def forward(self, x: Tensor) -> Tensor:
+            return torch.log(-x.abs() - 1).flatten(1)  # its derivatives are finite
+
+    for net in (Broken(), BrokenValue()):
+        kappa = probe_of(net).output_curvature()
+        assert kappa is not None
+        assert math.isnan(kappa)
 
 
 class Patches(nn.Module):

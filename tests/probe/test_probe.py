@@ -122,9 +122,11 @@ class Restless(nn.Module):
         self.norm = nn.BatchNorm2d(3)
         self.frozen = nn.BatchNorm2d(3).eval()
         self.register_buffer("replaced", torch.zeros(2))
+        self.register_buffer("expanded", torch.zeros(1).expand(4))
 
     def forward(self, x: Tensor) -> Tensor:
         self.replaced = self.replaced + 1
+        self.register_buffer("added", torch.ones(1))
         noise = torch.rand(1).item() + random.random() + np.random.rand()
         return self.frozen(self.norm(nn.functional.dropout(x * noise, 0.5))).mean((2, 3))
 
@@ -156,7 +158,9 @@ def assert_unchanged(before: list[Any], after: list[Any]) -> None:
 def test_the_model_comes_back_as_it_went_in(fails: bool) -> None:
     model = Restless().eval()
     model.norm.train()
+    model.norm.running_mean = model.frozen.running_mean  # shared by two modules
     (model(torch.randn(2, 3, 4, 4)).sum()).backward()
+    del model.added
     probe = Probe(model, torch.randn(2, 5 if fails else 3, 4, 4))
     before = snapshot(model)
     if fails:
@@ -167,6 +171,16 @@ def test_the_model_comes_back_as_it_went_in(fails: bool) -> None:
         probe.output_jet()
         probe.cost()
     assert_unchanged(before, snapshot(model))
+
+
+def test_a_model_built_in_inference_mode() -> None:
+    with torch.inference_mode():
+        model = nn.Sequential(nn.Conv2d(3, 4, 1), nn.BatchNorm2d(4), nn.Flatten(), nn.Linear(64, 5))
+    probe = Probe(model, torch.randn(1, 3, 4, 4))
+    assert probe.cost().macs == 12 * 16 + 64 * 5
+    assert probe.feature_spectra().not_finite == 0
+    with torch.inference_mode():
+        assert Probe(model, torch.randn(1, 3, 4, 4)).cost() == probe.cost()
 
 
 def test_stochastic_layers_follow_the_seed() -> None:

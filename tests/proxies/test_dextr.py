@@ -84,7 +84,9 @@ def test_a_curve_at_the_networks_own_size_is_remarked_on() -> None:
 def test_a_network_that_gives_no_numbers_has_no_score() -> None:
     net = nets.build("residual").float()
     nn.init.constant_(net.head.weight, float("nan"))
-    assert firstlight.score(net, torch.randn(1, 3, 8, 8))["dextr"].status == "non_finite"
+    scores = firstlight.score(net, torch.randn(1, 3, 8, 8), "dextr,independence,dextr:variant=official")
+    assert [scores[name].status for name in scores] == ["non_finite", "non_finite", "ok"]
+    assert "not a number" in scores["dextr:variant=official"].note
 
 
 def test_a_network_without_layers_has_no_score_of_nothing() -> None:

@@ -30,7 +30,7 @@ def own_process(_: int) -> int:
 
 def fail_on_three(number: int) -> int:
     if number == 3:
-        raise ValueError("three")
+        raise FileNotFoundError("three")
     return number
 
 

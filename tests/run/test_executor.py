@@ -70,7 +70,7 @@ def test_a_replacement_that_cannot_start_is_replaced_too(tmp_path: Path) -> None
 
 @pytest.mark.parametrize("executor", [InProcess(), WorkerProcesses(1)])
 def test_a_job_that_raises_raises_here(executor: InProcess | WorkerProcesses) -> None:
-    with pytest.raises(ValueError, match="three"):
+    with pytest.raises(FileNotFoundError, match="three"):
         list(executor.map(jobs.fail_on_three, range(6)))
 
 

@@ -107,6 +107,13 @@ def test_a_proxy_that_fails_leaves_the_others_alone(monkeypatch: pytest.MonkeyPa
     assert (scores["curvature"].status, scores["params"].status) == ("failed", "ok")
 
 
+@pytest.mark.parametrize("workers", [0, 2])
+def test_repeated_architectures_have_one_answer(workers: int) -> None:
+    service = ScoreService(SMALL, [ProxyRequest.parse("params")], make_executor(workers), Store(":memory:"))
+    (text,) = architectures(1)
+    assert len(list(service.scores([text, text]))) == 1
+
+
 def test_known_scores_do_not_wait_for_others() -> None:
     store, texts = Store(":memory:"), architectures(6)
     scores(InProcess(), texts[:5], store=store)

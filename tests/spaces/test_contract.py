@@ -96,3 +96,7 @@ def test_a_built_network_classifies_the_inputs_of_its_skeleton(name: str) -> Non
 def test_unknown_skeleton_settings_are_refused(name: str) -> None:
     with pytest.raises(SettingError, match="no setting 'colour'"):
         SPACES[name].skeleton(colour=3)
+    for setting in ({"classes": "4"}, {"classes": (4, 4)}, {"input_shape": 3}, {"classes": True}):
+        with pytest.raises(SettingError, match="expected something like"):
+            SPACES[name].skeleton(**setting)
+    assert SPACES[name].skeleton(input_shape=[3, 32, 32]) == SPACES[name].skeleton(input_shape=(3, 32, 32))

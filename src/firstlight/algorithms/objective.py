@@ -55,7 +55,7 @@ def parse_amount(text: str | float | None) -> int | None:
     if text is None:
         return None
     written = str(int(text)) if isinstance(text, (int, float)) and math.isfinite(text) else str(text)
-    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?(?:e\d+)?)\s*([kmg]?)\s*", written.lower())
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?(?:e\d\d?)?)\s*([kmg]?)\s*", written.lower())
     if not match:
         raise SettingError(f"{text!r} is not an amount. Write a number such as 850000, 450k, 1.0M or 1.2G.")
     return round(Decimal(match[1]) * _SUFFIXES[match[2]])

@@ -79,6 +79,8 @@ def score(
     if ":" in target and target not in SPACES:
         if architectures or source:
             raise SettingError(f"{target} names a model of your own; it takes no architectures.")
+        if skeleton:
+            raise SettingError(f"{target} names a model of your own; it takes no skeleton.")
         _score_own_model(target, requests, input, batch_size, input_shape, seed, device, as_json)
         return
     setting = read_setting(target, input, batch_size, skeleton, seed, device)
@@ -158,8 +160,9 @@ def _call_factory(target: str) -> nn.Module:
     sys.path.insert(0, os.getcwd())  # as `python -m` does, so that a file beside the user is found
     try:
         factory = getattr(importlib.import_module(module_name), name)
-    except (ImportError, AttributeError, ValueError) as error:
-        raise ModelError(f"{target!r} cannot be imported: {error}. Write package.module:function.") from error
+    except Exception as error:  # whatever the user's module does when it is imported
+        kind = type(error).__name__
+        raise ModelError(f"{target!r} cannot be imported: {kind}: {error}. Write package.module:function.") from error
     try:
         model = factory if isinstance(factory, nn.Module) else factory()
     except Exception as error:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import zlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -56,7 +57,10 @@ def load_inputs(
     count = source.batch_size * source.batches
     if source.name == "synthetic":
         generator = torch_generator(seed, "synthetic input")
-        x = torch.randn(count, *input_shape, generator=generator)
+        try:
+            x = torch.randn(count, *input_shape, generator=generator)
+        except RuntimeError as error:
+            raise DataError(f"{count} inputs of {input_shape} do not fit into memory.") from error
         y = torch.randint(classes, (count,), generator=generator)
     else:
         images, labels = _digits() if source.name == "digits" else _from_npz(_find(source.name))
@@ -67,6 +71,8 @@ def load_inputs(
             )
         picked = torch.randperm(len(images), generator=torch_generator(seed, "choice of samples"))[:count].numpy()
         x = _normalised(images, picked)
+        if not bool(x.isfinite().all()):
+            raise DataError(f"{source.name!r} holds values that are NaN or infinite; clean the data first.")
         y = torch.from_numpy(labels[picked].astype(np.int64))
         classes = int(labels.max()) + 1
     batches = [
@@ -104,9 +110,11 @@ def _from_npz(path: Path) -> tuple[Array, Array]:
             images, labels = arrays[f"x{suffix}"], arrays[f"y{suffix}"]
     except FileNotFoundError:
         raise DataError(f"There is no file {path}.") from None
-    except (OSError, EOFError, ValueError, BadZipFile) as error:
+    except (OSError, EOFError, ValueError, BadZipFile, zlib.error) as error:
         kind = type(error).__name__
         raise DataError(f"{path} is not an .npz file of plain arrays without pickles ({kind}).") from error
+    if not (np.issubdtype(images.dtype, np.integer) or np.issubdtype(images.dtype, np.floating)):
+        raise DataError(f"{path}: x must hold real numbers; got {images.dtype}.")
     if images.ndim == 3:
         images = images[:, None]
     if images.ndim != 4 or labels.shape != images.shape[:1] or not len(images):

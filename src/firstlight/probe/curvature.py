@@ -65,7 +65,9 @@ def _derivatives(model: nn.Module, parts: Tensor) -> Tensor:
             f"curvature needs a network that returns one tensor; this one returns a {kind}. "
             "Wrap it in a module that returns the logits alone."
         )
-    return out.parts.flatten(2).double().cpu()
+    parts = out.parts.reshape(3, 1, -1).double().cpu()
+    # derivatives of what is not a number mean nothing, even where they happen to be finite
+    return parts if bool(parts[0].isfinite().all()) else torch.full_like(parts, math.nan)
 
 
 def curvature(jet: OutputJet, coordinates: Tensor | None = None) -> float | None:

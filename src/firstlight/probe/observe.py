@@ -20,12 +20,7 @@ def undisturbed(model: nn.Module, *, training: bool, seed: int) -> Iterator[None
     """
     modules = list(model.modules())
     switched = [module for module in modules if module.training != training]
-    buffers = [
-        (module._buffers, name, buffer, buffer.clone())
-        for module in modules
-        for name, buffer in module._buffers.items()
-        if buffer is not None
-    ]
+    buffers = [(module._buffers, dict(module._buffers)) for module in modules if module._buffers]
     python_state, numpy_state = random.getstate(), np.random.get_state()
     accelerators = _accelerators(model)
     device_type = accelerators[0].type if accelerators else "cuda"
@@ -39,16 +34,25 @@ def undisturbed(model: nn.Module, *, training: bool, seed: int) -> Iterator[None
             np.random.seed(seed % 2**32)
             for module in switched:
                 module.training = training
+            _lend_copies([current for current, _ in buffers])
             yield
         finally:
             for module in switched:
                 module.training = not training
-            with torch.no_grad():
-                for owner, name, buffer, saved in buffers:
-                    buffer.copy_(saved)
-                    owner[name] = buffer
+            for current, original in buffers:
+                current.clear()
+                current.update(original)
             random.setstate(python_state)
             np.random.set_state(numpy_state)
+
+
+def _lend_copies(owners: list[dict[str, Tensor | None]]) -> None:
+    """Let modules work on copies of their buffers; one buffer that several modules share stays one."""
+    copies: dict[int, Tensor] = {}
+    for buffers in owners:
+        for name, buffer in buffers.items():
+            if buffer is not None:
+                buffers[name] = copies.setdefault(id(buffer), buffer.clone())
 
 
 def device_of(model: nn.Module) -> torch.device:

@@ -22,10 +22,6 @@ Batch = tuple[Tensor, Tensor | None]
 Batches = Tensor | tuple[Tensor, Tensor] | Sequence[Tensor | tuple[Tensor, Tensor | None]]
 
 
-class _JetError(UnsupportedError):
-    """The network's forward pass does not go through with an input carried with its derivatives."""
-
-
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -94,7 +90,7 @@ class Probe:
         if size is None and basis is None and len(usual) == 3:
             try:
                 return self._jet_at((usual[0], 2 * usual[1], 2 * usual[2]), None, thetas)
-            except _JetError:
+            except UnsupportedError:
                 pass  # made for one input size, such as a transformer with a table of positions
         return self._jet_at(size or usual, basis, thetas)
 
@@ -134,7 +130,7 @@ class Probe:
             except Exception as error:
                 if is_out_of_memory(error):
                     raise
-                raise _JetError(
+                raise UnsupportedError(
                     f"the forward pass fails on an input of shape {shape} carried with its derivatives: "
                     f"{type(error).__name__}: {error}"
                 ) from error

@@ -31,11 +31,12 @@ class FeatureSpectra:
 
     The output is read as a matrix with one row for each entry of its first dimension: channels of a convolution,
     tokens of a transformer, units of a vector. `inverse_condition` is sigma_min / sigma_max of each call, and 0 for a
-    map that is zero everywhere.
+    map that is zero everywhere or not finite; `not_finite` counts the latter.
     """
 
     names: tuple[str, ...]
     inverse_condition: Tensor
+    not_finite: int
     _largest: Tensor
     _postponed: tuple[tuple[list[int], Tensor], ...]
 
@@ -61,6 +62,7 @@ class SpectraRecorder:
         self._positions: list[int] = []  # of each call's numbers in _smallest and _largest
         self._smallest: list[float] = []
         self._largest: list[float] = []
+        self._not_finite = 0
         self._deficient: list[tuple[int, Tensor]] = []
         self._pending: dict[int, list[tuple[int, Tensor, int, nn.Module | None]]] = defaultdict(list)
         # (what was done, id of the tensor it was done to) -> (that tensor, its version then, position of the result)
@@ -94,7 +96,7 @@ class SpectraRecorder:
         largest = torch.tensor(self._largest, dtype=torch.float64)[positions]
         postponed = ((torch.nonzero(positions == position)[:, 0].tolist(), gram) for position, gram in self._deficient)
         ratio = torch.where(largest > 0, smallest / largest, 0.0)
-        return FeatureSpectra(tuple(self._names), ratio, largest, tuple(postponed))
+        return FeatureSpectra(tuple(self._names), ratio, self._not_finite, largest, tuple(postponed))
 
     def _record(self, name: str, module: nn.Module, inputs: tuple[Any, ...], output: Any) -> None:
         tensor = output if isinstance(output, Tensor) else _first_tensor(output)
@@ -129,6 +131,7 @@ class SpectraRecorder:
         matrix = feature.reshape(rows, -1).double()
         if min(matrix.shape) <= 1:
             norm = float(torch.linalg.vector_norm(matrix))
+            self._not_finite += not math.isfinite(norm)
             self._smallest[position] = self._largest[position] = norm if math.isfinite(norm) else 0.0
             return
         gram = torch.mm(matrix, matrix.t()) if matrix.shape[0] <= matrix.shape[1] else torch.mm(matrix.t(), matrix)
@@ -145,6 +148,7 @@ class SpectraRecorder:
         grams = torch.stack([gram for _, gram, _, _ in waiting])
         traces = grams.diagonal(dim1=1, dim2=2).sum(1)  # not finite if any entry of the feature map is not
         if not bool(traces.isfinite().all()):
+            self._not_finite += int((~traces.isfinite()).sum())
             grams = torch.where(traces.isfinite()[:, None, None], grams, 0.0)
         eigenvalues = torch.linalg.eigvalsh(grams)
         lows, highs = (eigenvalues[:, end].clamp(min=0).sqrt().tolist() for end in (0, -1))

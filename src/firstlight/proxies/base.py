@@ -153,6 +153,8 @@ def parse_requests(proxies: str | Proxy | Sequence[str | Proxy]) -> list[ProxyRe
     for item in [proxies] if isinstance(proxies, (str, Proxy)) else proxies:
         if isinstance(item, Proxy):
             requests.append(ProxyRequest(item))
+        elif not isinstance(item, str):
+            raise SettingError(f"{item!r} is not a proxy. Give names such as 'dextr', or Proxy objects.")
         elif item.strip() == "all":
             requests += [ProxyRequest(entry) for entry in PROXIES.values()]
         else:

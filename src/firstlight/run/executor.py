@@ -43,8 +43,8 @@ class Executor(Protocol):
 
 def make_executor(workers: int | None = None) -> Executor:
     """`workers` processes, by default one for each core; 0 means in this process."""
-    if workers is not None and workers < 0:
-        raise SettingError(f"The number of workers is {workers}; it must be 0 (in this process) or more.")
+    if workers is not None and (not isinstance(workers, int) or workers < 0):
+        raise SettingError(f"The number of workers is {workers!r}; it must be 0 (in this process) or more.")
     count = available_cores() if workers is None else workers
     return WorkerProcesses(count) if count else InProcess()
 
@@ -143,12 +143,6 @@ class _Worker(Generic[T, R]):
         """The result that is waiting, or why there is none; None if the worker has only just started."""
         try:
             answer = self.connection.recv()
-            if not self.started:
-                self.started = True
-                return None
-            if isinstance(answer, _Raised):
-                raise answer.error
-            return self.item, answer
         except (EOFError, OSError):
             self.process.join(timeout=5)
             if not self.started:
@@ -157,6 +151,12 @@ class _Worker(Generic[T, R]):
                     'your own, call Firstlight under `if __name__ == "__main__":`, or pass workers=0.'
                 ) from None
             return self.item, Lost(f"the worker process died (exit code {self.process.exitcode})")
+        if not self.started:
+            self.started = True
+            return None
+        if isinstance(answer, _Raised):
+            raise answer.error
+        return self.item, answer
 
     def stop(self) -> None:
         self.connection.close()

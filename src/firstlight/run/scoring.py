@@ -49,8 +49,8 @@ class Setting:
     device: str | None = None
 
     def __post_init__(self) -> None:
-        if abs(self.seed) >= 2**63:
-            raise SettingError(f"The seed {self.seed} is too large; it must have less than 64 bits.")
+        if not isinstance(self.seed, int) or abs(self.seed) >= 2**63:
+            raise SettingError(f"The seed is {self.seed!r}; it must be a whole number of less than 64 bits.")
         try:
             torch.empty(0, device=self.device)
         except (RuntimeError, AssertionError, NotImplementedError) as error:
@@ -136,10 +136,10 @@ class ScoreService:
         self.store = store
 
     def scores(self, architectures: Iterable[str]) -> Iterator[NetworkScore]:
-        """One answer for each of these different architectures, as they become known; in any order."""
+        """One answer for each different architecture among these, as they become known; in any order."""
         known: dict[str, dict[str, Score]] = {}
         answered: list[NetworkScore] = []
-        looked_up = ((text, self._stored(text)) for text in architectures)
+        looked_up = ((text, self._stored(text)) for text in _without_repeats(architectures))
         first_missing = []
         for text, found in looked_up:  # no need to wait for a computed score while all are known
             if len(found) < len(self.requests):
@@ -172,6 +172,14 @@ class ScoreService:
             name: self.store.find_score(self.setting.key(text, request)) for name, request in self.requests.items()
         }
         return {name: score for name, score in found.items() if score is not None}
+
+
+def _without_repeats(texts: Iterable[str]) -> Iterator[str]:
+    seen: set[str] = set()
+    for text in texts:
+        if text not in seen:
+            seen.add(text)
+            yield text
 
 
 def _drain(waiting: list[NetworkScore]) -> Iterator[NetworkScore]:

@@ -203,7 +203,7 @@ class Store:
     def _explained(self) -> Iterator[None]:
         try:
             yield
-        except sqlite3.Error as error:
+        except (sqlite3.Error, OverflowError) as error:
             raise StoreError(
                 f"The store {self.path} cannot be used: {error}. If it may not be written to, or is damaged or not a "
                 "Firstlight store, move it away or name another folder with --out."

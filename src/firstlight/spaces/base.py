@@ -89,7 +89,7 @@ class Space(ABC, Generic[A]):
             raise SettingError(
                 f"The skeleton of {self.name!r} has no setting {unknown[0]!r}. It has: {', '.join(known)}."
             )
-        return self.skeleton_type(**settings)
+        return self.skeleton_type(**{name: _like(known[name].default, name, value) for name, value in settings.items()})
 
     def build(
         self,
@@ -116,6 +116,14 @@ class Space(ABC, Generic[A]):
     def drawing(self, architecture: A) -> Drawing | None:
         """The architecture as a graph, if the space can draw one."""
         return None
+
+
+def _like(default: object, name: str, value: object) -> Any:
+    """The value, if it is of the default's kind: a whole number, or several."""
+    numbers = tuple(value) if isinstance(value, (tuple, list)) else (value,)
+    if isinstance(default, tuple) != isinstance(value, (tuple, list)) or not all(type(n) is int for n in numbers):
+        raise SettingError(f"{name} is {value!r}; expected something like {_plain(default)}.")
+    return numbers if isinstance(default, tuple) else value
 
 
 def _plain(value: object) -> str:

@@ -70,7 +70,7 @@ def _view(func: Any, x: Jet, *shape: Any) -> Any:
     return _linear(Tensor.reshape, x, *([shape[0].shape] if isinstance(shape[0], (Jet, Tensor)) else shape))
 
 
-@rule("to", "type_as", "float", "double", "type")
+@rule("to", "type_as", "float", "double", "half", "bfloat16", "type")
 def _cast(func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     value = _constant_along_curve(func, x, *args, **kwargs)
     return _linear(func, x, *args, **kwargs) if value.is_floating_point() else value

@@ -88,6 +88,9 @@ def apply(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """What `func` gives for arguments among which are jets."""
     name, in_place = _plain_name(func)
     in_place = bool(kwargs.pop("inplace", False)) or in_place
+    kwargs.pop("memory_format", None)  # how a jet lies in memory is its own affair
+    if not args and "input" in kwargs:
+        args = (kwargs.pop("input"),)
     rule = RULES.get(name)
     if (in_place and not isinstance(args[0], Jet)) or kwargs.get("out") is not None:
         raise UnsupportedError(f"{name} writes what moves along the curve into a tensor that does not.")
