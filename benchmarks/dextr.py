@@ -41,14 +41,14 @@ def measure(number: int, architecture: Architecture) -> dict[str, float]:
     basis = circle_basis(3 * 64 * 64, 0).float()
     coordinates = torch.randint(10, (10,), generator=torch_generator(number, "coordinates")).tolist()
     with torch.no_grad():
-        plain = cpu_seconds(lambda: network(image), 5)
+        plain = cpu_seconds(lambda: network(image), 20)
     return {
         "building the network": cpu_seconds(lambda: space.build(architecture), 3),
         FORWARD: plain,
         "independence part": cpu_seconds(lambda: independence(Probe(network, image)), 3),
         "curvature part": cpu_seconds(lambda: curvature(Probe(network, image)), 3),
-        DEXTR: cpu_seconds(lambda: dextr(Probe(network, image)), 3),
-        TEXTBOOK: cpu_seconds(lambda: textbook.dextr(network, image, basis, (3, 64, 64), coordinates), 1),
+        DEXTR: cpu_seconds(lambda: dextr(Probe(network, image)), 8),
+        TEXTBOOK: cpu_seconds(lambda: textbook.dextr(network, image, basis, (3, 64, 64), coordinates), 2),
     }
 
 

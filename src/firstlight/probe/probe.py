@@ -10,7 +10,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 
 import torch
 from torch import Tensor, nn
-from torch.nn.parameter import is_lazy
+from torch.nn.modules.lazy import LazyModuleMixin
 
 from firstlight.cost import Cost, measure_cost
 from firstlight.errors import DataError, FirstlightError, ModelError, UnsupportedError, is_out_of_memory
@@ -205,5 +205,5 @@ def _key(argument: object) -> object:
 def _refuse_unfinished(model: nn.Module) -> None:
     if not isinstance(model, nn.Module):
         raise ModelError(f"Expected a torch.nn.Module, got a {type(model).__name__}.")
-    if any(is_lazy(tensor) for tensor in (*model.parameters(), *model.buffers())):
+    if any(isinstance(module, LazyModuleMixin) for module in model.modules()):  # they change class once they are run
         raise ModelError("The model has lazy layers whose shapes are not known yet; run it once on a batch first.")

@@ -104,10 +104,10 @@ class SpectraRecorder:
             return
         handed_on = "one sample" if tensor is output else "whole batch"
         position = self._known(handed_on, tensor)
-        origin = inputs[0] if type(module) in _STATELESS and inputs and inputs[0] is not output else None
-        action = _settings_of(module) if origin is not None else None
-        if position is None and origin is not None:
-            position = self._known(action, origin)
+        origin = action = None
+        if type(module) in _STATELESS and inputs and inputs[0] is not output:
+            origin, action = inputs[0], _settings_of(module)
+            position = self._known(action, origin) if position is None else position
         if position is None:
             position = len(self._smallest)
             self._smallest.append(0.0)
