@@ -14,6 +14,7 @@ from torch.nn.modules.module import _global_forward_hooks
 
 from firstlight.errors import DataError, ModelError, UnsupportedError
 from firstlight.probe import Probe
+from firstlight.probe.spectra import InverseCondition
 
 
 class Counting(nn.Module):
@@ -30,10 +31,10 @@ class Counting(nn.Module):
 def test_each_quantity_is_measured_once_for_each_set_of_arguments() -> None:
     net = Counting()
     probe = Probe(net, torch.randn(1, 3, 4, 4))
-    first = probe.feature_spectra()
-    assert probe.feature_spectra() is first
+    first = probe.feature_statistic(InverseCondition())
+    assert probe.feature_statistic(InverseCondition()) is first
     assert net.calls == 1
-    probe.feature_spectra(modules="leaf")
+    probe.feature_statistic(InverseCondition(), modules="leaf")
     assert net.calls == 2
     basis = torch.linalg.qr(torch.randn(48, 2))[0]
     probe.output_curvature(basis=basis)
@@ -74,7 +75,7 @@ def test_a_first_layer_in_place_does_not_change_the_batch() -> None:
     before = x.clone()
     probe = Probe(nn.Sequential(nn.ReLU(inplace=True), nn.Conv2d(3, 4, 1), nn.Flatten()), x)
     probe.cost()
-    probe.feature_spectra()
+    probe.feature_statistic(InverseCondition())
     probe.output_jet()
     assert torch.equal(x, before)
 
@@ -89,7 +90,7 @@ def test_running_out_of_memory_is_not_taken_for_something_else() -> None:
     with pytest.raises(RuntimeError, match="allocate"):
         Probe(Greedy(), torch.randn(1, 3, 4, 4)).output_jet()
     with pytest.raises(RuntimeError, match="allocate"):
-        Probe(Greedy(), torch.randn(1, 3, 8, 8)).feature_spectra()
+        Probe(Greedy(), torch.randn(1, 3, 8, 8)).feature_statistic(InverseCondition())
 
 
 def test_inputs_take_the_precision_of_the_model() -> None:
@@ -101,7 +102,7 @@ def test_inputs_take_the_precision_of_the_model() -> None:
 def test_the_models_own_error_is_named_with_its_batch() -> None:
     probe = Probe(nn.Linear(3, 2), torch.randn(4, 5))
     with pytest.raises(ModelError, match=r"batch 1 of 1 \(inputs \(4, 5\).*RuntimeError"):
-        probe.feature_spectra()
+        probe.feature_statistic(InverseCondition())
 
 
 def test_whole_number_inputs_cannot_move() -> None:
@@ -165,9 +166,9 @@ def test_the_model_comes_back_as_it_went_in(fails: bool) -> None:
     before = snapshot(model)
     if fails:
         with pytest.raises(ModelError):
-            probe.feature_spectra()
+            probe.feature_statistic(InverseCondition())
     else:
-        probe.feature_spectra()
+        probe.feature_statistic(InverseCondition())
         probe.output_jet()
         probe.cost()
     assert_unchanged(before, snapshot(model))
@@ -178,14 +179,16 @@ def test_a_model_built_in_inference_mode() -> None:
         model = nn.Sequential(nn.Conv2d(3, 4, 1), nn.BatchNorm2d(4), nn.Flatten(), nn.Linear(64, 5))
     probe = Probe(model, torch.randn(1, 3, 4, 4))
     assert probe.cost().macs == 12 * 16 + 64 * 5
-    assert probe.feature_spectra().not_finite == 0
+    assert probe.feature_statistic(InverseCondition()).not_finite == 0
     with torch.inference_mode():
         assert Probe(model, torch.randn(1, 3, 4, 4)).cost() == probe.cost()
 
 
 def test_stochastic_layers_follow_the_seed() -> None:
     model, x = Restless(), torch.randn(1, 3, 8, 8)
-    first, again, other = (Probe(model, x, seed=seed).feature_spectra().largest for seed in (1, 1, 2))
+    first, again, other = (
+        Probe(model, x, seed=seed).feature_statistic(InverseCondition()).values for seed in (1, 1, 2)
+    )
     assert torch.equal(first, again)
     assert not torch.equal(first, other)
 

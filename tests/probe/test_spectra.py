@@ -9,19 +9,21 @@ from tests.conftest import ParityCase
 from torch import Tensor, nn
 
 from firstlight.probe import Probe
+from firstlight.probe.spectra import InverseCondition
 
 
 def ratios(model: nn.Module, x: Tensor, modules: str = "all") -> list[float]:
-    return Probe(model, x).feature_spectra(modules=modules).inverse_condition.tolist()  # type: ignore[arg-type]
+    values = Probe(model, x).feature_statistic(InverseCondition(), modules=modules).values  # type: ignore[arg-type]
+    return values.tolist()
 
 
 def test_agrees_with_the_reference_implementation(parity: ParityCase) -> None:
-    spectra = Probe(parity.net, parity.arrays["x"][:1]).feature_spectra()
+    spectra = Probe(parity.net, parity.arrays["x"][:1]).feature_statistic(InverseCondition())
     assert list(spectra.names) == parity.values["dextr.hook_order"]
     # an entry of exactly zero rank is rounding noise on both sides
     expected = pytest.approx(parity.values["dextr.inv_conds"], rel=parity.tolerance, abs=1e-7)
-    assert spectra.inverse_condition.tolist() == expected
-    total = float(spectra.inverse_condition.sum())
+    assert spectra.values.tolist() == expected
+    total = float(spectra.values.sum())
     assert total == pytest.approx(parity.values["dextr.sum_inv_cond"], rel=parity.tolerance)
 
 
@@ -95,36 +97,20 @@ def test_rounding_noise_behind_a_normalisation_counts_nothing() -> None:
 def test_centred_maps_with_more_channels_than_pixels_have_no_smallest_singular_value() -> None:
     x = torch.randn(1, 12, 3, 3, dtype=torch.float64)
     norm = nn.BatchNorm2d(12).double()
-    spectra = Probe(nn.Sequential(norm), x).feature_spectra()
-    assert spectra.inverse_condition.tolist() == [0.0, 0.0]
+    spectra = Probe(nn.Sequential(norm), x).feature_statistic(InverseCondition())
+    assert spectra.values.tolist() == [0.0, 0.0]
     expected = torch.linalg.svdvals(norm(x)[0].detach().reshape(12, 9))
     assert float(expected.min()) == pytest.approx(0, abs=1e-12)
-    assert spectra.largest.tolist() == pytest.approx([float(expected.max())] * 2, rel=1e-9)
     nn.init.ones_(norm.bias)
-    assert Probe(norm, x).feature_spectra().inverse_condition.item() > 1e-3
-
-
-def test_the_largest_singular_values() -> None:
-    x = torch.randn(2, 3, 8, 8, dtype=torch.float64)
-    net = nets.build("residual")
-    largest = Probe(net, x).feature_spectra().largest
-    norms: list[float] = []
-    for module in net.modules():
-        module.register_forward_hook(lambda _m, _i, out: norms.append(float(torch.linalg.matrix_norm(flat(out[0]), 2))))
-    net.train()(x)
-    assert largest.tolist() == pytest.approx(norms, rel=1e-9)
-
-
-def flat(feature: Tensor) -> Tensor:
-    return feature.detach().reshape(feature.shape[0], -1)
+    assert Probe(norm, x).feature_statistic(InverseCondition()).values.item() > 1e-3
 
 
 def test_leaf_modules_only_and_shared_modules_each_time() -> None:
     shared = nn.ReLU()
     net = nn.Sequential(nn.Sequential(nn.Conv2d(3, 4, 1), shared), nn.Conv2d(4, 4, 1), shared)
     probe = Probe(net, torch.randn(1, 3, 4, 4))
-    assert probe.feature_spectra(modules="leaf").names == ("0.0", "0.1", "1", "0.1")
-    assert probe.feature_spectra().names == ("0.0", "0.1", "0", "1", "0.1", "<root>")
+    assert probe.feature_statistic(InverseCondition(), modules="leaf").names == ("0.0", "0.1", "1", "0.1")
+    assert probe.feature_statistic(InverseCondition()).names == ("0.0", "0.1", "0", "1", "0.1", "<root>")
 
 
 def test_tuples_are_read_by_their_first_element_with_samples_as_rows() -> None:
@@ -190,5 +176,5 @@ def test_small_gains_are_not_taken_for_noise() -> None:
 def test_many_large_maps_are_decomposed_in_groups(monkeypatch: pytest.MonkeyPatch) -> None:
     net, x = nets.build("residual"), torch.randn(1, 3, 8, 8, dtype=torch.float64)
     together = ratios(net, x)
-    monkeypatch.setattr("firstlight.probe.spectra._PENDING_LIMIT", 1)
+    monkeypatch.setattr("firstlight.probe.features._WAITING_LIMIT", 1)
     assert ratios(net, x) == pytest.approx(together, rel=1e-12)

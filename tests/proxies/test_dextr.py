@@ -12,12 +12,13 @@ from torch import nn
 
 import firstlight
 from firstlight.probe import Probe
+from firstlight.probe.spectra import InverseCondition
 from firstlight.proxies.dextr import NO_SIGNAL, OWN_SIZE, curvature, dextr, independence
 
 
 def test_agrees_with_the_reference_implementation(parity: ParityCase) -> None:
     probe = Probe(parity.net, parity.arrays["x"][:1])
-    s = log1p(float(probe.feature_spectra().inverse_condition.sum()))
+    s = log1p(float(probe.feature_statistic(InverseCondition()).values.sum()))
     kappa = probe.output_curvature(
         basis=parity.arrays["curve_basis"], coordinates=tuple(parity.arrays["c_list"].tolist())
     )

@@ -14,7 +14,7 @@ from torch.nn.modules.lazy import LazyModuleMixin
 
 from firstlight.cost import Cost, measure_cost
 from firstlight.errors import DataError, FirstlightError, ModelError, UnsupportedError, is_out_of_memory
-from firstlight.probe import curvature, spectra
+from firstlight.probe import curvature, features
 from firstlight.probe.observe import device_of, dtype_of, undisturbed
 from firstlight.seeds import derive
 
@@ -55,6 +55,7 @@ class Probe:
         self.model = model
         self.batches = _as_batches(batches, device_of(model), dtype_of(model))
         self.seed = seed
+        self.expected: set[features.Statistic] = set()
         self._memory: dict[Any, Any] = {} if cost is None else {("cost",): cost}
 
     @quantity
@@ -63,17 +64,22 @@ class Probe:
         with self._watched("cost", training=False), self._explained(0):
             return measure_cost(self.model, self.batches[0][0][:1].clone())
 
-    @quantity
-    def feature_spectra(self, *, modules: spectra.Modules = "all") -> spectra.FeatureSpectra:
-        """Extreme singular values of the first sample's output of every module call, in train mode. One forward pass.
+    def feature_statistic(
+        self, statistic: features.Statistic, *, modules: features.Modules = "all"
+    ) -> features.FeatureValues:
+        """One number for the first sample's output of every module call, in train mode. One forward pass.
 
-        `modules="all"` counts containers and the network itself, which repeat the output of their last child, as the
-        reference implementation of Dextr does; `modules="leaf"` counts only modules that contain no others.
+        The pass also serves all statistics in `expected`. `modules="all"` counts containers and the network itself,
+        which repeat the output of their last child, as the reference implementation of Dextr does; `modules="leaf"`
+        counts only modules that contain no others.
         """
-        recorder = spectra.SpectraRecorder()
-        with self._watched("feature_spectra", training=True), torch.no_grad(), recorder.watching(self.model, modules):
-            self._forward(0)
-        return recorder.spectra()
+        known: dict[features.Statistic, features.FeatureValues] = self._memory.setdefault(("features", modules), {})
+        if statistic not in known:
+            recorder = features.FeatureRecorder({statistic, *self.expected} - known.keys(), self.seed)
+            with self._watched("features", training=True), torch.no_grad(), recorder.watching(self.model, modules):
+                self._forward(0)
+            known.update(recorder.values())
+        return known[statistic]
 
     @quantity
     def output_jet(

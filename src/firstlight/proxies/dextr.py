@@ -9,6 +9,7 @@ import torch
 
 from firstlight.errors import UnsupportedError
 from firstlight.probe import Probe
+from firstlight.probe.spectra import InverseCondition
 from firstlight.proxies.base import Parts, proxy
 from firstlight.seeds import torch_generator
 
@@ -57,8 +58,8 @@ def curvature(probe: Probe) -> Parts:
 
 
 def independence_term(probe: Probe) -> float:
-    spectra = probe.feature_spectra()
-    return nan if spectra.not_finite else log1p(float(spectra.inverse_condition.sum()))
+    ratios = probe.feature_statistic(InverseCondition())
+    return nan if ratios.not_finite else log1p(float(ratios.values.sum()))
 
 
 def curvature_term(probe: Probe) -> float | None:
@@ -68,7 +69,7 @@ def curvature_term(probe: Probe) -> float | None:
 
 def _official(probe: Probe) -> Parts:
     """As the published code does it, with its ways out where something cannot be computed."""
-    s = log1p(float(probe.feature_spectra().inverse_condition.sum()))
+    s = log1p(float(probe.feature_statistic(InverseCondition()).values.sum()))
     shape = tuple(probe.batches[0][0].shape[1:])
     size = shape[:1] + tuple(max(64, side) for side in shape[1:]) if len(shape) == 3 else shape
     try:

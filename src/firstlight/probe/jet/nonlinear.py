@@ -14,7 +14,12 @@ from firstlight.probe.jet.tensor import Jet, refuse_moving, rule
 
 @rule("relu")
 def _relu(func: Any, x: Jet) -> Jet:
-    return Jet(x.parts * torch.relu(x.value).sign_())
+    """Computed once for a node of a cell that several edges rectify, unless either has been written to since."""
+    before, after, rectified = x.rectified or (-1, -1, x)
+    if before != x.parts._version or after != rectified.parts._version:
+        rectified = Jet(x.parts * torch.relu(x.value).sign_())
+        x.rectified = (x.parts._version, rectified.parts._version, rectified)
+    return rectified
 
 
 # PyTorch has no second derivative for these as they stand; in terms of others it has

@@ -26,6 +26,7 @@ class Jet:
 
     def __init__(self, parts: Tensor) -> None:
         self.parts = parts
+        self.rectified: tuple[int, int, Jet] | None = None  # versions of both, and what ReLU made of this
 
     @classmethod
     def __torch_function__(

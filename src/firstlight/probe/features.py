@@ -1,0 +1,180 @@
+"""Feature maps as they leave each module, reduced to one number each while the forward pass goes on."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal, Protocol
+from weakref import ref
+
+import torch
+from torch import Tensor, nn
+from torch.nn.modules.module import register_module_forward_hook
+
+from firstlight.seeds import torch_generator
+
+Modules = Literal["all", "leaf"]
+
+# Gram matrices of one shape of map wait to be reduced together; this bounds how many (in float64 entries, 32 MiB)
+_WAITING_LIMIT = 2**22
+_STATELESS = {nn.ReLU, nn.AvgPool2d, nn.MaxPool2d}
+
+
+@dataclass(frozen=True)
+class MapStack:
+    """What is kept of feature maps of one shape, each read as a matrix (rows, columns) in float64.
+
+    Rows are the entries of a map's first dimension: channels of a convolution, tokens of a transformer, units of a
+    vector. `grams` holds the products of all pairs of rows of each map, or of all pairs of columns where `by_columns`,
+    which is so unless there are more of these; `modules` made the maps.
+    """
+
+    rows: int
+    columns: int
+    grams: Tensor
+    modules: Sequence[nn.Module]
+
+    @property
+    def by_columns(self) -> bool:
+        return self.rows >= self.columns
+
+    @cached_property
+    def energies(self) -> Tensor:
+        """Sum of squares of each map; not finite if any of its entries is not."""
+        return self.grams.diagonal(dim1=1, dim2=2).sum(1)
+
+
+class Statistic(Protocol):
+    """What a stack of maps is reduced to: one number for each. Hashable, and equal if it does the same."""
+
+    def __call__(self, stack: MapStack, generator: torch.Generator) -> Tensor: ...
+
+
+@dataclass(frozen=True)
+class FeatureValues:
+    """For each module call, in order: the module's name, and what its output was reduced to.
+
+    `not_finite` counts maps with an entry that is NaN or infinite; their values mean nothing.
+    """
+
+    names: tuple[str, ...]
+    values: Tensor
+    not_finite: int
+
+
+class FeatureRecorder:
+    """A hook that reduces each first sample's output to a few numbers as it passes, and lets the feature map go.
+
+    What is bound to be equal is reduced once: an output that a module merely hands on (a container's last child, an
+    identity), and what stateless layers of one kind make of the same tensor.
+    """
+
+    def __init__(self, statistics: Iterable[Statistic], seed: int) -> None:
+        # each has random numbers of its own, so that none depends on what else is asked for
+        self._statistics = {statistic: torch_generator(seed, "features", repr(statistic)) for statistic in statistics}
+        self._names: list[str] = []
+        self._positions: list[int] = []  # of each call's map among the different ones
+        self._reduced: list[tuple[list[int], list[Tensor]]] = []  # positions, and their values in each statistic
+        self._not_finite: set[int] = set()
+        self._different = 0
+        self._waiting: dict[torch.Size, list[tuple[int, nn.Module, Tensor]]] = defaultdict(list)
+        # (what was done, id of the tensor it was done to) -> (that tensor, its version then, position of the result)
+        self._seen: dict[tuple[Hashable, int], tuple[ref[Tensor], int, int]] = {}
+
+    @contextmanager
+    def watching(self, model: nn.Module, modules: Modules) -> Iterator[None]:
+        """Record the calls of the model's modules; one hook for all of them leaves the modules themselves untouched."""
+        names = {
+            module: name or "<root>"
+            for name, module in model.named_modules()
+            if modules == "all" or not any(True for _ in module.children())
+        }
+
+        def hook(module: nn.Module, inputs: tuple[Any, ...], output: Any) -> None:
+            name = names.get(module)
+            if name is not None:
+                self._record(name, module, inputs, output)
+
+        handle = register_module_forward_hook(hook)
+        try:
+            yield
+        finally:
+            handle.remove()
+
+    def values(self) -> dict[Statistic, FeatureValues]:
+        for shape in self._waiting:
+            self._reduce(shape)
+        order = [position for positions, _ in self._reduced for position in positions]
+        not_finite = sum(position in self._not_finite for position in self._positions)
+        found = {}
+        for index, statistic in enumerate(self._statistics):
+            values = torch.zeros(self._different, dtype=torch.float64)
+            values[order] = torch.cat([torch.zeros(0), *(reduced[index] for _, reduced in self._reduced)])
+            found[statistic] = FeatureValues(tuple(self._names), values[self._positions], not_finite)
+        return found
+
+    def _record(self, name: str, module: nn.Module, inputs: tuple[Any, ...], output: Any) -> None:
+        tensor = output if isinstance(output, Tensor) else _first_tensor(output)
+        if tensor is None:
+            return
+        handed_on = "one sample" if tensor is output else "whole batch"
+        position = self._known(handed_on, tensor)
+        origin = action = None
+        if type(module) in _STATELESS and inputs and inputs[0] is not output:
+            origin, action = inputs[0], _settings_of(module)
+            position = self._known(action, origin) if position is None else position
+        if position is None:
+            position = self._different
+            self._different += 1
+            self._keep(tensor.select(0, 0) if tensor is output and tensor.ndim else tensor, position, module)
+        self._seen[handed_on, id(tensor)] = (ref(tensor), tensor._version, position)
+        if origin is not None:
+            self._seen[action, id(origin)] = (ref(origin), origin._version, position)
+        self._names.append(name)
+        self._positions.append(position)
+
+    def _known(self, action: Hashable, tensor: Tensor) -> int | None:
+        """Where the result of the action on this very tensor stands, if neither has changed since."""
+        reference, version, position = self._seen.get((action, id(tensor)), (None, 0, 0))
+        unchanged = reference is not None and reference() is tensor and version == tensor._version
+        return position if unchanged else None
+
+    def _keep(self, feature: Tensor, position: int, module: nn.Module) -> None:
+        matrix = feature.reshape(feature.shape[0] if feature.ndim else 1, -1).double()
+        rows, columns = matrix.shape
+        gram = torch.mm(matrix.t(), matrix) if rows >= columns else torch.mm(matrix, matrix.t())
+        waiting = self._waiting[matrix.shape]
+        waiting.append((position, module, gram))
+        if len(waiting) * gram.numel() > _WAITING_LIMIT:
+            self._reduce(matrix.shape)
+
+    def _reduce(self, shape: torch.Size) -> None:
+        if not self._waiting[shape]:
+            return
+        positions, modules, grams = map(list, zip(*self._waiting[shape], strict=True))
+        self._waiting[shape].clear()
+        stack = MapStack(shape[0], shape[1], torch.stack(grams), modules)
+        finite = stack.energies.isfinite()
+        if not bool(finite.all()):
+            self._not_finite |= {
+                position for position, fine in zip(positions, finite.tolist(), strict=True) if not fine
+            }
+            stack = MapStack(shape[0], shape[1], torch.where(finite[:, None, None], stack.grams, 0.0), modules)
+        self._reduced.append((positions, [reduce(stack, random).cpu() for reduce, random in self._statistics.items()]))
+
+
+def _settings_of(module: nn.Module) -> Hashable:
+    """What a stateless layer does: equal for layers that do the same."""
+    settings = (value for name, value in vars(module).items() if name[0] != "_" and name != "training")
+    return type(module), *map(repr, settings)
+
+
+def _first_tensor(output: Any) -> Tensor | None:
+    if isinstance(output, dict):
+        output = tuple(output.values())
+    if isinstance(output, (tuple, list)) and output and isinstance(output[0], Tensor):
+        return output[0]
+    return None
