@@ -21,6 +21,9 @@ class Residual(nn.Module):
         self.down = nn.Conv2d(8, 12, 3, stride=2, padding=1)
         self.head = nn.Linear(12, 5)
 
+    def feature_blocks(self) -> list[nn.Module]:
+        return [self.stem, self.body, self.down]
+
     def forward(self, x: Tensor) -> Tensor:
         x = self.stem(x)
         x = F.relu(self.body(x) + x) + 0.5 * self.pool(x)

@@ -14,27 +14,37 @@ from firstlight.algorithms.objective import parse_amount
 from firstlight.algorithms.runner import SearchResult, SearchSetting, run_search
 from firstlight.data import InputSource
 from firstlight.errors import SettingError
-from firstlight.probe import Batches, Probe
-from firstlight.proxies import Proxy, ProxyRequest, Score, parse_requests
+from firstlight.probe import Batches, Loss, Probe
+from firstlight.proxies import Proxy, ProxyRequest, Score, measure_all, parse_requests
 from firstlight.run.executor import make_executor, one_thread
 from firstlight.run.scoring import Setting
 from firstlight.spaces import SPACES, Space
 
 
 def score(
-    model: nn.Module, batches: Batches, proxies: str | Proxy | Sequence[str | Proxy] = ("dextr",), seed: int = 0
+    model: nn.Module,
+    batches: Batches,
+    proxies: str | Proxy | Sequence[str | Proxy] = ("dextr",),
+    seed: int = 0,
+    *,
+    loss: Loss | None = None,
+    logits: int | str | None = None,
 ) -> dict[str, Score]:
     """Judge any network before it is trained.
 
-    `batches` is a tensor of inputs, a pair (inputs, targets), or a list of these. The model comes back exactly as it
-    went in. All proxies share what they measure, so asking for several at once is cheaper than one after the other.
+    `batches` is a tensor of inputs, a pair (inputs, targets), or a list of these; a network with several inputs gets a
+    tuple or a dictionary of tensors in place of the one. The model comes back exactly as it went in. All proxies share
+    what they measure, so asking for several at once is cheaper than one after the other.
+
+    `loss(logits, targets)` is cross-entropy unless given. `logits` names the logits in the output of a network that
+    returns a tuple (a number) or a dictionary (a key).
 
     >>> firstlight.score(model, torch.randn(1, 3, 32, 32), proxies=("dextr", "params"))["dextr"].value
     """
     requests = parse_requests(proxies)
-    probe = Probe(model, batches, seed=seed)
+    probe = Probe(model, batches, loss=loss, logits=logits, seed=seed)
     with one_thread():
-        return {str(request): request.measure(probe) for request in requests}
+        return measure_all(requests, probe)
 
 
 def space(name: str) -> Space[Any]:

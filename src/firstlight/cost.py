@@ -45,14 +45,14 @@ class _FlopCounter(TorchDispatchMode):
         return out
 
 
-def measure_cost(model: nn.Module, *inputs: Tensor) -> Cost:
+def measure_cost(model: nn.Module, *inputs: Tensor, **named: Tensor) -> Cost:
     """Count one forward pass of `model` on `inputs`; nothing is computed where both live on the meta device."""
     fast_path = torch.backends.mha.get_fastpath_enabled()
     torch.backends.mha.set_fastpath_enabled(False)  # fused kernels of attention have no formula: they count nothing
     try:
         # under inference mode, linear maps would pass by the counter
         with torch.inference_mode(False), torch.no_grad(), sdpa_kernel(SDPBackend.MATH), _FlopCounter() as counter:
-            model(*inputs)
+            model(*inputs, **named)
     finally:
         torch.backends.mha.set_fastpath_enabled(fast_path)
     return Cost(params=sum(parameter.numel() for parameter in model.parameters()), macs=counter.total // 2)

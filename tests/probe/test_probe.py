@@ -45,9 +45,9 @@ def test_each_quantity_is_measured_once_for_each_set_of_arguments() -> None:
 def test_batches_may_be_a_tensor_a_pair_or_a_list() -> None:
     x, y = torch.randn(2, 3), torch.tensor([0, 1])
     net = nn.Linear(3, 2)
-    assert [(a.shape, b is None) for a, b in Probe(net, x).batches] == [((2, 3), True)]
-    assert [(a.shape, b is None) for a, b in Probe(net, (x, y)).batches] == [((2, 3), False)]
-    assert [b is None for _, b in Probe(net, [(x, y), x, (x, None)]).batches] == [False, True, True]
+    assert [(b.inputs[0].shape, b.targets is None) for b in Probe(net, x).batches] == [((2, 3), True)]
+    assert [(b.inputs[0].shape, b.targets is None) for b in Probe(net, (x, y)).batches] == [((2, 3), False)]
+    assert [b.targets is None for b in Probe(net, [(x, y), x, (x, None)]).batches] == [False, True, True]
 
 
 @pytest.mark.parametrize("batches", [[], [torch.zeros(0, 3)], [torch.tensor(1.0)], ["text"], [(1, 2, 3)], None, 3])
@@ -94,14 +94,14 @@ def test_running_out_of_memory_is_not_taken_for_something_else() -> None:
 
 
 def test_inputs_take_the_precision_of_the_model() -> None:
-    assert Probe(nn.Linear(3, 2).double(), torch.randn(1, 3)).batches[0][0].dtype == torch.float64
-    assert Probe(nn.Identity(), torch.randn(1, 3).double()).batches[0][0].dtype == torch.float64
-    assert Probe(nn.Embedding(5, 3), torch.tensor([[1]])).batches[0][0].dtype == torch.int64
+    assert Probe(nn.Linear(3, 2).double(), torch.randn(1, 3)).batches[0].inputs[0].dtype == torch.float64
+    assert Probe(nn.Identity(), torch.randn(1, 3).double()).batches[0].inputs[0].dtype == torch.float64
+    assert Probe(nn.Embedding(5, 3), torch.tensor([[1]])).batches[0].inputs[0].dtype == torch.int64
 
 
 def test_the_models_own_error_is_named_with_its_batch() -> None:
     probe = Probe(nn.Linear(3, 2), torch.randn(4, 5))
-    with pytest.raises(ModelError, match=r"batch 1 of 1 \(inputs \(4, 5\).*RuntimeError"):
+    with pytest.raises(ModelError, match=r"failed on \(1, 5\) torch.float32 on cpu: RuntimeError"):
         probe.feature_statistic(InverseCondition())
 
 

@@ -13,8 +13,9 @@ from firstlight.probe.spectra import InverseCondition
 
 
 def ratios(model: nn.Module, x: Tensor, modules: str = "all") -> list[float]:
-    values = Probe(model, x).feature_statistic(InverseCondition(), modules=modules).values  # type: ignore[arg-type]
-    return values.tolist()
+    probe = Probe(model, x)
+    found = probe.feature_statistic(InverseCondition(), modules=modules, images=len(x))  # type: ignore[arg-type]
+    return found.values.tolist()
 
 
 def test_agrees_with_the_reference_implementation(parity: ParityCase) -> None:

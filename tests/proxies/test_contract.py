@@ -15,7 +15,7 @@ from firstlight.proxies import PROXIES, ProxyRequest
 def model_and_batches() -> tuple[nn.Module, list[tuple[torch.Tensor, torch.Tensor]]]:
     generator = torch.Generator().manual_seed(1)
     batches = [
-        (torch.randn(4, 3, 8, 8, generator=generator), torch.randint(5, (4,), generator=generator)) for _ in range(2)
+        (torch.randn(6, 3, 8, 8, generator=generator), torch.randint(5, (6,), generator=generator)) for _ in range(4)
     ]
     return nets.build("residual").float(), batches
 

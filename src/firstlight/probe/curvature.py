@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from firstlight.errors import UnsupportedError
 from firstlight.probe.jet import Jet, constant
@@ -37,7 +39,7 @@ def circle_basis(dimension: int, seed: int) -> Tensor:
 
 
 def output_jet(
-    model: nn.Module, shape: tuple[int, ...], basis: Tensor, thetas: tuple[float, ...], like: Tensor
+    model: Callable[[Any], Any], shape: tuple[int, ...], basis: Tensor, thetas: tuple[float, ...], like: Tensor
 ) -> OutputJet:
     """Derivatives of the output along theta -> basis @ (cos theta, sin theta), one batch of one for each theta."""
     points = [_derivatives(model, _on_circle(basis, theta).view(3, *shape).to(like)) for theta in thetas]
@@ -52,7 +54,7 @@ def _on_circle(basis: Tensor, theta: float) -> Tensor:
     return coefficients @ basis.double().cpu().T
 
 
-def _derivatives(model: nn.Module, parts: Tensor) -> Tensor:
+def _derivatives(model: Callable[[Any], Any], parts: Tensor) -> Tensor:
     if parts.ndim == 4:  # images: convolutions on the CPU are a fifth faster on pixels that lie together
         parts = parts.contiguous(memory_format=torch.channels_last)
     with torch.no_grad():

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal, Protocol
+from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
 from weakref import ref
 
 import torch
@@ -29,13 +29,16 @@ class MapStack:
 
     Rows are the entries of a map's first dimension: channels of a convolution, tokens of a transformer, units of a
     vector. `grams` holds the products of all pairs of rows of each map, or of all pairs of columns where `by_columns`,
-    which is so unless there are more of these; `modules` made the maps.
+    which is so unless there are more of these; `modules` made the maps. `row_grams` and `row_sums` are there if a
+    statistic asks for them.
     """
 
     rows: int
     columns: int
-    grams: Tensor
     modules: Sequence[nn.Module]
+    grams: Tensor
+    row_grams: Tensor
+    row_sums: Tensor
 
     @property
     def by_columns(self) -> bool:
@@ -47,8 +50,14 @@ class MapStack:
         return self.grams.diagonal(dim1=1, dim2=2).sum(1)
 
 
-class Statistic(Protocol):
-    """What a stack of maps is reduced to: one number for each. Hashable, and equal if it does the same."""
+@runtime_checkable
+class Statistic(Hashable, Protocol):
+    """What a stack of maps is reduced to: one number for each. Hashable, and equal if it does the same.
+
+    `by_rows` says whether it reads `row_grams` and `row_sums`.
+    """
+
+    by_rows: ClassVar[bool]
 
     def __call__(self, stack: MapStack, generator: torch.Generator) -> Tensor: ...
 
@@ -65,6 +74,10 @@ class FeatureValues:
     not_finite: int
 
 
+# position, module, and what `MapStack` keeps of the map
+_Kept = tuple[int, nn.Module, Tensor, Tensor, Tensor]
+
+
 class FeatureRecorder:
     """A hook that reduces each first sample's output to a few numbers as it passes, and lets the feature map go.
 
@@ -75,12 +88,13 @@ class FeatureRecorder:
     def __init__(self, statistics: Iterable[Statistic], seed: int) -> None:
         # each has random numbers of its own, so that none depends on what else is asked for
         self._statistics = {statistic: torch_generator(seed, "features", repr(statistic)) for statistic in statistics}
+        self._by_rows = any(statistic.by_rows for statistic in self._statistics)
         self._names: list[str] = []
         self._positions: list[int] = []  # of each call's map among the different ones
         self._reduced: list[tuple[list[int], list[Tensor]]] = []  # positions, and their values in each statistic
         self._not_finite: set[int] = set()
         self._different = 0
-        self._waiting: dict[torch.Size, list[tuple[int, nn.Module, Tensor]]] = defaultdict(list)
+        self._waiting: dict[torch.Size, list[_Kept]] = defaultdict(list)
         # (what was done, id of the tensor it was done to) -> (that tensor, its version then, position of the result)
         self._seen: dict[tuple[Hashable, int], tuple[ref[Tensor], int, int]] = {}
 
@@ -144,26 +158,32 @@ class FeatureRecorder:
 
     def _keep(self, feature: Tensor, position: int, module: nn.Module) -> None:
         matrix = feature.reshape(feature.shape[0] if feature.ndim else 1, -1).double()
-        rows, columns = matrix.shape
-        gram = torch.mm(matrix.t(), matrix) if rows >= columns else torch.mm(matrix, matrix.t())
+        by_columns = matrix.shape[0] >= matrix.shape[1]
+        gram = torch.mm(matrix.t(), matrix) if by_columns else torch.mm(matrix, matrix.t())
+        row_gram = torch.mm(matrix, matrix.t()) if by_columns and self._by_rows else gram
+        row_sums = matrix.sum(1) if self._by_rows else gram
         waiting = self._waiting[matrix.shape]
-        waiting.append((position, module, gram))
+        waiting.append((position, module, gram, row_gram, row_sums))
         if len(waiting) * gram.numel() > _WAITING_LIMIT:
             self._reduce(matrix.shape)
 
     def _reduce(self, shape: torch.Size) -> None:
         if not self._waiting[shape]:
             return
-        positions, modules, grams = map(list, zip(*self._waiting[shape], strict=True))
+        positions, modules, *kept = zip(*self._waiting[shape], strict=True)
         self._waiting[shape].clear()
-        stack = MapStack(shape[0], shape[1], torch.stack(grams), modules)
+        grams, row_grams, row_sums = map(torch.stack, kept)
+        stack = MapStack(shape[0], shape[1], modules, grams, row_grams, row_sums)
         finite = stack.energies.isfinite()
         if not bool(finite.all()):
             self._not_finite |= {
                 position for position, fine in zip(positions, finite.tolist(), strict=True) if not fine
             }
-            stack = MapStack(shape[0], shape[1], torch.where(finite[:, None, None], stack.grams, 0.0), modules)
-        self._reduced.append((positions, [reduce(stack, random).cpu() for reduce, random in self._statistics.items()]))
+            for tensor in (grams, row_grams, row_sums):
+                tensor[~finite] = 0.0
+            stack = replace(stack)  # which forgets the energies
+        found = [reduce(stack, random).cpu() for reduce, random in self._statistics.items()]
+        self._reduced.append((list(positions), found))
 
 
 def _settings_of(module: nn.Module) -> Hashable:

@@ -1,8 +1,9 @@
-"""How linearly independent the rows of a feature map are: two ways to say it in one number."""
+"""How linearly independent the rows of a feature map are: ways to say it in one number."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -12,6 +13,8 @@ from firstlight.probe.features import MapStack
 _NORMALISING = (nn.modules.batchnorm._NormBase, nn.LayerNorm, nn.GroupNorm)
 # A normalisation layer answers with entries of the size of its gain, unless it was fed a constant: then with noise
 _NOISE_RMS = 1e-3
+# A row whose variance is smaller than this part of its mean square does not vary
+_ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
@@ -21,21 +24,72 @@ class InverseCondition:
     A vector has one singular value, so that its ratio is 1.
     """
 
+    by_rows: ClassVar[bool] = False
+
     def __call__(self, stack: MapStack, generator: torch.Generator) -> Tensor:
-        return inverse_condition(stack)
+        if min(stack.rows, stack.columns) <= 1:
+            return (stack.energies > 0).double()
+        wanted = _signals(stack)
+        if stack.by_columns:
+            wanted &= ~_centred_by_normalisation(stack)
+        return _ratios(stack.grams, wanted)
 
 
-def inverse_condition(stack: MapStack) -> Tensor:
-    if min(stack.rows, stack.columns) <= 1:
-        return (stack.energies > 0).double()
-    wanted = _signals(stack)
-    if stack.by_columns:
-        wanted &= ~_centred_by_normalisation(stack)
-    eigenvalues = torch.linalg.eigvalsh(stack.grams if bool(wanted.all()) else stack.grams[wanted])
-    smallest, largest = eigenvalues[:, 0].clamp(min=0), eigenvalues[:, -1]
-    ratios = torch.zeros_like(stack.energies)
+@dataclass(frozen=True)
+class SampledInverseCondition:
+    """n / b times sigma_min / sigma_max of b rows drawn at random from each map's n; maps of fewer rows as a whole."""
+
+    rows: int
+    by_rows: ClassVar[bool] = True
+
+    def __call__(self, stack: MapStack, generator: torch.Generator) -> Tensor:
+        if stack.rows < self.rows:
+            return InverseCondition()(stack, generator)
+        grams, _ = _sampled(stack, self.rows, generator)
+        return stack.rows / self.rows * _ratios(grams, _signals(stack), rank=min(self.rows, stack.columns))
+
+
+@dataclass(frozen=True)
+class SmallestCorrelation:
+    """The smallest eigenvalue of the matrix of Pearson correlations between rows; 0 with a row that does not vary.
+
+    It is 0 for vectors and wherever there are at least as many rows as columns. With `rows`, so many rows are drawn at
+    random from each map's n and the eigenvalue is multiplied by n / rows; maps of fewer rows count as a whole.
+    """
+
+    rows: int | None = None
+    by_rows: ClassVar[bool] = True
+
+    def __call__(self, stack: MapStack, generator: torch.Generator) -> Tensor:
+        count = stack.rows if self.rows is None else min(self.rows, stack.rows)
+        if count >= stack.columns:
+            return torch.zeros_like(stack.energies)
+        grams, sums = stack.row_grams, stack.row_sums
+        if count < stack.rows:
+            grams, sums = _sampled(stack, count, generator)
+        covariances = grams - sums[:, :, None] * sums[:, None, :] / stack.columns
+        variances = covariances.diagonal(dim1=1, dim2=2)
+        varies = variances > _ROUNDING * grams.diagonal(dim1=1, dim2=2)
+        scales = torch.where(varies, variances.clamp(min=0).rsqrt(), 0.0)
+        correlations = covariances * scales[:, :, None] * scales[:, None, :]
+        smallest: Tensor = torch.linalg.eigvalsh(correlations)[:, 0]
+        return smallest.clamp(min=0) * (stack.rows / count)
+
+
+def _ratios(grams: Tensor, wanted: Tensor, rank: int | None = None) -> Tensor:
+    """sigma_min / sigma_max over the largest `rank` singular values of the wanted maps; 0 for the others."""
+    eigenvalues = torch.linalg.eigvalsh(grams if bool(wanted.all()) else grams[wanted])
+    smallest, largest = eigenvalues[:, -(rank or grams.shape[1])].clamp(min=0), eigenvalues[:, -1]
+    ratios = torch.zeros(len(grams), dtype=torch.float64, device=grams.device)
     ratios[wanted] = torch.where(largest > 0, (smallest / largest).sqrt(), 0.0)
     return ratios
+
+
+def _sampled(stack: MapStack, rows: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+    """Gram matrices and sums of rows drawn without replacement, others for each map."""
+    maps = torch.arange(len(stack.grams), device=stack.grams.device)[:, None]
+    drawn = torch.stack([torch.randperm(stack.rows, generator=generator)[:rows] for _ in maps]).to(maps.device)
+    return stack.row_grams[maps[:, :, None], drawn[:, :, None], drawn[:, None, :]], stack.row_sums[maps, drawn]
 
 
 def _signals(stack: MapStack) -> Tensor:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
@@ -65,6 +65,9 @@ class Proxy:
     needs_data: bool
     needs_labels: bool
     revision: int
+    batch_size: int
+    batches: int
+    expects: tuple[Hashable, ...]
 
     @property
     def summary(self) -> str:
@@ -86,14 +89,30 @@ def proxy(
     needs_data: bool = True,
     needs_labels: bool = False,
     revision: int = 1,
+    batch_size: int = 1,
+    batches: int = 1,
+    expects: tuple[Hashable, ...] = (),
 ) -> Callable[[Callable[..., Parts]], Proxy]:
     """Make a proxy of a formula `f(probe, *, setting=default, ...) -> Parts`; its name is the function's.
 
     Raise `revision` when the formula's values change, so that stored scores of the old one are not reused.
+    `batch_size` and `batches` are what it is given unless the user says otherwise. `expects` are quantities that others
+    can measure for it along the way (see `Probe.expected`).
     """
 
     def decorate(function: Callable[..., Parts]) -> Proxy:
-        return Proxy(function.__name__, function, reference, higher_is_better, needs_data, needs_labels, revision)
+        return Proxy(
+            function.__name__,
+            function,
+            reference,
+            higher_is_better,
+            needs_data,
+            needs_labels,
+            revision,
+            batch_size,
+            batches,
+            expects,
+        )
 
     return decorate
 
@@ -143,6 +162,12 @@ class ProxyRequest:
             note = outcome.note or f"the formula gave {outcome.value}"
             return Score(math.nan, outcome.parts, "non_finite", note, seconds)
         return Score(outcome.value, outcome.parts, "ok", outcome.note, seconds)
+
+
+def measure_all(requests: Sequence[ProxyRequest], probe: Probe) -> dict[str, Score]:
+    """All scores of one network; what several proxies need is measured once, and together where that is cheaper."""
+    probe.expected.update(*(request.proxy.expects for request in requests))
+    return {str(request): request.measure(probe) for request in requests}
 
 
 def parse_requests(proxies: str | Proxy | Sequence[str | Proxy]) -> list[ProxyRequest]:

@@ -9,16 +9,17 @@ import torch
 
 from firstlight.errors import UnsupportedError
 from firstlight.probe import Probe
-from firstlight.probe.spectra import InverseCondition
+from firstlight.probe.spectra import InverseCondition, SampledInverseCondition
 from firstlight.proxies.base import Parts, proxy
 from firstlight.seeds import torch_generator
 
+OPT_ROWS = 8
 NO_SIGNAL = "the output does not change with the input: no curvature"
 OWN_SIZE = "the network takes no larger inputs, so its curvature was measured at its own input size: expect noise"
 
 
-@proxy(reference="Asthana2025dextr")
-def dextr(probe: Probe, *, variant: Literal["paper", "official"] = "paper") -> Parts:
+@proxy(reference="Asthana2025dextr", revision=2, expects=(InverseCondition(),))
+def dextr(probe: Probe, *, variant: Literal["paper", "official"] = "paper", images: int = 1) -> Parts:
     """Half the harmonic mean of ln(1 + S) and ln(1 + k): independent channels and a bending output.
 
     S = sum over all module outputs X of sigma_min(X) / sigma_max(X): high when no channel repeats another.
@@ -26,25 +27,37 @@ def dextr(probe: Probe, *, variant: Literal["paper", "official"] = "paper") -> P
 
     A network whose output does not move has no curvature; its score is 0, the lowest. `variant="official"` follows the
     published code: a curve of 64x64 images at least, ten output coordinates drawn with repeats, and ln(1 + S) alone
-    where the curvature is undefined or cannot be computed.
+    where the curvature is undefined or cannot be computed. `images` is how many samples BatchNorm takes its statistics
+    from; the feature maps are those of the first.
 
     Scale: about 1 to 3 on NAS-Bench-201. Higher is better. Cost: about seven forward passes of one image.
     """
     if variant == "official":
-        return _official(probe)
-    s, k = independence_term(probe), curvature_term(probe)
-    if k is None:
-        return Parts(0.0, note=NO_SIGNAL, independence=s, curvature=0.0)
-    return Parts(_half_harmonic_mean(s, k), note=_size_note(probe), independence=s, curvature=k)
+        return _official(probe, images)
+    return _combined(probe, independence_term(probe, images))
 
 
-@proxy(reference="Asthana2025dextr")
-def independence(probe: Probe) -> Parts:
+@proxy(reference="Asthana2025dextr", expects=(SampledInverseCondition(OPT_ROWS),))
+def dextr_opt(probe: Probe, *, rows: int = OPT_ROWS, images: int = 1) -> Parts:
+    """Dextr with condition numbers of 8 channels of each output drawn at random, for spaces that vary the width.
+
+    As `dextr`, with S = sum over outputs of n / (b c(X')), X' = b = `rows` of the n rows of X, c the condition number
+    (Eq. 22). Outputs with fewer rows count as a whole.
+
+    Scale: about 2 to 4 on NAS-Bench-201. Higher is better. Cost: about six forward passes of one image.
+    """
+    found = probe.feature_statistic(SampledInverseCondition(rows), images=images)
+    s = nan if found.not_finite else log1p(float(found.values.sum()))
+    return _combined(probe, s)
+
+
+@proxy(reference="Asthana2025dextr", revision=2, expects=(InverseCondition(),))
+def independence(probe: Probe, *, images: int = 1) -> Parts:
     """ln(1 + S), the sum S over all module outputs of sigma_min / sigma_max: how linearly independent channels are.
 
     Scale: about 1.3 to 4.5 on NAS-Bench-201. Higher is better. Cost: about three forward passes of one image.
     """
-    return Parts(independence_term(probe))
+    return Parts(independence_term(probe, images))
 
 
 @proxy(reference="Asthana2025dextr")
@@ -57,8 +70,15 @@ def curvature(probe: Probe) -> Parts:
     return Parts(0.0, note=NO_SIGNAL) if k is None else Parts(k, note=_size_note(probe))
 
 
-def independence_term(probe: Probe) -> float:
-    ratios = probe.feature_statistic(InverseCondition())
+def _combined(probe: Probe, s: float) -> Parts:
+    k = curvature_term(probe)
+    if k is None:
+        return Parts(0.0, note=NO_SIGNAL, independence=s, curvature=0.0)
+    return Parts(_half_harmonic_mean(s, k), note=_size_note(probe), independence=s, curvature=k)
+
+
+def independence_term(probe: Probe, images: int = 1) -> float:
+    ratios = probe.feature_statistic(InverseCondition(), images=images)
     return nan if ratios.not_finite else log1p(float(ratios.values.sum()))
 
 
@@ -67,10 +87,10 @@ def curvature_term(probe: Probe) -> float | None:
     return None if kappa is None else log1p(kappa)
 
 
-def _official(probe: Probe) -> Parts:
+def _official(probe: Probe, images: int) -> Parts:
     """As the published code does it, with its ways out where something cannot be computed."""
-    s = log1p(float(probe.feature_statistic(InverseCondition()).values.sum()))
-    shape = tuple(probe.batches[0][0].shape[1:])
+    s = log1p(float(probe.feature_statistic(InverseCondition(), images=images).values.sum()))
+    shape = tuple(probe.batches[0].image.shape[1:])
     size = shape[:1] + tuple(max(64, side) for side in shape[1:]) if len(shape) == 3 else shape
     try:
         outputs = probe.output_jet(size=size).velocity.shape[1]
@@ -89,5 +109,5 @@ def _half_harmonic_mean(s: float, k: float) -> float:
 
 
 def _size_note(probe: Probe) -> str:
-    usual = tuple(probe.batches[0][0].shape[1:])
+    usual = tuple(probe.batches[0].image.shape[1:])
     return OWN_SIZE if len(usual) == 3 and probe.output_jet().shape == usual else ""

@@ -185,6 +185,10 @@ class Network201(nn.Module):
         self.pool = nn.AdaptiveAvgPool2d(1)
         self.classifier = Linear(stages[-1], skeleton.classes)
 
+    def feature_blocks(self) -> list[nn.Module]:
+        """Behind the stem, each cell and each reduction, for proxies that compare features between blocks."""
+        return [self.stem, *self.body]
+
     def forward(self, x: Tensor) -> Tensor:
         features = self.pool(self.top(self.body(self.stem(x))))
         logits: Tensor = self.classifier(features.flatten(1))

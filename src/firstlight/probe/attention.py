@@ -1,0 +1,52 @@
+"""Which weights of a transformer belong to attention, and how much each contributes to paths through the network."""
+
+from __future__ import annotations
+
+import re
+
+import torch
+from torch import Tensor, nn
+
+from firstlight.errors import UnsupportedError
+
+_QUERY = re.compile(r"(to_)?(q|qkv|query|query_key_value|q_proj|in_proj)")
+_PART = re.compile(r"(to_)?(q|k|v|qkv|kv|query|key|value|query_key_value|[qkvo]_proj|in_proj|out_proj|proj|out)")
+
+
+def attention_weights(model: nn.Module) -> list[Tensor]:
+    """Of PyTorch's attention layers, and of linear maps named as those of attention beside one that makes queries."""
+    found: list[Tensor] = []
+    for module in model.modules():
+        if isinstance(module, nn.MultiheadAttention):
+            inner = (module.in_proj_weight, module.q_proj_weight, module.k_proj_weight, module.v_proj_weight)
+            found += [weight for weight in (*inner, module.out_proj.weight) if weight is not None]
+            continue
+        linear = {name: child for name, child in module.named_children() if isinstance(child, nn.Linear)}
+        if any(_QUERY.fullmatch(name) for name in linear):
+            found += [child.weight for name, child in linear.items() if _PART.fullmatch(name)]
+    if not found:
+        raise UnsupportedError("the network has no attention layers (nn.MultiheadAttention, or linear maps named qkv).")
+    return found
+
+
+def other_linear_weights(model: nn.Module, attention: list[Tensor]) -> list[Tensor]:
+    known = set(map(id, attention))
+    return [m.weight for m in model.modules() if isinstance(m, nn.Linear) and id(m.weight) not in known]
+
+
+def synaptic_terms(total: Tensor, attention: list[Tensor], others: list[Tensor]) -> tuple[float, float]:
+    """Diversity of attention: sum of ||d/dW||_* ||W||_*; saliency of the other linear maps: sum of |W d/dW|."""
+    gradients: tuple[Tensor | None, ...] = torch.autograd.grad(total, [*attention, *others], allow_unused=True)
+    diversity = saliency = 0.0
+    for number, (weight, gradient) in enumerate(zip([*attention, *others], gradients, strict=True)):
+        if gradient is None:
+            continue
+        if number < len(attention):
+            diversity += _nuclear_norm(gradient) * _nuclear_norm(weight.detach())
+        else:
+            saliency += float((weight.detach() * gradient).abs().sum())
+    return diversity, saliency
+
+
+def _nuclear_norm(matrix: Tensor) -> float:
+    return float(torch.linalg.matrix_norm(matrix, "nuc"))

@@ -1,0 +1,107 @@
+"""The batches a network is shown: one input or several, by position or by name, with or without targets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from firstlight.errors import DataError, UnsupportedError
+
+Inputs = Tensor | tuple[Tensor, ...] | Mapping[str, Tensor]
+# A tensor, (inputs, targets), or a list of these; several inputs of one network are a tuple or a dictionary themselves
+Batches = Inputs | tuple[Inputs, Tensor | None] | Sequence[Inputs | tuple[Inputs, Tensor | None]]
+
+
+@dataclass(frozen=True)
+class Batch:
+    """What one forward pass takes. `names` are given where the network takes its inputs by name."""
+
+    inputs: tuple[Tensor, ...]
+    targets: Tensor | None = None
+    names: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.inputs[0])
+
+    def head(self, count: int) -> Batch:
+        """The first samples."""
+        return self.map(lambda x: x[:count], None if self.targets is None else self.targets[:count])
+
+    def chunks(self, size: int) -> list[Batch]:
+        starts = range(0, len(self), size)
+        targets = [None if self.targets is None else self.targets[start : start + size] for start in starts]
+        return [
+            replace(self, inputs=tuple(x[start : start + size] for x in self.inputs), targets=y)
+            for start, y in zip(starts, targets, strict=True)
+        ]
+
+    def map(self, change: Callable[[Tensor], Tensor], targets: Tensor | None = None) -> Batch:
+        return replace(self, inputs=tuple(map(change, self.inputs)), targets=targets)
+
+    def feed(self, model: Callable[..., Any], change: Callable[[Tensor], Any] = torch.clone) -> Any:
+        """The model's output; by default it gets copies, since a first layer may work in place."""
+        inputs = [change(x) for x in self.inputs]
+        return model(**dict(zip(self.names, inputs, strict=True))) if self.names else model(*inputs)
+
+    @property
+    def image(self) -> Tensor:
+        """The one input, for measurements that need a single one whose entries can move."""
+        if len(self.inputs) != 1:
+            raise UnsupportedError(f"this needs a network with one input; this one takes {len(self.inputs)}.")
+        if not self.inputs[0].is_floating_point():
+            raise UnsupportedError("this needs inputs that can move; this network takes whole numbers.")
+        return self.inputs[0]
+
+    def described(self) -> str:
+        return ", ".join(f"{tuple(x.shape)} {x.dtype} on {x.device}" for x in self.inputs)
+
+
+def as_batches(batches: Any, device: torch.device, dtype: torch.dtype | None) -> list[Batch]:
+    """Batches as users write them, moved to where the network lives; floating-point inputs take its precision."""
+    if isinstance(batches, (Tensor, Mapping)) or _is_pair(batches):
+        items: list[Any] = [batches]
+    else:
+        items = list(batches) if isinstance(batches, Iterable) else [None]
+    found = []
+    for number, item in enumerate(items, start=1):
+        inputs, targets = item if _is_pair(item) else (item, None)
+        tensors = _tensors(inputs)
+        if not tensors or any(x.ndim == 0 or len(x) == 0 for x in tensors):
+            raise DataError(
+                "Batches must be a tensor, a pair (inputs, targets), or a list of these, each with one sample or more; "
+                "several inputs of a network are a tuple or a dictionary of tensors in place of the tensor, written "
+                f"((a, b), targets). Got {type(item).__name__}."
+            )
+        count = len(tensors[0])
+        if any(len(x) != count for x in tensors) or (
+            targets is not None and (not targets.ndim or len(targets) != count)
+        ):
+            sizes = [tuple(x.shape) for x in tensors] + ([] if targets is None else [tuple(targets.shape)])
+            raise DataError(f"Inputs and targets of batch {number} differ in their number of samples: {sizes}.")
+        if not all(bool(x.isfinite().all()) for x in tensors):
+            raise DataError(f"Batch {number} holds inputs that are NaN or infinite; clean the data first.")
+        moved = tuple(x.to(device, dtype) if x.is_floating_point() else x.to(device) for x in tensors)
+        names = tuple(inputs) if isinstance(inputs, Mapping) else ()
+        found.append(Batch(moved, None if targets is None else targets.to(device), names))
+    if not found:
+        raise DataError("No batches were given; a proxy needs at least one batch of inputs.")
+    return found
+
+
+def _tensors(inputs: Any) -> tuple[Tensor, ...]:
+    values = (inputs,) if isinstance(inputs, Tensor) else inputs.values() if isinstance(inputs, Mapping) else inputs
+    values = tuple(values) if isinstance(values, Iterable) else ()
+    return values if all(isinstance(value, Tensor) for value in values) else ()
+
+
+def _is_pair(item: object) -> bool:
+    return (
+        isinstance(item, tuple)
+        and len(item) == 2
+        and bool(_tensors(item[0]))
+        and (item[1] is None or isinstance(item[1], Tensor))
+    )

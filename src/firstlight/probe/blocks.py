@@ -1,0 +1,109 @@
+"""Features between the blocks of a network: how rich they are, and how well gradients pass from one to the next."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from firstlight.errors import UnsupportedError
+
+
+@dataclass(frozen=True)
+class BlockStatistics:
+    """For the features behind each block: the entropy of their principal components; between neighbours: the largest
+    singular value of the gradient's covariance, None where a block passes everything on as it is."""
+
+    entropies: tuple[float, ...]
+    gains: tuple[float | None, ...]
+
+
+def blocks_of(model: nn.Module) -> list[nn.Module]:
+    """The modules behind which features are taken.
+
+    A network may name them itself by a method `feature_blocks`. Else they are the ReLUs of its outermost sequences, or
+    the members of its longest module list, as in transformers.
+    """
+    own = getattr(model, "feature_blocks", None)
+    if callable(own):
+        return list(own())
+    outermost = list(_outermost_rectifiers(model))
+    if len(outermost) >= 2:
+        return outermost
+    lists = [list(module) for module in model.modules() if isinstance(module, nn.ModuleList)]
+    longest = max(lists, key=len, default=[])
+    if len(longest) >= 2:
+        return longest
+    raise UnsupportedError(
+        "the network has no blocks to take features behind: no two ReLUs in its outermost sequences and no list of "
+        "blocks. Give it a method feature_blocks() that returns the modules."
+    )
+
+
+def _outermost_rectifiers(module: nn.Module) -> Iterator[nn.Module]:
+    for child in module.children():
+        if isinstance(child, nn.ReLU):
+            yield child
+        elif isinstance(child, nn.Sequential):
+            yield from _outermost_rectifiers(child)
+
+
+class BlockRecorder:
+    """Keeps the output of each block, and hands a copy on, which later layers may overwrite."""
+
+    def __init__(self) -> None:
+        self.features: list[Tensor] = []
+
+    @contextmanager
+    def watching(self, blocks: Iterable[nn.Module]) -> Iterator[None]:
+        handles = [block.register_forward_hook(self._see) for block in blocks]
+        try:
+            yield
+        finally:
+            for handle in handles:
+                handle.remove()
+
+    def _see(self, module: nn.Module, inputs: Any, output: Any) -> Any:
+        if not isinstance(output, Tensor) or output.ndim not in (3, 4):
+            raise UnsupportedError("a block's output is no feature map (4 dimensions) or sequence of tokens (3).")
+        self.features.append(output)
+        return output.clone()
+
+
+def block_statistics(features: list[Tensor], signs: Callable[[Tensor], Tensor]) -> BlockStatistics:
+    """`signs` draws a tensor of -1 and +1 like the one it is given."""
+    gains = [_gain(before, after, signs(after)) for before, after in itertools.pairwise(features)]
+    return BlockStatistics(tuple(_entropy(feature.detach()) for feature in features), tuple(gains))
+
+
+def _entropy(feature: Tensor) -> float:
+    """- sum of p ln(p + 1e-8), p the shares of the principal components in the variance over samples and positions."""
+    rows = _positions(feature).double()
+    centred = rows - rows.mean(0)
+    variances = torch.linalg.eigvalsh(centred.T @ centred / len(rows)).clamp(min=0)
+    shares = variances / variances.sum()
+    return -float((shares * (shares + 1e-8).log()).sum())
+
+
+def _gain(before: Tensor, after: Tensor, out: Tensor) -> float | None:
+    back: Tensor | None = torch.autograd.grad(after, before, out, retain_graph=True, allow_unused=True)[0]
+    if back is None:  # what is behind the block does not depend on what is before it
+        return 0.0
+    if back.shape == out.shape and torch.equal(back, out):
+        return None
+    if back.ndim == 4 and back.shape[2:] != out.shape[2:]:
+        stride = back.shape[2] // out.shape[2]
+        back = F.pixel_unshuffle(back, stride)
+    covariance = _positions(back).T @ _positions(out) / len(_positions(out))
+    return float(torch.linalg.matrix_norm(covariance.double(), 2))
+
+
+def _positions(feature: Tensor) -> Tensor:
+    """One row for each sample and position, one column for each channel."""
+    return feature.movedim(1, -1).flatten(0, -2) if feature.ndim == 4 else feature.flatten(0, 1)

@@ -1,0 +1,120 @@
+"""Quantities of forward passes: cost, feature maps, codes of ReLUs, the curvature of the output."""
+
+from __future__ import annotations
+
+import functools
+
+import torch
+from torch import Tensor
+
+from firstlight.cost import Cost, measure_cost
+from firstlight.errors import DataError, FirstlightError, UnsupportedError, is_out_of_memory
+from firstlight.probe import curvature, features, rectifiers
+from firstlight.probe.memory import Remembering, quantity
+
+
+class ForwardQuantities(Remembering):
+    @quantity
+    def cost(self) -> Cost:
+        """Parameters, and multiply-accumulates for one input. One forward pass of one sample, unless known before."""
+        batch = self.batches[0].head(1)
+        with self._watched("cost", training=False), self._explained(batch):
+            cost: Cost = batch.feed(functools.partial(measure_cost, self.model))
+        return cost
+
+    def feature_statistic(
+        self, statistic: features.Statistic, *, modules: features.Modules = "all", images: int = 1
+    ) -> features.FeatureValues:
+        """One number for the first sample's output of every module call, in train mode. One forward pass.
+
+        The pass is made with the first `images` samples, which BatchNorm takes its statistics from, and also serves all
+        statistics in `expected`. `modules="all"` counts containers and the network itself, which repeat the output of
+        their last child, as the reference implementation of Dextr does; `modules="leaf"` counts only modules that
+        contain no others.
+        """
+        known: dict[features.Statistic, features.FeatureValues] = self._memory.setdefault(
+            ("features", modules, images), {}
+        )
+        if statistic not in known:
+            wanted = {entry for entry in self.expected if isinstance(entry, features.Statistic)}
+            recorder = features.FeatureRecorder({statistic, *wanted} - known.keys(), self.seed)
+            with self._watched("features", training=True), torch.no_grad(), recorder.watching(self.model, modules):
+                self._forward(self.batches[0].head(images))
+            known.update(recorder.values())
+        return known[statistic]
+
+    @quantity
+    def relu_codes(self, *, pattern_samples: int = 16) -> rectifiers.ReluCodes:
+        """What ReLUs treat alike in the first batch, in train mode. One forward pass.
+
+        Patterns of units are told apart over the first `pattern_samples` samples; BatchNorm sees the whole batch.
+        """
+        return self._relu_pass(rectifiers.CodeRecorder(len(self.batches[0]), pattern_samples=pattern_samples)).codes()
+
+    @quantity
+    def relu_inner_products(self) -> Tensor:
+        """Products of the real inputs of all ReLUs for each pair of samples (N, N), train mode. One forward pass."""
+        return self._relu_pass(rectifiers.CodeRecorder(len(self.batches[0]), real_valued=True)).products()
+
+    def _relu_pass(self, recorder: rectifiers.CodeRecorder) -> rectifiers.CodeRecorder:
+        with self._watched("relu", training=True), torch.no_grad(), recorder.watching(self.model):
+            self._forward(self.batches[0])
+        return recorder
+
+    @quantity
+    def output_jet(
+        self, *, basis: Tensor | None = None, thetas: tuple[float, ...] = (0.0,), size: tuple[int, ...] | None = None
+    ) -> curvature.OutputJet:
+        """Velocity and acceleration of every output along a unit circle in input space, in train mode.
+
+        The cost is that of one forward pass on three inputs for each point. `basis` (inputs x 2, orthonormal) spans the
+        circle; by default it is drawn from the seed. `size` is the shape of an input on the curve; by default an image
+        of twice the usual side, or of the usual side if the network accepts no other: at the size of CIFAR images the
+        curvature would be mostly noise.
+        """
+        usual = tuple(self.batches[0].image.shape[1:])
+        if size is None and basis is None and len(usual) == 3:
+            try:
+                return self._jet_at((usual[0], 2 * usual[1], 2 * usual[2]), None, thetas)
+            except UnsupportedError:
+                pass  # made for one input size, such as a transformer with a table of positions
+        return self._jet_at(size or usual, basis, thetas)
+
+    @quantity
+    def output_curvature(
+        self,
+        *,
+        basis: Tensor | None = None,
+        thetas: tuple[float, ...] = (0.0,),
+        coordinates: tuple[int, ...] | None = None,
+        size: tuple[int, ...] | None = None,
+    ) -> float | None:
+        """Curvature of the output along the circle, summed over `thetas`; None where the output does not move.
+
+        `coordinates` picks outputs, with repeats if wanted; by default all of them count. Costs nothing beyond
+        `output_jet`.
+        """
+        jet = self.output_jet(basis=basis, thetas=thetas, size=size)
+        return curvature.curvature(jet, None if coordinates is None else torch.tensor(coordinates))
+
+    def _jet_at(self, shape: tuple[int, ...], basis: Tensor | None, thetas: tuple[float, ...]) -> curvature.OutputJet:
+        dimension = torch.Size(shape).numel()
+        if basis is None:
+            basis = curvature.circle_basis(dimension, self.seed)
+        elif basis.shape != (dimension, 2):
+            raise DataError(
+                f"The basis of the curve has shape {tuple(basis.shape)}; inputs of {shape} need ({dimension}, 2)."
+            )
+        like = self.batches[0].image
+        with self._watched("output_jet", training=True):
+            try:
+                return curvature.output_jet(lambda jet: self.logits_in(self.model(jet)), shape, basis, thetas, like)
+            except FirstlightError:
+                raise
+            except Exception as error:
+                if is_out_of_memory(error):
+                    raise
+                raise UnsupportedError(
+                    f"the forward pass fails on an input of shape {shape} carried with its derivatives: "
+                    f"{type(error).__name__}: {error}"
+                ) from error

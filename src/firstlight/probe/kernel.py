@@ -1,0 +1,131 @@
+"""The neural tangent kernel of a batch: products of per-sample gradients, gathered layer by layer."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from firstlight.errors import UnsupportedError
+from firstlight.probe.gradients import differentiable, weighted_layers
+
+Layer = nn.Conv2d | nn.Linear
+
+
+def per_sample_gram(
+    model: nn.Module, outputs: Callable[[], Tensor], samples: int, sources: Iterable[Tensor] = ()
+) -> Tensor:
+    """Theta_ij = <G_i, G_j> in float64, G_i the gradient of sample i's output with respect to weights and biases.
+
+    `outputs` gives one number for each sample, as a differentiable function of the inputs. A single backward pass of
+    their sum brings each layer the gradient of its own output; with the layer's input that makes the per-sample
+    gradients of its weights, of which only the products are kept. Nothing is differentiated with respect to weights;
+    where the inputs cannot be differentiated either, `sources` are parameters that can.
+
+    BatchNorm in train mode couples samples: sample i's output then depends on all of them, and what arrives at sample
+    i's activations is the gradient of the sum of all outputs. That is the published definition (HNAS); without
+    BatchNorm it is the tangent kernel itself.
+    """
+    for copies in (False, True):  # copies of layer inputs only if the model turns out to overwrite some in place
+        recorder = _GramRecorder(samples, copies)
+        with differentiable(model, *sources), recorder.watching(weighted_layers(model).values()):
+            total = outputs().sum()
+            if total.requires_grad:
+                total.backward()
+        if not recorder.overwritten:
+            break
+    return recorder.gram()
+
+
+class _GramRecorder:
+    def __init__(self, samples: int, copies: bool) -> None:
+        self._samples = samples
+        self._copies = copies
+        self._calls: Counter[nn.Module] = Counter()
+        self._sums: dict[nn.Module, Tensor] = {}  # per-sample gradients of layers that are called more than once
+        self._gram = torch.zeros(samples, samples, dtype=torch.float64)
+        self.overwritten = False
+
+    @contextmanager
+    def watching(self, layers: Any) -> Iterator[None]:
+        handles = [layer.register_forward_hook(self._forward) for layer in layers]
+        try:
+            yield
+        finally:
+            for handle in handles:
+                handle.remove()
+
+    def gram(self) -> Tensor:
+        for gradients in self._sums.values():
+            self._gram += _products(gradients)
+        return self._gram
+
+    def _forward(self, layer: nn.Module, inputs: tuple[Tensor, ...], output: Tensor) -> None:
+        if not output.requires_grad:
+            return
+        if len(output) != self._samples:
+            raise UnsupportedError(
+                f"a layer sees {len(output)} rows for {self._samples} samples, so that its gradients cannot be told "
+                "apart by sample."
+            )
+        self._calls[layer] += 1
+        x = inputs[0].detach()
+        version = x._version
+        if self._copies:
+            x = x.clone()
+
+        def backward(gradient: Tensor) -> None:
+            self.overwritten |= not self._copies and x._version != version
+            assert isinstance(layer, Layer)
+            gradients = per_sample_gradients(layer, x, gradient)
+            if self._calls[layer] == 1:
+                self._gram += _products(gradients)
+            else:
+                self._sums[layer] = gradients if layer not in self._sums else self._sums[layer] + gradients
+
+        output.register_hook(backward)
+
+
+def per_sample_gradients(layer: Layer, x: Tensor, gradient: Tensor) -> Tensor:
+    """Of the layer's weight and bias, flattened: shape (samples, numbers of the layer)."""
+    samples = len(x)
+    if isinstance(layer, nn.Linear):
+        x, gradient = x.reshape(samples, -1, layer.in_features), gradient.reshape(samples, -1, layer.out_features)
+        weight, bias = torch.bmm(gradient.mT, x), gradient.sum(1)
+    else:
+        groups, channels = layer.groups, layer.out_channels
+        gradient = gradient.reshape(samples * groups, channels // groups, -1)
+        columns = _columns(layer, x).reshape(samples * groups, -1, gradient.shape[-1])
+        weight, bias = torch.bmm(gradient, columns.mT), gradient.sum(-1)
+    parts = [weight.reshape(samples, -1)] + ([] if layer.bias is None else [bias.reshape(samples, -1)])
+    return torch.cat(parts, dim=1) if len(parts) > 1 else parts[0]
+
+
+def _columns(layer: nn.Conv2d, x: Tensor) -> Tensor:
+    """For each position of the output, the entries of the input that its kernel covers."""
+    if layer.kernel_size == (1, 1) and layer.stride == (1, 1) and layer.padding in ((0, 0), "valid"):
+        return x
+    if isinstance(layer.padding, str) or layer.padding_mode != "zeros":
+        mode = "constant" if layer.padding_mode == "zeros" else layer.padding_mode
+        x, padding = F.pad(x, layer._reversed_padding_repeated_twice, mode=mode), (0, 0)
+    else:
+        padding = layer.padding  # type: ignore[assignment]
+    return F.unfold(x, layer.kernel_size, layer.dilation, padding, layer.stride)
+
+
+def _products(gradients: Tensor) -> Tensor:
+    return (gradients @ gradients.T).double().cpu()
+
+
+def coupled_gram(outputs: Tensor, parameters: list[nn.Parameter]) -> Tensor:
+    """Products of the true gradients of all outputs, coupling of samples and all: one backward pass for each output."""
+    rows = []
+    for output in outputs:
+        gradients = torch.autograd.grad(output, parameters, retain_graph=True, allow_unused=True)
+        rows.append(torch.cat([torch.zeros(0).to(output), *(g.flatten() for g in gradients if g is not None)]))
+    return _products(torch.stack(rows))

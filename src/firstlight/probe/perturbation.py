@@ -1,0 +1,54 @@
+"""How far features move when the input does, and how much BatchNorm scales them down on the way (Zen-score)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from firstlight.errors import UnsupportedError
+
+
+class LastFeatures:
+    """Keeps the last feature map of a forward pass: what global pooling, if there is any, gets to see."""
+
+    def __init__(self) -> None:
+        self._last: Tensor | None = None
+
+    @contextmanager
+    def watching(self, model: nn.Module) -> Iterator[None]:
+        leaves = [module for module in model.modules() if not any(True for _ in module.children())]
+        handles = [leaf.register_forward_hook(self._see) for leaf in leaves]
+        try:
+            yield
+        finally:
+            for handle in handles:
+                handle.remove()
+
+    def _see(self, module: nn.Module, inputs: Any, output: Any) -> None:
+        pools = isinstance(module, (nn.AdaptiveAvgPool2d, nn.AdaptiveMaxPool2d))
+        if isinstance(output, Tensor) and output.ndim == 4 and not pools:
+            self._last = output
+
+    def take(self) -> Tensor:
+        if self._last is None:
+            raise UnsupportedError("the network has no feature maps of images to measure a change in.")
+        last, self._last = self._last, None
+        return last.detach().clone()
+
+
+def log_batch_norm_scale(model: nn.Module) -> float:
+    """Sum over BatchNorm layers of ln of the root of their mean running variance."""
+    layers = [module for module in model.modules() if isinstance(module, nn.BatchNorm2d)]
+    variances = [float(layer.running_var.mean()) for layer in layers if layer.running_var is not None]
+    return sum((math.log(variance) / 2 for variance in variances), start=0.0)
+
+
+def log_mean_change(before: Tensor, after: Tensor) -> float:
+    """ln of the mean over samples of the summed absolute change; minus infinity where nothing changes."""
+    change = float(torch.sum((before - after).abs().double().flatten(1), dim=1).mean())
+    return math.log(change) if change > 0 else -math.inf

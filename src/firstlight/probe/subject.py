@@ -1,0 +1,149 @@
+"""A network, the batches it is shown, and how it is run: watched without a trace, its errors explained."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from torch.nn.modules.lazy import LazyModuleMixin
+
+from firstlight.errors import DataError, FirstlightError, ModelError, UnsupportedError, is_out_of_memory
+from firstlight.probe.batch import Batch, Batches, as_batches
+from firstlight.probe.observe import device_of, dtype_of, undisturbed
+from firstlight.seeds import derive
+
+Loss = Callable[[Any, Any], Tensor]
+
+
+class Subject:
+    """What `Probe` measures, and how. `loss(logits, targets)` is cross-entropy unless given.
+
+    `logits` names the logits in the output of a network that returns a tuple (a number) or a dictionary (a key).
+    """
+
+    def __init__(
+        self,
+        model: nn.Module,
+        batches: Batches,
+        *,
+        loss: Loss | None = None,
+        logits: int | str | None = None,
+        seed: int = 0,
+    ) -> None:
+        _refuse_unfinished(model)
+        self.model = model
+        self.batches = as_batches(batches, device_of(model), dtype_of(model))
+        self.seed = seed
+        self._loss = loss
+        self._logits_name = logits
+
+    def labels(self, index: int = 0) -> Tensor:
+        targets = self._batch_with_targets(index).targets
+        assert targets is not None
+        if targets.is_floating_point() and targets.ndim == 2:  # one-hot
+            return targets.argmax(1)
+        if targets.ndim != 1 or targets.is_floating_point():
+            raise UnsupportedError("this needs one class label for each sample.")
+        return targets
+
+    def _batch_with_targets(self, index: int) -> Batch:
+        batch = self.batches[index]
+        if batch.targets is None:
+            raise UnsupportedError("this needs targets; pass batches as pairs (inputs, targets).")
+        return batch
+
+    def _loss_of(self, batch: Batch) -> Tensor:
+        assert batch.targets is not None
+        if self._loss is not None:
+            value = self._loss(self._logits(batch), batch.targets)
+            if not isinstance(value, Tensor) or value.numel() != 1:
+                raise DataError(f"The loss must be one number; it is {value!r:.200}.")
+            return value.reshape(())
+        return F.cross_entropy(self._checked_logits(batch, batch.targets), batch.targets)
+
+    def _checked_logits(self, batch: Batch, targets: Tensor, *, movable: bool = False) -> Tensor:
+        """Logits (N, classes), after making sure that the targets are labels of these classes."""
+        change = (
+            (lambda x: x.clone().requires_grad_().clone() if x.is_floating_point() else x.clone()) if movable else None
+        )
+        logits = self._logits(batch, change or torch.clone)
+        if targets.is_floating_point() and targets.shape != logits.shape:
+            raise UnsupportedError(
+                "targets that are not class labels need a loss of their own; pass loss=, such as "
+                "torch.nn.functional.mse_loss or binary_cross_entropy_with_logits."
+            )
+        if not targets.is_floating_point() and logits.ndim >= 2:
+            low, high = int(targets.min()), int(targets.max())
+            if low < 0 or high >= logits.shape[1]:
+                raise DataError(
+                    f"Labels run from {low} to {high}; the network tells apart {logits.shape[1]} classes, "
+                    f"so that labels must be 0 to {logits.shape[1] - 1}."
+                )
+        return logits
+
+    def _logits(self, batch: Batch, change: Callable[[Tensor], Any] = torch.clone) -> Tensor:
+        logits = self.logits_in(self._forward(batch, change))
+        if not isinstance(logits, Tensor):
+            raise UnsupportedError(f"the logits are a {type(logits).__name__}; expected a tensor.")
+        return logits
+
+    def logits_in(self, output: Any) -> Any:
+        """The part of the network's output that holds the logits."""
+        if self._logits_name is None:
+            if isinstance(output, (tuple, list, dict)):
+                there = ", ".join(map(repr, output)) if isinstance(output, dict) else f"0 to {len(output) - 1}"
+                raise UnsupportedError(
+                    f"the network returns a {type(output).__name__}; name the logits in it with logits= ({there})."
+                )
+            return output
+        try:
+            return output[self._logits_name]
+        except (KeyError, IndexError, TypeError) as error:
+            raise DataError(
+                f"The output, a {type(output).__name__}, has no part {self._logits_name!r} that could be the logits."
+            ) from error
+
+    @contextmanager
+    def _watched(self, purpose: str, *, training: bool) -> Iterator[None]:
+        # inference tensors carry no version, by which the measurements notice what changed in place
+        with torch.inference_mode(False), undisturbed(self.model, training=training, seed=derive(self.seed, purpose)):
+            yield
+
+    @contextmanager
+    def _explained(self, batch: Batch) -> Iterator[None]:
+        """Name the batch that the model's own error came from."""
+        try:
+            yield
+        except FirstlightError:
+            raise
+        except Exception as error:
+            if is_out_of_memory(error):
+                raise
+            if "Expected more than 1 value per channel" in str(error):
+                raise UnsupportedError(
+                    f"train-mode BatchNorm sees one value for each channel in a batch of {batch.described()}; "
+                    "use a larger batch or larger inputs."
+                ) from error
+            raise ModelError(
+                f"The model's forward pass failed on {batch.described()}: {type(error).__name__}: {error}"
+            ) from error
+
+    def _forward(self, batch: Batch, change: Callable[[Tensor], Any] = torch.clone) -> Any:
+        with self._explained(batch):
+            return batch.feed(self.model, change)
+
+
+def _refuse_unfinished(model: nn.Module) -> None:
+    if not isinstance(model, nn.Module):
+        raise ModelError(f"Expected a torch.nn.Module, got a {type(model).__name__}.")
+    if any(isinstance(module, LazyModuleMixin) for module in model.modules()):  # they change class once they are run
+        raise ModelError("The model has lazy layers whose shapes are not known yet; run it once on a batch first.")
+    if dtype_of(model) in (torch.float16, torch.bfloat16):
+        raise ModelError(
+            f"The model is in half precision ({dtype_of(model)}), in which gradients and singular values are mostly "
+            "rounding; measure model.float() instead."
+        )

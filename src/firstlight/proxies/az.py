@@ -1,0 +1,54 @@
+"""The proxies of AZ-NAS from the features between blocks (Lee & Ham, CVPR 2024); its fourth is `macs`."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from math import inf
+
+from firstlight.errors import UnsupportedError
+from firstlight.probe import Probe
+from firstlight.proxies.base import Parts, proxy
+
+
+@proxy(reference="Lee2024aznas", needs_data=False, batch_size=64)
+def az_expressivity(probe: Probe) -> Parts:
+    """Sum over blocks of the entropy of the principal components of their features: how richly space is filled.
+
+    E = sum over blocks of - sum p ln(p + 1e-8), p the shares of the principal components of the features in their
+    variance over samples and positions. Weights are drawn by Kaiming's rule, inputs from N(0, 1).
+
+    Scale: up to the sum of ln(channels) over blocks. Higher is better. Cost: one pass forward and back of the batch,
+    shared with `az_progressivity` and `az_trainability`.
+    """
+    return Parts(sum(probe.block_statistics().entropies))
+
+
+@proxy(reference="Lee2024aznas", needs_data=False, batch_size=64)
+def az_progressivity(probe: Probe) -> Parts:
+    """The smallest growth of the features' entropy from one block to the next.
+
+    P = min over neighbouring blocks of e_(i+1) - e_i, e as in `az_expressivity`. Made for convolutional networks.
+
+    Scale: around zero. Higher is better. Cost: that of `az_expressivity`, shared with it.
+    """
+    entropies = probe.block_statistics().entropies
+    return Parts(min(after - before for before, after in pairwise(entropies)))
+
+
+@proxy(reference="Lee2024aznas", needs_data=False, batch_size=64)
+def az_trainability(probe: Probe) -> Parts:
+    """Mean over blocks of how close they come to passing gradients on at their own size.
+
+    T = mean over neighbouring blocks of 2 - s - 1 / (s + 1e-6), s the largest singular value of the covariance between
+    a random gradient of -1 and +1 behind the block and what comes out before it. A block that passes its input on as it
+    is makes T minus infinity, as published (no value); in transformers it is left out.
+
+    Scale: at most 0. Higher is better. Cost: that of `az_expressivity`, shared with it.
+    """
+    gains = probe.block_statistics().gains
+    if None in gains and not probe.is_transformer():
+        return Parts(-inf, note="a block passes its input on unchanged")
+    terms = [2 - gain - 1 / (gain + 1e-6) for gain in gains if gain is not None]
+    if not terms:
+        raise UnsupportedError("no block does anything to gradients.")
+    return Parts(sum(terms) / len(terms))

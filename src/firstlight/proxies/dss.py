@@ -1,0 +1,21 @@
+"""DSS: diversity of attention and saliency of the other linear maps of a transformer (Zhou et al., CVPR 2022)."""
+
+from __future__ import annotations
+
+from firstlight.probe import Probe
+from firstlight.proxies.base import Parts, proxy
+
+
+@proxy(reference="Zhou2022tftas", needs_data=False)
+def dss(probe: Probe) -> Parts:
+    """Sum over attention layers of the nuclear norms of weight and gradient, plus the path sum of other linear maps.
+
+    M = sum over attention weights of ||dR/dW||_* ||W||_* + sum over other linear maps of |W * dR/dW|, R = the sum of
+    the outputs for an input of ones when every weight is replaced by its size, in float64. Convolutions such as the
+    patch embedding are left out.
+
+    Scale: many orders of magnitude. Higher is better. Cost: one pass forward and back of one sample in float64, and
+    singular values of the attention weights.
+    """
+    diversity, saliency = probe.synaptic_terms()
+    return Parts(diversity + saliency, diversity=diversity, saliency=saliency)

@@ -1,0 +1,107 @@
+"""Proxies from the gradient of the loss with respect to the weights of convolutions and linear maps."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from firstlight.probe import Probe
+from firstlight.proxies.base import Parts, proxy
+
+ZERO_COST = "Abdelfattah2021zerocost"
+
+
+@proxy(reference=ZERO_COST, needs_labels=True, batch_size=64)
+def grad_norm(probe: Probe) -> Parts:
+    """Sum over layers of the Euclidean norm of the loss gradient with respect to the layer's weight.
+
+    M = sum over layers l of ||g_l||_2, g_l the gradient of the batch's mean loss.
+
+    Scale: about 1 to 200 on NAS-Bench-201. Higher is better. Cost: one pass forward and back of the batch, shared by
+    all gradient proxies.
+    """
+    return Parts(sum(_norm(g) for g in probe.loss_gradients().weights.values()))
+
+
+@proxy(reference="Lee2019snip", needs_labels=True, batch_size=64)
+def snip(probe: Probe) -> Parts:
+    """Sum over weights of |w g|: how much the loss would change if each weight were removed, to first order.
+
+    M = sum over all weights of |W * g|.
+
+    Scale: about 1 to 500 on NAS-Bench-201. Higher is better. Cost: that of `grad_norm`, shared with it.
+    """
+    return Parts(sum(_total((w * g).abs()) for w, g in _weights_and_gradients(probe)))
+
+
+@proxy(reference=ZERO_COST, needs_labels=True, batch_size=64)
+def plain(probe: Probe) -> Parts:
+    """Sum over weights of w g, sign and all: the derivative of the loss as all weights grow together.
+
+    M = sum over all weights of W * g.
+
+    Scale: around zero. Higher counts as better, as published; on NAS-Bench-201 it ranks networks the wrong way round.
+    Cost: that of `grad_norm`, shared with it.
+    """
+    return Parts(sum(_total(w * g) for w, g in _weights_and_gradients(probe)))
+
+
+@proxy(reference=ZERO_COST, needs_data=False)
+def l2_norm(probe: Probe) -> Parts:
+    """Sum over layers of the Euclidean norm of the layer's weight.
+
+    M = sum over layers l of ||W_l||_2. Needs no data: it measures depth and width under the usual initialisations.
+
+    Scale: about 50 to 400 on NAS-Bench-201. Higher is better. Cost: none.
+    """
+    return Parts(sum(_norm(w) for w in probe.weights().values()))
+
+
+@proxy(reference="Turner2020blockswap", needs_labels=True, batch_size=64, expects=("fisher",))
+def fisher(probe: Probe) -> Parts:
+    """Sum over channels of half the mean squared sensitivity of the loss to the channel, counted once for each weight.
+
+    For an output channel with activation a and its gradient d: f = mean over samples of (sum over positions of a d)^2
+    / 2. M = sum over layers and channels of f times the number of weights of the channel.
+
+    Scale: many orders of magnitude; compare ranks. Higher is better. Cost: that of `grad_norm`, shared with it.
+    """
+    return Parts(probe.fisher())
+
+
+@proxy(reference="Wang2020grasp", needs_labels=True, batch_size=64)
+def grasp(probe: Probe) -> Parts:
+    """Minus the sum over weights of w (H g): whether removing weights would slow gradient descent down.
+
+    M = - sum over all weights of W * (H g), H the Hessian of the batch's mean loss and g its gradient.
+
+    Scale: either sign, many orders of magnitude. Higher is better. Cost: about three passes forward and back beyond
+    `grad_norm`.
+    """
+    return Parts(-probe.hessian_gradient_product())
+
+
+@proxy(reference="Zhang2022gradsign", needs_labels=True, batch_size=64)
+def gradsign(probe: Probe) -> Parts:
+    """Mean over weights of |sum over samples of the sign of the sample's gradient|: whether samples pull the same way.
+
+    M = mean over weights of |sum_i sign(g_i)|, g_i the gradient of sample i's loss, each sample run by itself in train
+    mode, so that BatchNorm couples nothing. Layers that the loss does not depend on are left out of the mean.
+
+    Scale: 0 to the batch size. Higher is better. Cost: one pass forward and back for each sample.
+    """
+    found = probe.sample_gradients()
+    return Parts(found.sign_agreement / found.weights if found.weights else 0.0, total=found.sign_agreement)
+
+
+def _weights_and_gradients(probe: Probe) -> list[tuple[Tensor, Tensor]]:
+    weights = probe.weights()
+    return [(weights[name], gradient) for name, gradient in probe.loss_gradients().weights.items()]
+
+
+def _norm(tensor: Tensor) -> float:
+    return float(torch.linalg.vector_norm(tensor.double()))
+
+
+def _total(tensor: Tensor) -> float:
+    return float(tensor.double().sum())

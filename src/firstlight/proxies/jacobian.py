@@ -1,0 +1,64 @@
+"""Proxies from the gradients of the outputs with respect to the inputs: can the network tell samples apart?"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from firstlight.errors import UnsupportedError
+from firstlight.probe import Probe
+from firstlight.proxies.base import Parts, proxy
+
+# What logarithms and inverses are kept away from zero by, as published
+K = 1e-5
+MANY_CLASSES = 100
+
+
+@proxy(reference="Mellor2021naswot", batch_size=64)
+def jacov(probe: Probe) -> Parts:
+    """How little the Jacobians of samples are correlated.
+
+    M = - sum over eigenvalues v of ( ln(v + k) + 1 / (v + k) ), k = 1e-5, of the correlation matrix between the
+    samples' gradients of the summed outputs with respect to the input. BatchNorm couples samples, as published.
+
+    Scale: minus the batch size at best, far below for correlated samples. Higher is better. Cost: one pass forward and
+    back without weight gradients, shared with `epe_nas`.
+    """
+    if len(probe.batches[0]) < 2:
+        raise UnsupportedError("correlations between samples need a batch of two samples or more.")
+    eigenvalues = torch.linalg.eigvalsh(_correlations(probe.input_jacobian().double())).clamp(min=0) + K
+    return Parts(-float((eigenvalues.log() + 1 / eigenvalues).sum()))
+
+
+@proxy(reference="Lopes2021epenas", needs_labels=True, batch_size=64)
+def epe_nas(probe: Probe) -> Parts:
+    """How the Jacobians of samples of one class are correlated.
+
+    For each class in the batch, E = sum over pairs of its samples, each with itself included, of ln(|correlation| +
+    1e-5). M = sum of |E|. With more than 100 classes E is divided by the number of pairs, and M = sum over pairs of
+    classes of |E - E'| over the number of classes.
+
+    Scale: grows with the number of samples of a class. Higher is better. Cost: that of `jacov`, shared with it.
+    """
+    jacobian, labels = probe.input_jacobian().double(), probe.labels()
+    many = int(labels.max()) >= MANY_CLASSES
+    per_class = []
+    classes, counts = labels.unique(return_counts=True)
+    if int(counts.max()) < 2:
+        raise UnsupportedError("no class has two samples in the batch; use a larger batch.")
+    for label in classes:
+        rows = jacobian[labels == label]
+        total = (_correlations(rows).abs() + K).log().sum()
+        per_class.append(total / len(rows) ** 2 if many else total)
+    energies = torch.stack(per_class)
+    if many:
+        return Parts(float((energies[:, None] - energies[None]).abs().sum()) / len(energies))
+    return Parts(float(energies.abs().sum()))
+
+
+def _correlations(rows: Tensor) -> Tensor:
+    """Pearson correlations between rows; a row that does not vary is correlated with nothing."""
+    centred = rows - rows.mean(1, keepdim=True)
+    norms = torch.linalg.vector_norm(centred, dim=1, keepdim=True)
+    unit = torch.where(norms > 0, centred / norms, 0.0)
+    return unit @ unit.T

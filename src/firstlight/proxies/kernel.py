@@ -1,0 +1,91 @@
+"""Proxies from the neural tangent kernel: its trace, its condition number, its mean."""
+
+from __future__ import annotations
+
+from math import sqrt
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from firstlight.probe import Probe
+from firstlight.proxies.base import Parts, proxy
+
+# The smallest eigenvalue is held above this part of the largest: less is rounding
+ROUNDING = 1e-12
+
+
+@proxy(reference="Shu2022hnas", needs_labels=True, batch_size=64)
+def ntk_trace(probe: Probe) -> Parts:
+    """Root of the mean squared norm of per-sample gradients: how fast the network can learn at all.
+
+    M = sqrt( trace(Theta) / m ), Theta the m x m Gram matrix of the gradients of each sample's own logit with respect
+    to weights and biases of convolutions and linear maps. BatchNorm couples samples: the gradients are then those of
+    the sum of all logits, as published.
+
+    Scale: about 1 to 100 on NAS-Bench-201. Higher is better. Cost: about one and a half passes forward and back,
+    shared with `ntk_condition` and `knas`.
+    """
+    theta = probe.label_kernel()
+    return Parts(sqrt(float(theta.trace()) / len(theta)))
+
+
+@proxy(reference="Shu2022hnas", higher_is_better=False, needs_labels=True, batch_size=64)
+def ntk_condition(probe: Probe) -> Parts:
+    """Condition number of the tangent kernel of `ntk_trace`: how unevenly the network learns.
+
+    M = lambda_max(Theta) / lambda_min(Theta); the smallest eigenvalue is held above rounding.
+
+    Scale: 1 to infinity. Lower is better. Cost: that of `ntk_trace`, shared with it.
+    """
+    return _condition(probe.label_kernel())
+
+
+@proxy(reference="Xu2021knas", needs_labels=True, batch_size=64)
+def knas(probe: Probe) -> Parts:
+    """Root of the mean product of per-sample gradients: whether samples teach the network the same thing.
+
+    M = sqrt( |mean over all pairs (i, j) of Theta_ij| ), Theta as for `ntk_trace`, of which it is never more.
+
+    Scale: about 1 to 100 on NAS-Bench-201. Higher is better. Cost: that of `ntk_trace`, shared with it.
+    """
+    return Parts(sqrt(abs(float(probe.label_kernel().mean()))))
+
+
+@proxy(reference="Shu2022nasi", needs_labels=True, batch_size=64)
+def ntk_trace_batch(probe: Probe, *, form: Literal["mean", "sum"] = "mean") -> Parts:
+    """Squared norm of the batch's loss gradient: NASI's estimate of the trace of the tangent kernel.
+
+    M = || (1/b) sum over samples of the gradient of the loss ||^2 (Eq. 12); `form="sum"` adds up the squared norms of
+    the samples' own gradients instead (Eq. 11), each sample run by itself. Labels may be random and inputs noise.
+
+    Scale: many orders of magnitude. Higher is better, up to the point where training becomes unstable. Cost: that of
+    `grad_norm`, shared with it; `form="sum"`: one pass forward and back for each sample, shared with `gradsign`.
+    """
+    if form == "sum":
+        return Parts(probe.sample_gradients().energy)
+    gradients = probe.loss_gradients().weights.values()
+    return Parts(sum(float(gradient.double().square().sum()) for gradient in gradients))
+
+
+@proxy(reference="Chen2021tenas", higher_is_better=False, batch_size=64)
+def te_ntk(probe: Probe, *, samples: int = 8, mode: Literal["train", "eval"] = "train") -> Parts:
+    """Condition number of the tangent kernel of summed outputs, BatchNorm weights included.
+
+    M = lambda_max / lambda_min of the Gram matrix of the gradients of each sample's summed outputs with respect to all
+    parameters named weight, for the first `samples` samples. In train mode BatchNorm couples them and the gradients
+    account for it, which takes a backward pass of the whole batch for each sample; `mode="eval"` uncouples them.
+
+    Scale: 1 to infinity. Lower is better. Cost: one forward pass and `samples` backward passes of so many samples.
+    """
+    return _condition(probe.output_kernel(samples=samples, training=mode == "train"))
+
+
+def _condition(gram: Tensor) -> Parts:
+    eigenvalues = torch.linalg.eigvalsh(gram)
+    smallest, largest = float(eigenvalues[0]), float(eigenvalues[-1])
+    if largest <= 0:
+        return Parts(float("nan"), note="the outputs do not depend on the weights: the kernel is zero")
+    floor = ROUNDING * largest
+    note = "the smallest eigenvalue is zero within rounding" if smallest < floor else ""
+    return Parts(largest / max(smallest, floor), note=note, smallest=smallest, largest=largest)

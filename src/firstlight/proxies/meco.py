@@ -1,0 +1,42 @@
+"""MeCo: the smallest eigenvalue of the correlations between channels (Jiang et al., NeurIPS 2023)."""
+
+from __future__ import annotations
+
+from math import nan
+
+from firstlight.probe import Probe
+from firstlight.probe.spectra import SmallestCorrelation
+from firstlight.proxies.base import Parts, proxy
+
+OPT_ROWS = 8
+
+
+@proxy(reference="Jiang2023meco", expects=(SmallestCorrelation(),))
+def meco(probe: Probe, *, images: int = 1) -> Parts:
+    """Sum over all module outputs of the smallest eigenvalue of the Pearson correlations between their channels.
+
+    M = sum over outputs X of lambda_min(P(X)), P the correlation matrix of the rows of X. `images` is how many samples
+    BatchNorm takes its statistics from; the feature maps are those of the first.
+
+    Scale: 0 to the number of modules, about 0 to 60 on NAS-Bench-201. Higher is better; on spaces that vary the number
+    of channels the published sign is negative. Cost: about three forward passes of one image, shared with `dextr`.
+    """
+    return _total(probe, SmallestCorrelation(), images)
+
+
+@proxy(reference="Jiang2023meco", expects=(SmallestCorrelation(OPT_ROWS),))
+def meco_opt(probe: Probe, *, rows: int = OPT_ROWS, images: int = 1) -> Parts:
+    """MeCo from 8 channels of each output drawn at random, times their number over 8: fair to networks of any width.
+
+    M = sum over outputs X of (n / b) lambda_min(P(X')), X' = b = `rows` of the n rows of X. Outputs with fewer rows
+    count as a whole.
+
+    Scale: that of `meco` times about n / 8. Higher is better. Cost: about two forward passes of one image, shared with
+    `dextr` and `meco`.
+    """
+    return _total(probe, SmallestCorrelation(rows), images)
+
+
+def _total(probe: Probe, statistic: SmallestCorrelation, images: int) -> Parts:
+    found = probe.feature_statistic(statistic, images=images)
+    return Parts(nan if found.not_finite else float(found.values.sum()))

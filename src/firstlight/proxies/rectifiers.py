@@ -1,0 +1,74 @@
+"""Proxies from the on/off codes of ReLUs: how many inputs, or units, the network tells apart."""
+
+from __future__ import annotations
+
+from math import exp
+from typing import Literal
+
+import torch
+
+from firstlight.errors import SettingError, UnsupportedError
+from firstlight.probe import Probe
+from firstlight.proxies.base import Parts, proxy
+
+
+@proxy(reference="Mellor2021naswot", batch_size=64)
+def naswot(probe: Probe, *, variant: Literal["paper", "hnas"] = "paper") -> Parts:
+    """Log-determinant of the kernel that counts ReLUs which treat two samples alike.
+
+    M = ln |det K|, K_ij = the number of ReLU units that are on for both samples i and j or off for both.
+    `variant="hnas"` takes the products of the real ReLU inputs in place of the count.
+
+    Scale: about 500 to 800 for a batch of 64 on NAS-Bench-201. Higher is better. Cost: one forward pass of the batch,
+    shared with `swap` and `linear_regions`.
+    """
+    kernel = probe.relu_inner_products() if variant == "hnas" else probe.relu_codes().agreement
+    return Parts(float(torch.linalg.slogdet(kernel).logabsdet))
+
+
+@proxy(reference="Chen2021tenas", batch_size=64)
+def linear_regions(probe: Probe) -> Parts:
+    """Number of samples that the network's ReLUs tell apart.
+
+    M = the number of different on/off patterns over all ReLU units among the samples of the batch. A network of usual
+    size tells all samples of a small batch apart; the published protocol shows 3,000 tiny inputs to a network of one
+    channel.
+
+    Scale: 1 to the batch size. Higher is better. Cost: that of `naswot`, shared with it.
+    """
+    codes = probe.relu_codes()
+    alike = (codes.agreement >= codes.units - 0.5).sum(1)
+    return Parts(float((1 / alike.double()).sum()))
+
+
+@proxy(reference="Peng2024swap", batch_size=64)
+def swap(probe: Probe, *, samples: int = 16) -> Parts:
+    """Number of different on/off patterns that ReLU units of feature maps show over a few samples.
+
+    M = the number of different columns among the units' signs over the first `samples` samples.
+
+    Scale: 1 to 2^samples or the number of units. Higher is better. Cost: that of `naswot`, shared with it.
+    """
+    return Parts(_patterns(probe, samples))
+
+
+@proxy(reference="Peng2024swap", batch_size=64)
+def swap_reg(probe: Probe, *, samples: int = 16, mu: float = 0.0, sigma: float = 0.0) -> Parts:
+    """SWAP, held near a wanted size: times exp( - (params - mu)^2 / sigma ), counted in thousands of parameters.
+
+    M = swap * exp( -(P - mu)^2 / sigma ), P the number of parameters in thousands. `mu` and `sigma` must be chosen;
+    without them (sigma = 0) there is no preference for a size and M is that of `swap`.
+
+    Scale: that of `swap`. Higher is better. Cost: that of `naswot`, shared with it.
+    """
+    if sigma < 0:
+        raise SettingError(f"swap_reg:sigma is {sigma}; it must be positive, or 0 for no preference.")
+    factor = exp(-((probe.cost().params / 1e3 - mu) ** 2) / sigma) if sigma else 1.0
+    return Parts(_patterns(probe, samples) * factor, factor=factor)
+
+
+def _patterns(probe: Probe, samples: int) -> int:
+    patterns = probe.relu_codes(pattern_samples=samples).patterns
+    if not patterns:
+        raise UnsupportedError("the network has no ReLU modules behind feature maps of images.")
+    return patterns

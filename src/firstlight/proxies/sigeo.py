@@ -1,0 +1,148 @@
+"""ZiCo and SiGeo: statistics of the gradient over several batches, the Fisher-Rao norm, and the loss."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import log
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from firstlight.probe import Probe
+from firstlight.probe.gradients import LossGradients, Weights
+from firstlight.probe.steps import TrainingSteps
+from firstlight.proxies.base import Parts, proxy
+
+# What a logarithm is kept away from zero by, as in the published code
+EPSILON = 1e-5
+TINY = 1e-10
+
+
+@proxy(reference="Li2023zico", needs_labels=True, batch_size=64, batches=2)
+def zico(probe: Probe, *, batches: int = 2) -> Parts:
+    """Sum over layers of ln of the summed ratio of mean to deviation of the gradient: large and steady gradients.
+
+    M = sum over layers of ln( sum over weights of mean|g| / sigma ), with the mean of the absolute value and the
+    population deviation taken over batches; weights whose gradient does not vary are left out, and so are layers where
+    none does.
+
+    Scale: about 50 to 600 on NAS-Bench-201. Higher is better. Cost: one pass forward and back for each batch, shared
+    by all gradient proxies.
+    """
+    return Parts(steadiness([entry.weights for entry in probe.all_loss_gradients(max(2, batches))], per_layer=True))
+
+
+@proxy(reference="Zheng2023sigeo", needs_labels=True, batch_size=64, batches=4)
+def fr_norm(probe: Probe, *, batches: int = 4) -> Parts:
+    """ln of the Fisher-Rao norm: how strongly the loss reacts when all weights grow together.
+
+    M = ln( (1/k) sum over batches i of (W . g_i)^2 ), the empirical Fisher information in the direction of the weights.
+
+    Scale: around zero. Higher is better without training; it grows as the network is warmed up. Cost: one pass forward
+    and back for each batch, shared by all gradient proxies.
+    """
+    return Parts(fisher_rao(probe.weights(), probe.all_loss_gradients(batches)))
+
+
+@proxy(reference="Zheng2023sigeo", needs_labels=True, batch_size=64, batches=4)
+def sigeo(
+    probe: Probe,
+    *,
+    lambda1: float = 1.0,
+    lambda2: float = 1.0,
+    lambda3: float = 0.0,
+    batches: int = 4,
+    neuron_wise: bool = False,
+    variant: Literal["paper", "official-cv", "official-rec"] = "paper",
+) -> Parts:
+    """ZiCo's steadiness of gradients, plus the Fisher-Rao norm, minus the loss: gets better as weights are warmed up.
+
+    M = lambda1 T1 + lambda2 ln( (1/k) sum_i (W . g_i)^2 ) - lambda3 loss_k, over k batches, with T1 = ZiCo's formula
+    (`neuron_wise`: one logarithm of the sum over all weights together) (Eq. 7). Without warm-up lambda2 = 1 and
+    lambda3 = 0; after it lambda3 = 1, and lambda2 = 50 for images, 1 for click-through rates.
+
+    The published code lets the weights move between batches and forms the Fisher-Rao term otherwise:
+    `variant="official-cv"` takes a step of SGD at rate 1 after each batch, and 2 ln( sum over layers of |sum of W . g_i|
+    ); `variant="official-rec"` a step of Adagrad on all parameters that are not frozen, and ln |sum of W . g_i|.
+
+    Scale: about 50 to 600 on NAS-Bench-201. Higher is better. Cost: one pass forward and back for each batch, shared by
+    all gradient proxies (the official variants: their own).
+    """
+    count = max(2, batches)
+    if variant == "paper":
+        gradients = probe.all_loss_gradients(count)
+        first = steadiness([entry.weights for entry in gradients], per_layer=not neuron_wise)
+        second, loss = fisher_rao(probe.weights(), gradients), gradients[-1].loss
+    else:
+        recipe: Literal["images", "clicks"] = "images" if variant == "official-cv" else "clicks"
+        steps = probe.training_steps(recipe=recipe, batches=count)
+        first, second = _official_images(steps) if recipe == "images" else _official_clicks(steps, probe.layer_groups())
+        loss = steps.losses[-1]
+    value = lambda1 * first + lambda2 * second - lambda3 * loss
+    return Parts(value, steadiness=first, fisher_rao=second, loss=loss)
+
+
+def steadiness(gradients: Sequence[Weights], *, per_layer: bool) -> float:
+    """Sum over layers of ln( sum of mean|g| / sigma over weights with sigma > 0 ), or one logarithm of all together."""
+    totals = list(layer_ratios(gradients).values())
+    if per_layer:
+        return sum(log(total) for total in totals if total > 0)
+    return log(sum(totals)) if sum(totals) > 0 else 0.0
+
+
+def layer_ratios(gradients: Sequence[Weights]) -> dict[str, float]:
+    return {name: _ratio_sum([entry[name] for entry in gradients]) for name in gradients[0]}
+
+
+def _ratio_sum(gradients: Sequence[Tensor]) -> float:
+    """Sum over weights of mean|g| / sigma, in two runs over the batches, so that no stack of them is built."""
+    count = len(gradients)
+    mean = torch.zeros_like(gradients[0])
+    size = torch.zeros_like(mean)
+    for gradient in gradients:
+        mean += gradient
+        size += gradient.abs()
+    mean /= count
+    variance = torch.zeros_like(mean)
+    for gradient in gradients:
+        variance += (gradient - mean).square_()
+    deviation = variance.mul_(1 / count).sqrt_()
+    ratio = size.mul_(1 / count).div_(deviation)
+    return float(torch.where(deviation > 0, ratio, 0.0).double().sum())
+
+
+def fisher_rao(weights: Weights, gradients: Sequence[LossGradients]) -> float:
+    products = [
+        sum(float((weights[name] * gradient).double().sum()) for name, gradient in entry.weights.items())
+        for entry in gradients
+    ]
+    return log(sum(product**2 for product in products) / len(products) + EPSILON)
+
+
+def _official_images(steps: TrainingSteps) -> tuple[float, float]:
+    """ZiCo's term, and twice ln of the summed sizes of each layer's (sum of gradients) . (last weights)."""
+    ratios = {name: ratio for name, ratio in layer_ratios(steps.gradients).items() if ratio > 0}
+    sizes = [abs(_along_weights(steps, name)) for name in ratios]
+    return sum(map(log, ratios.values())), 2 * log(sum(sizes) + EPSILON)
+
+
+def _official_clicks(steps: TrainingSteps, groups: dict[str, str]) -> tuple[float, float]:
+    """As the published code does it: of each group of equal layers the first weight whose gradient varies counts, by
+    the unbiased deviation; and one size of (sum of gradients) . (last weights) over all groups."""
+    members: dict[str, list[str]] = {}
+    for name in steps.gradients[0]:
+        members.setdefault(groups[name], []).append(name)
+    first = 0.0
+    for names in members.values():
+        series = torch.stack([torch.cat([entry[name].flatten() for name in names]) for entry in steps.gradients])
+        deviation = series.std(0)
+        varying = deviation.nonzero()
+        if len(varying):
+            place = varying[0]
+            first += log(float(series.abs().mean(0)[place] / deviation[place]))
+    return first, log(abs(sum(_along_weights(steps, name) for name in steps.gradients[0])) + TINY)
+
+
+def _along_weights(steps: TrainingSteps, name: str) -> float:
+    return sum(float((entry[name] * steps.weights[name]).double().sum()) for entry in steps.gradients)

@@ -1,0 +1,21 @@
+"""SynFlow: the sum of all paths from input to output (Tanaka et al., NeurIPS 2020)."""
+
+from __future__ import annotations
+
+from math import inf, log
+
+from firstlight.probe import Probe
+from firstlight.proxies.base import Parts, proxy
+
+
+@proxy(reference="Tanaka2020synflow", needs_data=False)
+def synflow(probe: Probe, *, batch_norm: bool = False) -> Parts:
+    """Natural logarithm of the sum over weights of w times the derivative of the summed outputs, all made positive.
+
+    M = ln( sum over weights of |W * dR/dW| ), R = the sum of the outputs for an input of ones when every weight is
+    replaced by its size, in float64. BatchNorm passes on what it gets, unless `batch_norm` keeps it.
+
+    Scale: about 20 to 130 on NAS-Bench-201. Higher is better. Cost: one pass forward and back of one sample in float64.
+    """
+    total = probe.path_sum(batch_norm=batch_norm)
+    return Parts(log(total) if total > 0 else -inf, note="" if total > 0 else "no path leads to the output")
