@@ -12,12 +12,11 @@ from torch import nn
 from firstlight.algorithms import Candidate, Limits
 from firstlight.algorithms.objective import parse_amount
 from firstlight.algorithms.runner import SearchResult, SearchSetting, run_search
-from firstlight.data import InputSource
 from firstlight.errors import SettingError
 from firstlight.probe import Batches, Loss, Probe
 from firstlight.proxies import Proxy, ProxyRequest, Score, measure_all, parse_requests
 from firstlight.run.executor import make_executor, one_thread
-from firstlight.run.scoring import Setting
+from firstlight.run.scoring import Setting, source_for
 from firstlight.spaces import SPACES, Space
 
 
@@ -64,7 +63,8 @@ def search(
     max_params: float | str | None = None,
     max_macs: float | str | None = None,
     input: str = "synthetic",
-    batch_size: int = 1,
+    batch_size: int | None = None,
+    batches: int | None = None,
     skeleton: Mapping[str, Any] | None = None,
     seed: int = 0,
     workers: int | None = None,
@@ -76,19 +76,20 @@ def search(
 
     With `out`, every score is kept in that folder and a run that was cut off continues where it was. `workers` is the
     number of processes, by default one for each core; the result does not depend on it. `watch` is told of each one
-    as it is scored.
+    as it is scored. Batches are as large and as many as the proxy takes, unless given.
 
     >>> firstlight.search("nasbench201", samples=100, max_params="1.0M").best.architecture
     """
     if skeleton is not None and not isinstance(skeleton, Mapping):
         raise SettingError(f'skeleton is {skeleton!r}; write a dictionary such as {{"channels": 8, "cells": 2}}.')
+    request = ProxyRequest.parse(proxy)
     setting = Setting(
         space_name=space,
-        source=InputSource(input, batch_size),
+        source=source_for([request], input, batch_size, batches),
         seed=seed,
         skeleton_settings=tuple(sorted((skeleton or {}).items())),
         device=device,
     )
     limits = Limits(parse_amount(max_params), parse_amount(max_macs))
-    wanted = SearchSetting(setting, ProxyRequest.parse(proxy), algorithm, samples, limits)
+    wanted = SearchSetting(setting, request, algorithm, samples, limits)
     return run_search(wanted, make_executor(workers), None if out is None else Path(out), watch)

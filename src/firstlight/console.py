@@ -104,6 +104,8 @@ def _arguments(result: SearchResult) -> str:
         setting.source.name,
         "--batch-size",
         str(setting.source.batch_size),
+        "--batches",
+        str(setting.source.batches),
         "--seed",
         str(setting.seed),
     ]

@@ -2,30 +2,48 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 import torch
 from tests import nets
 from tests.probe.test_probe import assert_unchanged, snapshot
-from torch import nn
+from torch import Tensor, nn
 
 import firstlight
 from firstlight.proxies import PROXIES, ProxyRequest
+from firstlight.run.scoring import source_for
+
+Batches = list[tuple[Tensor, Tensor]]
+# What makes no sense for a network, by its kind; everything else must answer with a number
+UNSUPPORTED = {
+    "residual": {"dss"},
+    "attention": {"naswot", "linear_regions", "swap", "swap_reg"}
+    | {f"az_{part}" for part in ("expressivity", "progressivity", "trainability")},
+    "mlp": {"dss", "zen", "swap", "swap_reg"}
+    | {f"az_{part}" for part in ("expressivity", "progressivity", "trainability")},
+}
 
 
-def model_and_batches() -> tuple[nn.Module, list[tuple[torch.Tensor, torch.Tensor]]]:
+def model_and_batches(name: str = "residual") -> tuple[nn.Module, Batches]:
     generator = torch.Generator().manual_seed(1)
     batches = [
         (torch.randn(6, 3, 8, 8, generator=generator), torch.randint(5, (6,), generator=generator)) for _ in range(4)
     ]
-    return nets.build("residual").float(), batches
+    return nets.build(name).float(), batches
+
+
+def suitable(proxy: str) -> tuple[nn.Module, Batches]:
+    return model_and_batches("attention" if proxy == "dss" else "residual")
 
 
 @pytest.mark.parametrize("name", PROXIES)
 def test_the_model_comes_back_as_it_went_in(name: str) -> None:
-    model, batches = model_and_batches()
+    model, batches = suitable(name)
     model.eval()
-    model.stem.train()
+    next(model.children()).train()
     model(batches[0][0]).sum().backward()
+    next(model.parameters()).requires_grad_(False)
     before = snapshot(model)
     assert firstlight.score(model, batches, [name])[name].status == "ok"
     assert_unchanged(before, snapshot(model))
@@ -35,19 +53,53 @@ def test_the_model_comes_back_as_it_went_in(name: str) -> None:
 def test_the_same_question_has_the_same_answer(name: str) -> None:
     values = set()
     for _ in range(2):
-        model, batches = model_and_batches()
+        model, batches = suitable(name)
         torch.rand(3)  # the global random state has no say
         values.add(firstlight.score(model, batches, [name], seed=5)[name].value)
     assert len(values) == 1
 
 
-@pytest.mark.parametrize("name", PROXIES)
-def test_asking_together_or_alone_is_the_same(name: str) -> None:
-    model, batches = model_and_batches()
+@pytest.mark.parametrize("kind", UNSUPPORTED)
+def test_asking_together_or_alone_is_the_same(kind: str) -> None:
+    model, batches = model_and_batches(kind)
     together = firstlight.score(model, batches, list(PROXIES))
-    alone = firstlight.score(model, batches, name)
-    assert together[name].value == alone[name].value
-    assert together[name].parts == alone[name].parts
+    for name in PROXIES:
+        alone = firstlight.score(model, batches, name)[name]
+        assert together[name].status == alone.status
+        assert together[name].parts == alone.parts
+        assert together[name].value == alone.value or math.isnan(alone.value)
+
+
+@pytest.mark.parametrize("kind", UNSUPPORTED)
+@pytest.mark.parametrize("name", PROXIES)
+def test_unsupported_is_honest(kind: str, name: str) -> None:
+    model, batches = model_and_batches(kind)
+    score = firstlight.score(model, batches, [name])[name]
+    assert score.status == ("unsupported" if name in UNSUPPORTED[kind] else "ok"), score.note
+    assert score.ok or (math.isnan(score.value) and len(score.note) > 20)
+
+
+@pytest.mark.parametrize("name", PROXIES)
+def test_labels_are_needed_exactly_where_it_says(name: str) -> None:
+    model, batches = suitable(name)
+    score = firstlight.score(model, [x for x, _ in batches], [name])[name]
+    assert score.status == ("unsupported" if PROXIES[name].needs_labels else "ok")
+    assert score.ok or "targets" in score.note
+
+
+@pytest.mark.parametrize("name", PROXIES)
+def test_the_batches_it_asks_for_are_enough(name: str) -> None:
+    source = source_for([ProxyRequest.parse(name)])
+    model, batches = suitable(name)
+    given = [(x[: source.batch_size], y[: source.batch_size]) for x, y in batches[: source.batches]]
+    assert firstlight.score(model, given, [name])[name].ok
+
+
+@pytest.mark.parametrize("name", [name for name in PROXIES if not PROXIES[name].needs_data])
+def test_what_needs_no_data_does_not_look_at_it(name: str) -> None:
+    model, batches = suitable(name)
+    others = [(torch.randn_like(x), y) for x, y in batches]
+    assert firstlight.score(model, batches, [name])[name].value == firstlight.score(model, others, [name])[name].value
 
 
 @pytest.mark.parametrize("name", PROXIES)
@@ -58,4 +110,5 @@ def test_facts_are_written_down(name: str) -> None:
     assert "Scale:" in document
     assert "better" in document
     assert "Cost:" in document
+    assert ("Lower is better" in document) == (not entry.higher_is_better)
     assert str(ProxyRequest.parse(name)) == name

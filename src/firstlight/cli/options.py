@@ -10,6 +10,7 @@ import typer
 from firstlight.errors import SettingError
 
 if TYPE_CHECKING:
+    from firstlight.data import InputSource
     from firstlight.run.executor import Executor
     from firstlight.run.scoring import Setting
 
@@ -24,7 +25,13 @@ InputOption = Annotated[
         help="What networks are shown: synthetic, digits, npz:PATH, or a name in the folder $FIRSTLIGHT_DATA.",
     ),
 ]
-BatchOption = Annotated[int, typer.Option("--batch-size", help="How many inputs a batch holds.", min=1)]
+BatchOption = Annotated[
+    int | None,
+    typer.Option("--batch-size", help="How many inputs a batch holds; default: what the proxies take.", min=1),
+]
+BatchesOption = Annotated[
+    int | None, typer.Option("--batches", help="How many batches; default: what the proxies take.", min=1)
+]
 SkeletonOption = Annotated[
     str,
     typer.Option(
@@ -43,12 +50,11 @@ DeviceOption = Annotated[str | None, typer.Option("--device", help="Where networ
 WORTH_WORKERS = 16
 
 
-def read_setting(space: str, input: str, batch_size: int, skeleton: str, seed: int, device: str | None) -> Setting:
-    from firstlight.data import InputSource
+def read_setting(space: str, source: InputSource, skeleton: str, seed: int, device: str | None) -> Setting:
     from firstlight.run.scoring import Setting
     from firstlight.spaces import SPACES
 
-    setting = Setting(SPACES[space].name, InputSource(input, batch_size), seed, read_pairs(skeleton), device)
+    setting = Setting(SPACES[space].name, source, seed, read_pairs(skeleton), device)
     setting.skeleton  # noqa: B018 - data and skeleton are checked here, before any work starts
     return setting
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from firstlight.cli.options import (
+    BatchesOption,
     BatchOption,
     DeviceOption,
     InputOption,
@@ -30,6 +31,7 @@ from firstlight.errors import FirstlightError, ModelError, SettingError
 if TYPE_CHECKING:
     from torch import nn
 
+    from firstlight.data import InputSource
     from firstlight.proxies import ProxyRequest
     from firstlight.run.executor import Executor
     from firstlight.run.scoring import NetworkScore, Setting
@@ -48,7 +50,8 @@ def score(
     ] = None,
     proxy: ProxyOption = "dextr",
     input: InputOption = "synthetic",
-    batch_size: BatchOption = 1,
+    batch_size: BatchOption = None,
+    batches: BatchesOption = None,
     input_shape: Annotated[
         str, typer.Option(help="Shape of one synthetic input, for a model of your own.")
     ] = "3,32,32",
@@ -73,17 +76,19 @@ def score(
     Example: firstlight score mypackage.models:resnet --input-shape 3,32,32
     """
     from firstlight.proxies import parse_requests
+    from firstlight.run.scoring import source_for
     from firstlight.spaces import SPACES
 
     requests = parse_requests(proxy)
+    shown = source_for(requests, input, batch_size, batches)
     if ":" in target and target not in SPACES:
         if architectures or source:
             raise SettingError(f"{target} names a model of your own; it takes no architectures.")
         if skeleton:
             raise SettingError(f"{target} names a model of your own; it takes no skeleton.")
-        _score_own_model(target, requests, input, batch_size, input_shape, seed, device, as_json)
+        _score_own_model(target, requests, shown, input_shape, seed, device, as_json)
         return
-    setting = read_setting(target, input, batch_size, skeleton, seed, device)
+    setting = read_setting(target, shown, skeleton, seed, device)
     texts = [str(setting.space.parse(text)) for text in architectures or []]
     texts += [str(_parse_line(setting, source, *line)) for line in _read_lines(source)]
     if not texts:
@@ -119,8 +124,7 @@ def _score_architectures(
 def _score_own_model(
     target: str,
     requests: list[ProxyRequest],
-    input: str,
-    batch_size: int,
+    shown: InputSource,
     input_shape: str,
     seed: int,
     device: str | None,
@@ -129,8 +133,9 @@ def _score_own_model(
     import torch
 
     from firstlight.console import show_network
-    from firstlight.data import InputSource, load_inputs
+    from firstlight.data import load_inputs
     from firstlight.probe import Probe
+    from firstlight.proxies import measure_all
     from firstlight.run.executor import one_thread
     from firstlight.run.scoring import NetworkScore
     from firstlight.seeds import derive
@@ -142,10 +147,10 @@ def _score_own_model(
             model = model.to(device)
         except (RuntimeError, AssertionError) as error:
             raise SettingError(f"The device {device!r} cannot be used here: {error}") from error
-    inputs = load_inputs(InputSource(input, batch_size), seed=seed, input_shape=read_shape(input_shape))
+    inputs = load_inputs(shown, seed=seed, input_shape=read_shape(input_shape))
     probe = Probe(model, inputs.batches, seed=seed)
     with one_thread():
-        network = NetworkScore(target, {str(request): request.measure(probe) for request in requests}, probe.cost())
+        network = NetworkScore(target, measure_all(requests, probe), probe.cost())
     if as_json:
         typer.echo(json.dumps({"space": None, **network.as_json()}))
     else:

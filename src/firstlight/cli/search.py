@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from firstlight.cli.options import (
+    BatchesOption,
     BatchOption,
     DeviceOption,
     InputOption,
@@ -34,7 +35,8 @@ def search(
     max_params: Annotated[str | None, typer.Option(help="Most parameters, such as 1.0M.")] = None,
     max_macs: Annotated[str | None, typer.Option(help="Most multiply-accumulates, such as 120M.")] = None,
     input: InputOption = "synthetic",
-    batch_size: BatchOption = 1,
+    batch_size: BatchOption = None,
+    batches: BatchesOption = None,
     skeleton: SkeletonOption = "",
     executor: Annotated[str, typer.Option(help="Where networks are scored: local.")] = "local",
     workers: WorkersOption = None,
@@ -57,14 +59,16 @@ def search(
     from firstlight.console import notices, show_result, watching
     from firstlight.errors import SettingError, UnknownNameError
     from firstlight.proxies import ProxyRequest
+    from firstlight.run.scoring import source_for
 
     if executor != "local":
         raise UnknownNameError("executor", executor, ["local"])
     if "," in proxy:
         raise SettingError(f"A search maximises one proxy; {proxy!r} names several.")
+    request = ProxyRequest.parse(proxy)
     wanted = SearchSetting(
-        read_setting(space, input, batch_size, skeleton, seed, device),
-        ProxyRequest.parse(proxy),
+        read_setting(space, source_for([request], input, batch_size, batches), skeleton, seed, device),
+        request,
         algorithm,
         samples,
         Limits(parse_amount(max_params), parse_amount(max_macs)),

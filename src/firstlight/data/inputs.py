@@ -57,11 +57,11 @@ def load_inputs(
     count = source.batch_size * source.batches
     if source.name == "synthetic":
         generator = torch_generator(seed, "synthetic input")
-        try:
-            x = torch.randn(count, *input_shape, generator=generator)
+        try:  # one by one, so that the first are the same however many there are
+            x = torch.stack([torch.randn(input_shape, generator=generator) for _ in range(count)])
         except RuntimeError as error:
             raise DataError(f"{count} inputs of {input_shape} do not fit into memory.") from error
-        y = torch.randint(classes, (count,), generator=generator)
+        y = torch.randint(classes, (count,), generator=torch_generator(seed, "synthetic labels"))
     else:
         images, labels = _digits() if source.name == "digits" else _from_npz(_find(source.name))
         if count > len(images):

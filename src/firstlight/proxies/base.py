@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import math
 import time
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
@@ -164,9 +164,14 @@ class ProxyRequest:
         return Score(outcome.value, outcome.parts, "ok", outcome.note, seconds)
 
 
+def announce(requests: Iterable[ProxyRequest], probe: Probe) -> None:
+    """Let the probe know what will be asked for, so that one pass can serve several."""
+    probe.expected.update(*(request.proxy.expects for request in requests))
+
+
 def measure_all(requests: Sequence[ProxyRequest], probe: Probe) -> dict[str, Score]:
     """All scores of one network; what several proxies need is measured once, and together where that is cheaper."""
-    probe.expected.update(*(request.proxy.expects for request in requests))
+    announce(requests, probe)
     return {str(request): request.measure(probe) for request in requests}
 
 

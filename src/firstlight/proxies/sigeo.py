@@ -63,8 +63,8 @@ def sigeo(
     lambda3 = 0; after it lambda3 = 1, and lambda2 = 50 for images, 1 for click-through rates.
 
     The published code lets the weights move between batches and forms the Fisher-Rao term otherwise:
-    `variant="official-cv"` takes a step of SGD at rate 1 after each batch, and 2 ln( sum over layers of |sum of W . g_i|
-    ); `variant="official-rec"` a step of Adagrad on all parameters that are not frozen, and ln |sum of W . g_i|.
+    `variant="official-cv"` takes a step of SGD at rate 1 after each batch, and 2 ln( sum over layers of |sum of
+    W . g_i| ); `variant="official-rec"` a step of Adagrad on all that is not frozen, and ln |sum of W . g_i|.
 
     Scale: about 50 to 600 on NAS-Bench-201. Higher is better. Cost: one pass forward and back for each batch, shared by
     all gradient proxies (the official variants: their own).

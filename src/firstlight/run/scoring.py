@@ -15,7 +15,7 @@ from firstlight.data import Inputs, InputSource, load_inputs
 from firstlight.errors import SettingError, is_out_of_memory
 from firstlight.probe import Probe
 from firstlight.proxies import ProxyRequest, Score
-from firstlight.proxies.base import Status
+from firstlight.proxies.base import Status, announce
 from firstlight.run.executor import Executor, Lost
 from firstlight.run.store import ScoreKey, Store
 from firstlight.spaces import SPACES, Skeleton, Space
@@ -36,6 +36,16 @@ class NetworkScore:
             "scores": {name: score.as_json() for name, score in self.scores.items()},
             "cost": {"params": self.cost.params, "macs": self.cost.macs},
         }
+
+
+def source_for(
+    requests: Iterable[ProxyRequest], name: str = "synthetic", batch_size: int | None = None, batches: int | None = None
+) -> InputSource:
+    """As large and as many batches as the most demanding of the proxies takes, unless the user says otherwise."""
+    requests = list(requests)
+    size = max((request.proxy.batch_size for request in requests), default=1)
+    count = max((dict(request.settings).get("batches", request.proxy.batches) for request in requests), default=1)
+    return InputSource(name, size if batch_size is None else batch_size, count if batches is None else batches)
 
 
 @dataclass(frozen=True)
@@ -110,13 +120,15 @@ class ScoreJob:
             probe = Probe(network, setting.inputs.batches, seed=setting.seed, cost=cost)
         except Exception as error:
             return NetworkScore(text, dict.fromkeys(requests, _failure(error)), cost)
-        return NetworkScore(text, {request: _measured(request, probe) for request in requests}, cost)
+        parsed = {request: ProxyRequest.parse(request) for request in requests}
+        announce(parsed.values(), probe)
+        return NetworkScore(text, {text: _measured(request, probe) for text, request in parsed.items()}, cost)
 
 
-def _measured(request: str, probe: Probe) -> Score:
+def _measured(request: ProxyRequest, probe: Probe) -> Score:
     """One proxy that fails does not take the others with it."""
     try:
-        return ProxyRequest.parse(request).measure(probe)
+        return request.measure(probe)
     except Exception as error:
         return _failure(error)
 
