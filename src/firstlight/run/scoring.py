@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import itertools
 from collections.abc import Iterable, Iterator
@@ -168,10 +169,12 @@ class ScoreService:
         yield from _drain(answered)
 
     def _stored(self, text: str) -> dict[str, Score]:
-        found = {
-            name: self.store.find_score(self.setting.key(text, request)) for name, request in self.requests.items()
-        }
-        return {name: score for name, score in found.items() if score is not None}
+        found = {}
+        for name, request in self.requests.items():
+            score = self.store.find_score(self.setting.key(text, request))
+            if score is not None:  # the direction is a fact about the proxy, so the store does not repeat it
+                found[name] = dataclasses.replace(score, higher_is_better=request.proxy.higher_is_better)
+        return found
 
 
 def _without_repeats(texts: Iterable[str]) -> Iterator[str]:
