@@ -111,13 +111,13 @@ class ScoreJob:
             probe = Probe(network, setting.inputs.batches, seed=setting.seed, cost=cost)
         except Exception as error:
             return NetworkScore(text, dict.fromkeys(requests, _failure(error)), cost)
-        return NetworkScore(text, {request: _measured(request, probe) for request in requests}, cost)
+        return NetworkScore(text, {request: measured(request, probe) for request in requests}, cost)
 
 
-def _measured(request: str, probe: Probe) -> Score:
+def measured(request: ProxyRequest | str, probe: Probe) -> Score:
     """One proxy that fails does not take the others with it."""
     try:
-        return ProxyRequest.parse(request).measure(probe)
+        return (ProxyRequest.parse(request) if isinstance(request, str) else request).measure(probe)
     except Exception as error:
         return _failure(error)
 
