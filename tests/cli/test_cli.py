@@ -39,7 +39,7 @@ def firstlight(
 def test_help_explains_with_examples() -> None:
     assert __version__ in firstlight("--version").stdout
     assert "search" in firstlight("--help").stdout
-    for command in ("proxies", "spaces", "score", "search", "report"):
+    for command in ("proxies", "spaces", "score", "rank", "search", "report"):
         assert f"Example: firstlight {command}" in firstlight(command, "--help").stdout
 
 
