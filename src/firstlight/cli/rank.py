@@ -50,7 +50,7 @@ def rank(
     by: Annotated[
         str | None,
         typer.Option(
-            help="What decides the order: a proxy, or an ensemble such as az_nas, log_rank(dextr,macs) or "
+            help="What decides the order: a proxy, or an ensemble such as log_rank(dextr,macs) or "
             "rank_mean(dextr*2,params). By default the first proxy."
         ),
     ] = None,
