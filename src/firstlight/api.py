@@ -62,7 +62,7 @@ def rank(
     of your own by name, each an `nn.Module` or a function that returns one, which are shown `input` (the name of a
     source, or batches as `score` takes them). `by` is a proxy, by default the first, or an ensemble such as
     `rank_mean(dextr*2,params)`; the proxies it needs are asked as well. `watch` is told of each network as it is
-    scored.
+    scored. Models come back as they went in, but stay on the `device` if one is named.
 
     >>> firstlight.rank("nasbench201", samples=100, proxies="dextr,params").rows[0].network.architecture
     >>> firstlight.rank({"narrow": Net(16), "wide": Net(32)}, by="log_rank(dextr,macs)").rows[0].network.architecture

@@ -165,6 +165,7 @@ def test_a_named_ensemble_finds_its_members_when_it_is_asked_for(monkeypatch: py
         ("rank_mean(width*0)", SettingError, "number above 0"),
         ("rank_mean(width*-1)", SettingError, "number above 0"),
         ("rank_mean(width*inf)", SettingError, "number above 0"),
+        ("rank_mean(width*1e308,error*1e308)", SettingError, "at most 1e\\+09"),
         ("rank_mean(width*2*3)", SettingError, r"is '2\*3'"),
     ],
 )

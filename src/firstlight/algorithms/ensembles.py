@@ -30,6 +30,8 @@ AGGREGATIONS: dict[str, Callable[[Sequence[float], Sequence[float]], float]] = {
     "log_rank": _log_rank,
     "rank_mean": _rank_mean,
 }
+# beyond it, the other members would have no say at all
+LARGEST_WEIGHT = 1e9
 # ensembles that have a name of their own; their members are looked up when one is asked for
 NAMED = {"az_nas": "log_rank(az_expressivity,az_progressivity,az_trainability,macs)"}
 
@@ -120,10 +122,10 @@ def _parse_member(text: str, position: int, member: str) -> tuple[ProxyRequest, 
         amount = float(weight)
     except ValueError:
         amount = math.nan
-    if not 0 < amount < math.inf:
+    if not 0 < amount <= LARGEST_WEIGHT:
         raise SettingError(
             f"The weight of {str(request)!r} in {text!r} is {weight.strip()!r}; "
-            f"it must be a number above 0, such as {request}*2 or {request}*0.5."
+            f"it must be a number above 0 and at most {LARGEST_WEIGHT:g}, such as {request}*2 or {request}*0.5."
         )
     return request, amount
 
