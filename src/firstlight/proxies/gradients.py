@@ -11,7 +11,7 @@ from firstlight.proxies.base import Parts, proxy
 ZERO_COST = "Abdelfattah2021zerocost"
 
 
-@proxy(reference=ZERO_COST, needs_labels=True, batch_size=64)
+@proxy(reference=ZERO_COST, needs_labels=True, batch_size=64, expects=("gradients",))
 def grad_norm(probe: Probe) -> Parts:
     """Sum over layers of the Euclidean norm of the loss gradient with respect to the layer's weight.
 
@@ -23,7 +23,7 @@ def grad_norm(probe: Probe) -> Parts:
     return Parts(sum(_norm(g) for g in probe.loss_gradients().weights.values()))
 
 
-@proxy(reference="Lee2019snip", needs_labels=True, batch_size=64)
+@proxy(reference="Lee2019snip", needs_labels=True, batch_size=64, expects=("gradients",))
 def snip(probe: Probe) -> Parts:
     """Sum over weights of |w g|: how much the loss would change if each weight were removed, to first order.
 
@@ -34,7 +34,7 @@ def snip(probe: Probe) -> Parts:
     return Parts(sum(_total((w * g).abs()) for w, g in _weights_and_gradients(probe)))
 
 
-@proxy(reference=ZERO_COST, needs_labels=True, batch_size=64)
+@proxy(reference=ZERO_COST, needs_labels=True, batch_size=64, expects=("gradients",))
 def plain(probe: Probe) -> Parts:
     """Sum over weights of w g, sign and all: the derivative of the loss as all weights grow together.
 
@@ -57,7 +57,7 @@ def l2_norm(probe: Probe) -> Parts:
     return Parts(sum(_norm(w) for w in probe.weights().values()))
 
 
-@proxy(reference="Turner2020blockswap", needs_labels=True, batch_size=64, expects=("fisher",))
+@proxy(reference="Turner2020blockswap", needs_labels=True, batch_size=64, expects=("gradients", "fisher"))
 def fisher(probe: Probe) -> Parts:
     """Sum over channels of half the mean squared sensitivity of the loss to the channel, counted once for each weight.
 
@@ -69,7 +69,7 @@ def fisher(probe: Probe) -> Parts:
     return Parts(probe.fisher())
 
 
-@proxy(reference="Wang2020grasp", needs_labels=True, batch_size=64)
+@proxy(reference="Wang2020grasp", needs_labels=True, batch_size=64, expects=("gradients", "hessian"))
 def grasp(probe: Probe) -> Parts:
     """Minus the sum over weights of w (H g): whether removing weights would slow gradient descent down.
 
