@@ -73,9 +73,9 @@ class Proxy:
     needs_data: bool
     needs_labels: bool
     revision: int
-    batch_size: int
-    batches: int
-    expects: tuple[Hashable, ...]
+    batch_size: int = 1
+    batches: int = 1
+    expects: tuple[Hashable, ...] = ()
 
     @property
     def summary(self) -> str:
