@@ -20,6 +20,9 @@ def az_expressivity(probe: Probe) -> Parts:
     p are the components' shares in the variance of the block's features over samples and positions. Weights are drawn
     by Kaiming's rule, inputs from N(0, 1).
 
+    Features are taken behind the modules that the network's own method `feature_blocks` returns; without one, behind
+    the ReLUs of its outermost sequences, or else the members of its longest module list, as in transformers.
+
     Scale: up to the sum of ln(channels) over blocks. Higher is better. Cost: one pass forward and back of the batch,
     shared with `az_progressivity` and `az_trainability`.
     """
