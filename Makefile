@@ -30,6 +30,7 @@ format: $(VENV)/.installed-dev ## rewrite the code in the common format
 
 bench: $(VENV)/.installed-dev ## cost of the proxies, as ratios of CPU time
 	$(BIN)/python -m benchmarks.dextr
+	$(BIN)/python -m benchmarks.proxies
 
 docs: setup ## write the pages of the proxies
 	$(BIN)/python -m tools.docs

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from typing import Any
 
 import pytest
 import torch
@@ -37,6 +38,70 @@ def test_scoring_a_model() -> None:
 def test_a_model_that_fails_raises_its_own_error() -> None:
     with pytest.raises(firstlight.FirstlightError, match="RuntimeError"):
         firstlight.score(nn.Linear(3, 2), torch.randn(1, 4))
+
+
+def test_ranking_models() -> None:
+    models = {"narrow": nn.Linear(4, 2), "wide": lambda: nn.Linear(4, 8), "empty": nn.Identity()}
+    ranking = firstlight.rank(models, proxies=("params", "macs"), input=torch.randn(2, 4))
+    assert [(row.rank, row.network.architecture) for row in ranking.rows] == [(1, "wide"), (2, "narrow"), (3, "empty")]
+    assert [(pair.spearman, pair.networks) for pair in ranking.agreement] == [(pytest.approx(1), 3)]
+    noise = firstlight.rank({"flat": nn.Flatten()}, proxies="params", input_shape=(1, 2, 2))
+    assert noise.rows[0].network.cost.params == 0
+
+
+SMALL = {"cells": 1, "channels": 4}
+
+
+def test_ranking_architectures_and_samples() -> None:
+    space = firstlight.space("nasbench201")
+    given = space.parse("|none~0|+|none~0|none~1|+|nor_conv_3x3~0|none~1|none~2|")
+    seen: list[str] = []
+    ranking, again = (
+        firstlight.rank(
+            "nasbench201",
+            [given],
+            samples=9,
+            by="log_rank(dextr,params)",
+            skeleton=SMALL,
+            workers=workers,
+            watch=lambda network: seen.append(network.architecture),
+        )
+        for workers in (0, 2)
+    )
+    texts = [row.network.architecture for row in ranking.rows]
+    assert len(set(texts)) == 10
+    assert str(given) in texts
+    assert sorted(seen) == sorted(2 * texts)
+    assert ranking.proxies == ("dextr", "params")
+    assert ranking.agreement == again.agreement
+    assert [(row.rank, row.value) for row in ranking.rows] == [(row.rank, row.value) for row in again.rows]
+    (alone,) = firstlight.rank("nasbench201", str(given), proxies="params", skeleton=SMALL, workers=0).rows
+    assert alone.network.architecture == str(given)
+
+
+def test_samples_differ_from_what_is_given() -> None:
+    drawn = firstlight.rank("nasbench201", samples=5, proxies="params", skeleton=SMALL, workers=0)
+    texts = [row.network.architecture for row in drawn.rows]
+    more = firstlight.rank("nasbench201", texts, samples=5, proxies="params", skeleton=SMALL, workers=0)
+    assert len({row.network.architecture for row in more.rows}) == 10
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"target": "nasbench201"}, "nothing to rank. Name architectures of 'nasbench201'"),
+        ({"target": "nasbench201", "samples": -1}, "samples is -1"),
+        ({"target": "nasbench201", "samples": 1, "input": torch.zeros(1, 3, 32, 32)}, "the name of an input"),
+        ({"target": "nasbench201", "samples": 1, "by": "rank_mean(dextr"}, "closing bracket"),
+        ({"target": "nasbench201", "samples": 1, "proxies": "dexter"}, "Did you mean 'dextr'"),
+        ({"target": {}}, "nothing to rank. Give models"),
+        ({"target": {"a": nn.Identity()}, "samples": 3}, "no samples"),
+        ({"target": {"a": nn.Linear(7, 1)}, "input": torch.zeros(1, 3)}, "a: "),
+    ],
+)
+def test_rankings_that_make_no_sense(settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(firstlight.FirstlightError, match=message):
+        firstlight.rank(workers=0, **settings)
 
 
 def test_spaces_by_name() -> None:

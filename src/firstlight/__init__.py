@@ -11,9 +11,10 @@ from firstlight.errors import FirstlightError
 if TYPE_CHECKING:
     from firstlight.algorithms import ALGORITHMS, algorithm
     from firstlight.algorithms.runner import SearchResult
-    from firstlight.api import score, search, space
+    from firstlight.api import rank, score, search, space
     from firstlight.probe import Probe
     from firstlight.proxies import PROXIES, Parts, Score, proxy
+    from firstlight.ranking import Ranking
     from firstlight.spaces import SPACES, Architecture, Skeleton, Space
 
 # Where each public name lives; PyTorch is imported only when one of these is first used
@@ -23,6 +24,7 @@ _HOMES = {
     "PROXIES": "proxies",
     "Parts": "proxies",
     "Probe": "probe",
+    "Ranking": "ranking",
     "SPACES": "spaces",
     "Score": "proxies",
     "SearchResult": "algorithms.runner",
@@ -30,6 +32,7 @@ _HOMES = {
     "Space": "spaces",
     "algorithm": "algorithms",
     "proxy": "proxies",
+    "rank": "api",
     "score": "api",
     "search": "api",
     "space": "api",
@@ -43,6 +46,7 @@ __all__ = [
     "FirstlightError",
     "Parts",
     "Probe",
+    "Ranking",
     "Score",
     "SearchResult",
     "Skeleton",
@@ -50,6 +54,7 @@ __all__ = [
     "__version__",
     "algorithm",
     "proxy",
+    "rank",
     "score",
     "search",
     "space",

@@ -1,9 +1,9 @@
-"""The library in three calls: score a model, get a space, search it."""
+"""The library in four calls: score a model, rank several networks, get a space, search it."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +12,16 @@ from torch import nn
 from firstlight.algorithms import Candidate, Limits
 from firstlight.algorithms.objective import parse_amount
 from firstlight.algorithms.runner import SearchResult, SearchSetting, run_search
+from firstlight.data import InputSource, load_inputs
 from firstlight.errors import SettingError
 from firstlight.probe import Batches, Loss, Probe
 from firstlight.proxies import Proxy, ProxyRequest, Score, measure_all, parse_requests
+from firstlight.ranking import Ranking, rank_networks, read_criteria, score_architectures
 from firstlight.run.executor import make_executor, one_thread
-from firstlight.run.scoring import Setting, source_for
-from firstlight.spaces import SPACES, Space
+from firstlight.run.models import Model, score_model
+from firstlight.run.scoring import NetworkScore, ScoreService, Setting, source_for
+from firstlight.run.store import Store
+from firstlight.spaces import SPACES, Architecture, Space
 
 
 def score(
@@ -44,6 +48,63 @@ def score(
     probe = Probe(model, batches, loss=loss, logits=logits, seed=seed)
     with one_thread():
         return measure_all(requests, probe)
+
+
+def rank(
+    target: str | Mapping[str, Model],
+    architectures: Iterable[str | Architecture] = (),
+    *,
+    samples: int = 0,
+    proxies: str | Sequence[str] | None = None,
+    by: str | None = None,
+    input: str | Batches = "synthetic",
+    batch_size: int | None = None,
+    batches: int | None = None,
+    input_shape: tuple[int, ...] = (3, 32, 32),
+    skeleton: Mapping[str, Any] | None = None,
+    seed: int = 0,
+    workers: int | None = None,
+    device: str | None = None,
+    watch: Callable[[NetworkScore], None] = lambda network: None,
+) -> Ranking:
+    """Compare networks by several proxies, in order of one of them or of an ensemble, and say how far they agree.
+
+    `target` is the name of a space, with `architectures` of it or the number of `samples` to draw at random; or models
+    of your own by name, each an `nn.Module` or a function that returns one, which are shown `input` (the name of a
+    source, or batches as `score` takes them). `by` is a proxy, by default the first, or an ensemble such as
+    `rank_mean(dextr*2,params)`; the proxies it needs are asked as well. `watch` is told of each network as it is
+    scored. Models come back as they went in, but stay on the `device` if one is named.
+
+    >>> firstlight.rank("nasbench201", samples=100, proxies="dextr,params").rows[0].network.architecture
+    >>> firstlight.rank({"narrow": Net(16), "wide": Net(32)}, by="log_rank(dextr,macs)").rows[0].network.architecture
+    """
+    requests, criterion = read_criteria(proxies, by)
+    networks: Iterable[NetworkScore]
+    with Store(":memory:") as store:
+        if isinstance(target, str):
+            if not isinstance(input, str):
+                raise SettingError(f"Networks of the space {target!r} take the name of an input, such as 'synthetic'.")
+            source = source_for(requests, input, batch_size, batches)
+            setting = _setting(target, source, skeleton, seed, device)
+            given = [architectures] if isinstance(architectures, str) else architectures
+            service = ScoreService(setting, requests, make_executor(workers), store)
+            networks = score_architectures(service, given, samples)
+        else:
+            if architectures or samples or skeleton:
+                raise SettingError("Models of your own take no architectures, no samples and no skeleton.")
+            if not target:
+                raise SettingError("There is nothing to rank. Give models by name, or the name of a space.")
+            if isinstance(input, str):
+                source = source_for(requests, input, batch_size, batches)
+                input = load_inputs(source, seed=seed, input_shape=input_shape).batches
+            networks = (
+                score_model(name, model, input, requests, seed=seed, device=device) for name, model in target.items()
+            )
+        scored = []
+        for network in networks:
+            watch(network)
+            scored.append(network)
+    return rank_networks(scored, requests, criterion)
 
 
 def space(name: str) -> Space[Any]:
@@ -80,16 +141,22 @@ def search(
 
     >>> firstlight.search("nasbench201", samples=100, max_params="1.0M").best.architecture
     """
+    request = ProxyRequest.parse(proxy)
+    setting = _setting(space, source_for([request], input, batch_size, batches), skeleton, seed, device)
+    limits = Limits(parse_amount(max_params), parse_amount(max_macs))
+    wanted = SearchSetting(setting, request, algorithm, samples, limits)
+    return run_search(wanted, make_executor(workers), None if out is None else Path(out), watch)
+
+
+def _setting(
+    space: str, source: InputSource, skeleton: Mapping[str, Any] | None, seed: int, device: str | None
+) -> Setting:
     if skeleton is not None and not isinstance(skeleton, Mapping):
         raise SettingError(f'skeleton is {skeleton!r}; write a dictionary such as {{"channels": 8, "cells": 2}}.')
-    request = ProxyRequest.parse(proxy)
-    setting = Setting(
+    return Setting(
         space_name=space,
-        source=source_for([request], input, batch_size, batches),
+        source=source,
         seed=seed,
         skeleton_settings=tuple(sorted((skeleton or {}).items())),
         device=device,
     )
-    limits = Limits(parse_amount(max_params), parse_amount(max_macs))
-    wanted = SearchSetting(setting, request, algorithm, samples, limits)
-    return run_search(wanted, make_executor(workers), None if out is None else Path(out), watch)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import shlex
 import shutil
 import sys
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from rich.text import Text
 
 from firstlight.algorithms.runner import SearchResult
 from firstlight.proxies import Score
+from firstlight.ranking import FEWEST_TO_COMPARE, Agreement, Ranking
 from firstlight.run.scoring import NetworkScore
 
 console = Console(highlight=False)
@@ -66,6 +68,17 @@ def show_table(headers: Iterable[str], rows: Iterable[Iterable[str]]) -> None:
     console.print(table)
 
 
+def show_figures(headers: Sequence[str], rows: Iterable[Iterable[str]], text: str) -> None:
+    """A table of numbers, but for the column headed `text`; it stays in one piece however narrow the terminal is."""
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for header in headers:
+        table.add_column(Text(header), justify="left" if header == text else "right", no_wrap=True)
+    for row in rows:
+        table.add_row(*(Text(cell) for cell in row))
+    table.width = console.measure(table, options=console.options.update(width=100_000)).maximum
+    console.print(table, soft_wrap=True)
+
+
 def show_network(network: NetworkScore) -> None:
     console.print(network.architecture, style="bold", markup=False, soft_wrap=True)
     for name, score in network.scores.items():
@@ -79,8 +92,67 @@ def describe(score: Score) -> str:
         return f"{score.status} ({score.note})"
     parts = ", ".join(f"{name} {value:.4f}" for name, value in score.parts.items())
     details = "; ".join(text for text in (parts, score.note) if text)
-    value = f"{score.value:,.0f}" if score.value.is_integer() else f"{score.value:.6g}"
-    return value + (f"  ({details})" if details else "")
+    return _figure(score.value) + (f"  ({details})" if details else "")
+
+
+def show_ranking(ranking: Ranking, top: int | None = None) -> None:
+    """The best networks, why some have no value, and how far the proxies agree."""
+    rows = ranking.table()[:top]
+    headers = [name for name in rows[0] if name not in ("rank", "network", "remarks")]
+    cells = []
+    for row, ranked in zip(rows, ranking.rows, strict=False):
+        statuses = {name: score.status for name, score in ranked.network.scores.items() if not score.ok}
+        figures = (statuses.get(name, _figure_or_dash(row[name])) for name in headers)
+        cells.append([_figure_or_dash(row["rank"]), *figures, row["network"]])
+    show_figures(["rank", *headers, "network"], cells, text="network")
+    if len(rows) < len(ranking.rows):
+        console.print(f"The best {len(rows)} of {len(ranking.rows)} networks, by {ranking.by}.", markup=False)
+    for (name, reason), count in _without_value(ranking).items():
+        console.print(
+            f"{name} has no value for {count} of {len(ranking.rows)} networks: {reason}", markup=False, soft_wrap=True
+        )
+    _show_agreement(ranking)
+
+
+def _without_value(ranking: Ranking) -> Counter[tuple[str, str]]:
+    scores = (item for row in ranking.rows for item in row.network.scores.items())
+    return Counter((name, describe(score)) for name, score in scores if not score.ok)
+
+
+def _show_agreement(ranking: Ranking) -> None:
+    names = ranking.proxies
+    known = {(pair.first, pair.second): pair for pair in ranking.agreement}
+    if not known:
+        return
+    if len(ranking.rows) < FEWEST_TO_COMPARE:
+        console.print(f"\nHow far the proxies agree can be said of {FEWEST_TO_COMPARE} networks or more.")
+        return
+    for title, statistic in (("Spearman's rho", "spearman"), ("Kendall's tau", "kendall")):
+        console.print(f"\nAgreement of the proxies, {title}:")
+        cells = []
+        for one in names:
+            pairs = (known.get((one, other)) or known.get((other, one)) for other in names)
+            values = (1.0 if pair is None else getattr(pair, statistic) for pair in pairs)
+            cells.append([one, *("-" if value is None else f"{value:.2f}" for value in values)])
+        show_figures(["", *names], cells, text="")
+    few = [pair for pair in ranking.agreement if pair.networks < FEWEST_TO_COMPARE]
+    constant = [pair for pair in ranking.agreement if pair.spearman is None and pair not in few]
+    _explain_dashes(few, f"fewer than {FEWEST_TO_COMPARE} networks have values by both")
+    _explain_dashes(constant, "one of the two is the same for all networks")
+
+
+def _explain_dashes(pairs: Sequence[Agreement], reason: str) -> None:
+    if pairs:
+        names = ", ".join(f"{pair.first} and {pair.second}" for pair in pairs)
+        console.print(f"No agreement where {reason}: {names}.", markup=False, soft_wrap=True)
+
+
+def _figure(value: float) -> str:
+    return f"{value:,.0f}" if float(value).is_integer() else f"{value:.6g}"
+
+
+def _figure_or_dash(value: float | None) -> str:
+    return "-" if value is None else _figure(value)
 
 
 def show_result(result: SearchResult) -> None:

@@ -61,7 +61,9 @@ def error_like(probe: Probe) -> Parts:
 
 def test_utility_is_higher_for_the_better() -> None:
     objective = Objective(ProxyRequest(error_like))
-    low, high = (NetworkScore("a", {"error_like": Score(value)}, Cost(1, 1)) for value in (1.0, 2.0))
+    low, high = (
+        NetworkScore("a", {"error_like": Score(value, higher_is_better=False)}, Cost(1, 1)) for value in (1.0, 2.0)
+    )
     assert objective.utility(low) > objective.utility(high)
     broken = NetworkScore("a", {"error_like": Score.without_value("failed", "")}, Cost(1, 1))
     assert objective.utility(broken) == -math.inf

@@ -39,7 +39,7 @@ def firstlight(
 def test_help_explains_with_examples() -> None:
     assert __version__ in firstlight("--version").stdout
     assert "search" in firstlight("--help").stdout
-    for command in ("proxies", "spaces", "score", "search", "report"):
+    for command in ("proxies", "spaces", "score", "rank", "search", "report"):
         assert f"Example: firstlight {command}" in firstlight(command, "--help").stdout
 
 
@@ -126,7 +126,7 @@ def test_a_model_of_ones_own(tmp_path: Path) -> None:
         ("mine:raises", "raises() failed: TypeError"),
         ("mine:lazy", "lazy layers"),
         (":net", "cannot be imported"),
-        ("mine:broken", "batch 1 of 1"),
+        ("mine:broken", "forward pass failed on (1, 1, 8, 8)"),
         ("mine:text", "must return a torch.nn.Module"),
         ("mine:missing", "cannot be imported"),
         ("nowhere:net", "cannot be imported"),

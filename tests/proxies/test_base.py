@@ -107,6 +107,17 @@ def test_statuses() -> None:
         request_for(ZeroDivisionError()).measure(PROBE)
 
 
+def test_utility_is_the_value_turned_so_that_higher_is_better() -> None:
+    @proxy(reference="", higher_is_better=False)
+    def error_like(probe: Probe) -> Parts:
+        return Parts(2.5)
+
+    assert request_for(2.5).measure(PROBE).utility == 2.5
+    assert ProxyRequest(error_like).measure(PROBE).utility == -2.5
+    assert math.isnan(request_for(math.inf).measure(PROBE).utility)
+    assert math.isnan(Score(1.0, status="failed").utility)
+
+
 def test_json_holds_no_numbers_that_json_cannot() -> None:
     assert Score.without_value("failed", "why").as_json()["value"] is None
     assert Score(1.0, {"part": math.inf}).as_json()["parts"] == {"part": None}

@@ -10,7 +10,8 @@ import pytest
 
 from firstlight.data import InputSource
 from firstlight.errors import SettingError
-from firstlight.proxies import ProxyRequest
+from firstlight.probe import Probe
+from firstlight.proxies import PROXIES, Parts, ProxyRequest, proxy
 from firstlight.run.executor import Executor, InProcess, Lost, make_executor
 from firstlight.run.scoring import NetworkScore, ScoreJob, ScoreService, Setting
 from firstlight.run.store import Store
@@ -67,6 +68,18 @@ def test_known_scores_are_not_computed_again() -> None:
     assert {t: n.scores for t, n in again.items()} == {t: n.scores for t, n in first.items()}
     scores(executor, texts, "params", "dextr", store=store)
     assert executor.tasks[3:] == [(text, ("params",)) for text in texts[:3]] + [(texts[3], ("params", "dextr"))]
+
+
+def test_a_stored_score_keeps_its_direction(monkeypatch: pytest.MonkeyPatch) -> None:
+    @proxy(reference="", higher_is_better=False)
+    def lower(probe: Probe) -> Parts:
+        return Parts(3.0)
+
+    monkeypatch.setattr(PROXIES, "_entries", {"lower": lower})
+    store, (text,) = Store(":memory:"), architectures(1)
+    fresh, stored = (scores(InProcess(), [text], "lower", store=store)[text] for _ in range(2))
+    assert (fresh.reused, stored.reused) == (False, True)
+    assert fresh.scores["lower"].utility == stored.scores["lower"].utility == -3.0
 
 
 def test_what_a_score_depends_on_is_in_its_key() -> None:

@@ -45,9 +45,7 @@ class Objective:
     def utility(self, network: NetworkScore) -> float:
         """Minus infinity for a network without a score: it can never be chosen."""
         score = network.scores[str(self.request)]
-        if not score.ok:
-            return -math.inf
-        return score.value if self.request.proxy.higher_is_better else -score.value
+        return score.utility if score.ok else -math.inf
 
 
 def parse_amount(text: str | float | None) -> int | None:

@@ -9,6 +9,7 @@ import typer
 
 from firstlight._version import __version__
 from firstlight.cli.listings import proxies, spaces
+from firstlight.cli.rank import rank
 from firstlight.cli.report import report
 from firstlight.cli.score import score
 from firstlight.cli.search import search
@@ -48,5 +49,5 @@ def common(
     keep_freed_memory()
 
 
-for _command in (proxies, spaces, score, search, report):
+for _command in (proxies, spaces, score, rank, search, report):
     app.command()(_command)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -12,7 +13,7 @@ from firstlight.errors import SettingError
 if TYPE_CHECKING:
     from firstlight.data import InputSource
     from firstlight.run.executor import Executor
-    from firstlight.run.scoring import Setting
+    from firstlight.run.scoring import NetworkScore, Setting
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON only, for machines.")]
 ProxyOption = Annotated[
@@ -59,10 +60,14 @@ def read_setting(space: str, source: InputSource, skeleton: str, seed: int, devi
     return setting
 
 
+def choose_workers(workers: int | None, networks: int) -> int | None:
+    return 0 if workers is None and networks < WORTH_WORKERS else workers
+
+
 def choose_executor(workers: int | None, networks: int) -> Executor:
     from firstlight.run.executor import make_executor
 
-    return make_executor(0 if workers is None and networks < WORTH_WORKERS else workers)
+    return make_executor(choose_workers(workers, networks))
 
 
 def read_pairs(text: str) -> tuple[tuple[str, Any], ...]:
@@ -83,3 +88,9 @@ def read_shape(text: str) -> tuple[int, ...]:
     if not re.fullmatch(r"[1-9]\d*([,x][1-9]\d*)*", text):
         raise SettingError(f"{text!r} is not a shape. Write positive numbers such as 3,32,32.")
     return tuple(int(number) for number in re.split("[,x]", text))
+
+
+def fail_without_scores(networks: Iterable[NetworkScore]) -> None:
+    """The exit code says whether there is anything to use."""
+    if not any(score.ok for network in networks for score in network.scores.values()):
+        raise typer.Exit(1)

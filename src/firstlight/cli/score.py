@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-import importlib
 import json
-import os
-import sys
-from collections.abc import Iterable
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -23,19 +18,18 @@ from firstlight.cli.options import (
     SkeletonOption,
     WorkersOption,
     choose_executor,
+    fail_without_scores,
     read_setting,
     read_shape,
 )
-from firstlight.errors import FirstlightError, ModelError, SettingError
+from firstlight.cli.targets import FromOption, ShapeOption, import_model, is_own_model, read_architectures
+from firstlight.errors import SettingError
 
 if TYPE_CHECKING:
-    from torch import nn
-
     from firstlight.data import InputSource
     from firstlight.proxies import ProxyRequest
     from firstlight.run.executor import Executor
-    from firstlight.run.scoring import NetworkScore, Setting
-    from firstlight.spaces import Architecture
+    from firstlight.run.scoring import Setting
 
 
 def score(
@@ -52,15 +46,8 @@ def score(
     input: InputOption = "synthetic",
     batch_size: BatchOption = None,
     batches: BatchesOption = None,
-    input_shape: Annotated[
-        str, typer.Option(help="Shape of one synthetic input, for a model of your own.")
-    ] = "3,32,32",
-    source: Annotated[
-        str | None,
-        typer.Option(
-            "--from", metavar="FILE|-", help="Read architectures from a file, one a line; - is standard input."
-        ),
-    ] = None,
+    input_shape: ShapeOption = "3,32,32",
+    source: FromOption = None,
     skeleton: SkeletonOption = "",
     seed: SeedOption = 0,
     workers: WorkersOption = None,
@@ -77,11 +64,10 @@ def score(
     """
     from firstlight.proxies import parse_requests
     from firstlight.run.scoring import source_for
-    from firstlight.spaces import SPACES
 
     requests = parse_requests(proxy)
     shown = source_for(requests, input, batch_size, batches)
-    if ":" in target and target not in SPACES:
+    if is_own_model(target):
         if architectures or source:
             raise SettingError(f"{target} names a model of your own; it takes no architectures.")
         if skeleton:
@@ -89,8 +75,7 @@ def score(
         _score_own_model(target, requests, shown, input_shape, seed, device, as_json)
         return
     setting = read_setting(target, shown, skeleton, seed, device)
-    texts = [str(setting.space.parse(text)) for text in architectures or []]
-    texts += [str(_parse_line(setting, source, *line)) for line in _read_lines(source)]
+    texts = read_architectures(setting.space, architectures, source)
     if not texts:
         raise SettingError("No architecture was given. Name some after the space, or read them with --from FILE.")
     _score_architectures(setting, texts, requests, choose_executor(workers, len(texts)), as_json)
@@ -118,7 +103,7 @@ def _score_architectures(
                     typer.echo(json.dumps({"space": setting.space_name, **ready.as_json()}))
                 else:
                     show_network(ready)
-    _fail_without_scores(known.values())
+    fail_without_scores(known.values())
 
 
 def _score_own_model(
@@ -130,72 +115,15 @@ def _score_own_model(
     device: str | None,
     as_json: bool,
 ) -> None:
-    import torch
-
     from firstlight.console import show_network
     from firstlight.data import load_inputs
-    from firstlight.probe import Probe
-    from firstlight.proxies import measure_all
-    from firstlight.run.executor import one_thread
-    from firstlight.run.scoring import NetworkScore
-    from firstlight.seeds import derive
+    from firstlight.run.models import score_model
 
-    with torch.random.fork_rng():
-        torch.manual_seed(derive(seed, "weights"))
-        model = _call_factory(target)
-        try:
-            model = model.to(device)
-        except (RuntimeError, AssertionError) as error:
-            raise SettingError(f"The device {device!r} cannot be used here: {error}") from error
+    model = import_model(target, seed)
     inputs = load_inputs(shown, seed=seed, input_shape=read_shape(input_shape))
-    probe = Probe(model, inputs.batches, seed=seed)
-    with one_thread():
-        network = NetworkScore(target, measure_all(requests, probe), probe.cost())
+    network = score_model(target, model, inputs.batches, requests, seed=seed, device=device)
     if as_json:
         typer.echo(json.dumps({"space": None, **network.as_json()}))
     else:
         show_network(network)
-    _fail_without_scores([network])
-
-
-def _call_factory(target: str) -> nn.Module:
-    from torch import nn
-
-    module_name, _, name = target.partition(":")
-    sys.path.insert(0, os.getcwd())  # as `python -m` does, so that a file beside the user is found
-    try:
-        factory = getattr(importlib.import_module(module_name), name)
-    except Exception as error:  # whatever the user's module does when it is imported
-        kind = type(error).__name__
-        raise ModelError(f"{target!r} cannot be imported: {kind}: {error}. Write package.module:function.") from error
-    try:
-        model = factory if isinstance(factory, nn.Module) else factory()
-    except Exception as error:
-        raise ModelError(f"{target}() failed: {type(error).__name__}: {error}") from error
-    if not isinstance(model, nn.Module):
-        raise ModelError(f"{target}() returned a {type(model).__name__}; it must return a torch.nn.Module.")
-    return model
-
-
-def _read_lines(source: str | None) -> list[tuple[int, str]]:
-    if source is None:
-        return []
-    try:
-        text = sys.stdin.read() if source == "-" else Path(source).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise SettingError(f"--from {source} cannot be read: {error}") from error
-    return [(number, line.strip()) for number, line in enumerate(text.splitlines(), start=1) if line.strip()]
-
-
-def _parse_line(setting: Setting, source: str | None, number: int, text: str) -> Architecture:
-    try:
-        architecture: Architecture = setting.space.parse(text)
-    except FirstlightError as error:
-        raise SettingError(f"Line {number} of {source}: {error}") from error
-    return architecture
-
-
-def _fail_without_scores(networks: Iterable[NetworkScore]) -> None:
-    """The exit code says whether there is anything to use."""
-    if not any(score.ok for network in networks for score in network.scores.values()):
-        raise typer.Exit(1)
+    fail_without_scores([network])

@@ -10,10 +10,11 @@ from torch import Tensor
 from firstlight.cost import Cost, measure_cost
 from firstlight.errors import DataError, FirstlightError, UnsupportedError, is_out_of_memory
 from firstlight.probe import curvature, features, rectifiers
-from firstlight.probe.memory import Remembering, quantity
+from firstlight.probe.first_batch import FirstBatchQuantities
+from firstlight.probe.memory import quantity
 
 
-class ForwardQuantities(Remembering):
+class ForwardQuantities(FirstBatchQuantities):
     @quantity
     def cost(self) -> Cost:
         """Parameters, and multiply-accumulates for one input. One forward pass of one sample, unless known before."""
@@ -44,12 +45,14 @@ class ForwardQuantities(Remembering):
         return known[statistic]
 
     @quantity
-    def relu_codes(self, *, pattern_samples: int = 16) -> rectifiers.ReluCodes:
-        """What ReLUs treat alike in the first batch, in train mode. One forward pass.
+    def relu_patterns(self, samples: int) -> int:
+        """How many different on/off patterns ReLU units of feature maps show over the first samples, in train mode.
 
-        Patterns of units are told apart over the first `pattern_samples` samples; BatchNorm sees the whole batch.
+        One forward pass, in which BatchNorm sees the whole first batch; free with `relu_codes` for 16 samples.
         """
-        return self._relu_pass(rectifiers.CodeRecorder(len(self.batches[0]), pattern_samples=pattern_samples)).codes()
+        if samples == rectifiers.PATTERN_SAMPLES:
+            return self.relu_codes().patterns
+        return self._relu_pass(rectifiers.CodeRecorder(len(self.batches[0]), pattern_samples=samples)).codes().patterns
 
     @quantity
     def relu_inner_products(self) -> Tensor:
@@ -57,7 +60,7 @@ class ForwardQuantities(Remembering):
         return self._relu_pass(rectifiers.CodeRecorder(len(self.batches[0]), real_valued=True)).products()
 
     def _relu_pass(self, recorder: rectifiers.CodeRecorder) -> rectifiers.CodeRecorder:
-        with self._watched("relu", training=True), torch.no_grad(), recorder.watching(self.model):
+        with self._watched("first batch", training=True), torch.no_grad(), recorder.watching(self.model):
             self._forward(self.batches[0])
         return recorder
 

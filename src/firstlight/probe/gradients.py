@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -21,14 +21,11 @@ Scalar = Callable[[], Tensor]
 class LossGradients:
     """The loss of one batch and its gradient with respect to each layer's weight, by the layer's name.
 
-    Layers that the loss does not depend on are absent. `fisher` is, for each layer, the sum over output channels of
-    half the mean over samples of (sum over positions of activation times its gradient) squared, times the number of
-    weights of a channel; None where it was not asked for.
+    Layers that the loss does not depend on are absent.
     """
 
     loss: float
     weights: Weights
-    fisher: float | None = None
 
 
 def weighted_layers(model: nn.Module) -> dict[str, nn.Conv2d | nn.Linear]:
@@ -59,46 +56,52 @@ def differentiable(model: nn.Module, *parameters: Tensor) -> Iterator[None]:
             parameter.requires_grad_(required)
 
 
-def loss_gradients(model: nn.Module, loss: Scalar, *, fisher: bool = False) -> LossGradients:
+def loss_gradients(model: nn.Module, loss: Scalar) -> LossGradients:
     """One forward and one backward pass."""
     layers = weighted_layers(model)
     with differentiable(model, *(layer.weight for layer in layers.values())):
-        if not fisher:
-            value = loss()
-            return LossGradients(float(value.detach()), _gradients(value, layers))
-        for copies in (False, True):  # copies of activations only if the model turns out to overwrite some in place
-            recorder = _FisherRecorder(copies)
-            with recorder.watching(layers.values()):
-                value = loss()
-            weights = _gradients(value, layers)
-            if not recorder.overwritten:
-                break
-    return LossGradients(float(value.detach()), weights, recorder.total)
+        value = loss()
+        return LossGradients(float(value.detach()), gradients_of(value, layers))
 
 
-def _gradients(value: Tensor, layers: dict[str, nn.Conv2d | nn.Linear]) -> Weights:
+def gradients_of(
+    value: Tensor, layers: Mapping[str, nn.Conv2d | nn.Linear], *, differentiable: bool = False
+) -> Weights:
     if not value.requires_grad:
         return {}
-    gradients = torch.autograd.grad(value, [layer.weight for layer in layers.values()], allow_unused=True)
+    weights = [layer.weight for layer in layers.values()]
+    gradients = torch.autograd.grad(value, weights, allow_unused=True, create_graph=differentiable)
     return {name: gradient for name, gradient in zip(layers, gradients, strict=True) if gradient is not None}
 
 
-class _FisherRecorder:
-    """Meets each layer's output on the way forward and its gradient on the way back."""
+class FisherRecorder:
+    """Meets each layer's output on the way forward and its gradient on the way back.
+
+    `total` is the sum over layers and their output channels of half the mean over samples of (sum over positions of
+    activation times its gradient) squared, times the number of weights of a channel.
+    """
 
     def __init__(self, copies: bool) -> None:
         self._copies = copies
+        self._listening = False
         self.overwritten = False
         self.total = 0.0
 
     @contextmanager
-    def watching(self, layers: Any) -> Iterator[None]:
+    def watching(self, layers: Iterable[nn.Module]) -> Iterator[None]:
         handles = [layer.register_forward_hook(self._forward) for layer in layers]
         try:
             yield
         finally:
             for handle in handles:
                 handle.remove()
+
+    @contextmanager
+    def listening(self) -> Iterator[None]:
+        """The backward pass to be measured; others through the same graph are let pass."""
+        self._listening = True
+        yield
+        self._listening = False
 
     def _forward(self, layer: nn.Module, inputs: Any, output: Tensor) -> None:
         if not output.requires_grad:
@@ -109,38 +112,22 @@ class _FisherRecorder:
             activation = activation.clone()
 
         def backward(gradient: Tensor) -> None:
-            self.overwritten |= not self._copies and activation._version != version
-            channels_last = isinstance(layer, nn.Linear)
-            self.total += fisher_of_layer(activation, gradient, channels_last) * layer.weight[0].numel()  # type: ignore[index]
+            if self._listening:
+                self.overwritten |= not self._copies and activation._version != version
+                assert isinstance(layer, (nn.Conv2d, nn.Linear))
+                terms = fisher_of_layer(activation, gradient.detach(), channels_last=isinstance(layer, nn.Linear))
+                self.total += terms * layer.weight[0].numel()
 
         output.register_hook(backward)
 
 
-def fisher_of_layer(activation: Tensor, gradient: Tensor, channels_last: bool) -> float:
+def fisher_of_layer(activation: Tensor, gradient: Tensor, *, channels_last: bool) -> float:
     """Sum over channels of half the mean over samples of (sum over positions of a times its gradient) squared."""
     product = activation * gradient
     if product.ndim > 2:
         positions = tuple(range(1, product.ndim - 1)) if channels_last else tuple(range(2, product.ndim))
         product = product.sum(positions)
     return float(product.double().square().mean(0).sum()) / 2
-
-
-def hessian_gradient_product(model: nn.Module, loss: Scalar, gradients: Weights) -> float:
-    """Sum over all weights of W times H g: one forward pass, one backward pass that is itself differentiated."""
-    layers = weighted_layers(model)
-    reached = [(layers[name].weight, gradient) for name, gradient in gradients.items()]
-    if not reached:
-        return 0.0
-    weights = [weight for weight, _ in reached]
-    with differentiable(model, *weights):
-        again = torch.autograd.grad(loss(), weights, create_graph=True)
-        slope = sum((g * fixed).sum() for g, (_, fixed) in zip(again, reached, strict=True))
-        assert isinstance(slope, Tensor)
-        if not slope.requires_grad:
-            return 0.0
-        products = torch.autograd.grad(slope, weights, allow_unused=True)
-    pairs = ((weight, product) for weight, product in zip(weights, products, strict=True) if product is not None)
-    return float(sum((weight.detach() * product).double().sum() for weight, product in pairs))
 
 
 @dataclass(frozen=True)

@@ -3,62 +3,54 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from firstlight.errors import UnsupportedError
-from firstlight.probe.gradients import differentiable, weighted_layers
 
 Layer = nn.Conv2d | nn.Linear
 
 
-def per_sample_gram(
-    model: nn.Module, outputs: Callable[[], Tensor], samples: int, sources: Iterable[Tensor] = ()
-) -> Tensor:
+class GramRecorder:
     """Theta_ij = <G_i, G_j> in float64, G_i the gradient of sample i's output with respect to weights and biases.
 
-    `outputs` gives one number for each sample, as a differentiable function of the inputs. A single backward pass of
-    their sum brings each layer the gradient of its own output; with the layer's input that makes the per-sample
-    gradients of its weights, of which only the products are kept. Nothing is differentiated with respect to weights;
-    where the inputs cannot be differentiated either, `sources` are parameters that can.
+    A single backward pass of the sum of all samples' outputs brings each layer the gradient of its own output; with the
+    layer's input that makes the per-sample gradients of its weights, of which only the products are kept. Nothing is
+    differentiated with respect to weights.
 
     BatchNorm in train mode couples samples: sample i's output then depends on all of them, and what arrives at sample
     i's activations is the gradient of the sum of all outputs. That is the published definition (HNAS); without
     BatchNorm it is the tangent kernel itself.
     """
-    for copies in (False, True):  # copies of layer inputs only if the model turns out to overwrite some in place
-        recorder = _GramRecorder(samples, copies)
-        with differentiable(model, *sources), recorder.watching(weighted_layers(model).values()):
-            total = outputs().sum()
-            if total.requires_grad:
-                total.backward()
-        if not recorder.overwritten:
-            break
-    return recorder.gram()
 
-
-class _GramRecorder:
     def __init__(self, samples: int, copies: bool) -> None:
         self._samples = samples
         self._copies = copies
+        self._listening = False
         self._calls: Counter[nn.Module] = Counter()
         self._sums: dict[nn.Module, Tensor] = {}  # per-sample gradients of layers that are called more than once
         self._gram = torch.zeros(samples, samples, dtype=torch.float64)
         self.overwritten = False
 
     @contextmanager
-    def watching(self, layers: Any) -> Iterator[None]:
+    def watching(self, layers: Iterable[nn.Module]) -> Iterator[None]:
         handles = [layer.register_forward_hook(self._forward) for layer in layers]
         try:
             yield
         finally:
             for handle in handles:
                 handle.remove()
+
+    @contextmanager
+    def listening(self) -> Iterator[None]:
+        """The backward pass to be measured; others through the same graph are let pass."""
+        self._listening = True
+        yield
+        self._listening = False
 
     def gram(self) -> Tensor:
         for gradients in self._sums.values():
@@ -80,6 +72,8 @@ class _GramRecorder:
             x = x.clone()
 
         def backward(gradient: Tensor) -> None:
+            if not self._listening:
+                return
             self.overwritten |= not self._copies and x._version != version
             assert isinstance(layer, Layer)
             gradients = per_sample_gradients(layer, x, gradient)

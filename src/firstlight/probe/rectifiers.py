@@ -14,6 +14,8 @@ from firstlight.errors import UnsupportedError
 
 # Signs of so many samples fit into one whole number
 _BITS = 62
+# Over how many of the first samples the patterns of units are told apart unless said otherwise
+PATTERN_SAMPLES = 16
 
 
 @dataclass(frozen=True)

@@ -57,33 +57,32 @@ class Subject:
         return batch
 
     def _loss_of(self, batch: Batch) -> Tensor:
-        assert batch.targets is not None
+        return self._loss_value(self._logits(batch), batch.targets)
+
+    def _loss_value(self, logits: Tensor, targets: Tensor | None) -> Tensor:
+        assert targets is not None
         if self._loss is not None:
-            value = self._loss(self._logits(batch), batch.targets)
+            value = self._loss(logits, targets)
             if not isinstance(value, Tensor) or value.numel() != 1:
                 raise DataError(f"The loss must be one number; it is {value!r:.200}.")
             return value.reshape(())
-        return F.cross_entropy(self._checked_logits(batch, batch.targets), batch.targets)
-
-    def _checked_logits(self, batch: Batch, targets: Tensor, *, movable: bool = False) -> Tensor:
-        """Logits (N, classes), after making sure that the targets are labels of these classes."""
-        change = (
-            (lambda x: x.clone().requires_grad_().clone() if x.is_floating_point() else x.clone()) if movable else None
-        )
-        logits = self._logits(batch, change or torch.clone)
         if targets.is_floating_point() and targets.shape != logits.shape:
             raise UnsupportedError(
                 "targets that are not class labels need a loss of their own; pass loss=, such as "
                 "torch.nn.functional.mse_loss or binary_cross_entropy_with_logits."
             )
-        if not targets.is_floating_point() and logits.ndim >= 2:
-            low, high = int(targets.min()), int(targets.max())
-            if low < 0 or high >= logits.shape[1]:
-                raise DataError(
-                    f"Labels run from {low} to {high}; the network tells apart {logits.shape[1]} classes, "
-                    f"so that labels must be 0 to {logits.shape[1] - 1}."
-                )
-        return logits
+        self._check_labels(logits, targets)
+        return F.cross_entropy(logits, targets)
+
+    def _check_labels(self, logits: Tensor, targets: Tensor) -> None:
+        if targets.is_floating_point() or logits.ndim < 2:
+            return
+        low, high = int(targets.min()), int(targets.max())
+        if low < 0 or high >= logits.shape[1]:
+            raise DataError(
+                f"Labels run from {low} to {high}; the network tells apart {logits.shape[1]} classes, "
+                f"so that labels must be 0 to {logits.shape[1] - 1}."
+            )
 
     def _logits(self, batch: Batch, change: Callable[[Tensor], Any] = torch.clone) -> Tensor:
         logits = self.logits_in(self._forward(batch, change))

@@ -33,10 +33,18 @@ class Score:
     status: Status = "ok"
     note: str = ""
     seconds: float = 0.0
+    higher_is_better: bool = True
 
     @property
     def ok(self) -> bool:
         return self.status == "ok"
+
+    @property
+    def utility(self) -> float:
+        """The value turned so that higher is better, whatever the proxy's direction; NaN unless `ok`."""
+        if not self.ok:
+            return math.nan
+        return self.value if self.higher_is_better else -self.value
 
     @classmethod
     def without_value(cls, status: Status, note: str, seconds: float = 0.0) -> Score:
@@ -161,7 +169,7 @@ class ProxyRequest:
         if not math.isfinite(outcome.value):
             note = outcome.note or f"the formula gave {outcome.value}"
             return Score(math.nan, outcome.parts, "non_finite", note, seconds)
-        return Score(outcome.value, outcome.parts, "ok", outcome.note, seconds)
+        return Score(outcome.value, outcome.parts, "ok", outcome.note, seconds, self.proxy.higher_is_better)
 
 
 def announce(requests: Iterable[ProxyRequest], probe: Probe) -> None:

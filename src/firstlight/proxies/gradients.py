@@ -11,7 +11,7 @@ from firstlight.proxies.base import Parts, proxy
 ZERO_COST = "Abdelfattah2021zerocost"
 
 
-@proxy(reference=ZERO_COST, needs_labels=True, batch_size=64)
+@proxy(reference=ZERO_COST, needs_labels=True, batch_size=64, expects=("gradients",))
 def grad_norm(probe: Probe) -> Parts:
     """Norm of the loss gradient, summed over layers.
 
@@ -25,7 +25,7 @@ def grad_norm(probe: Probe) -> Parts:
     return Parts(sum(_norm(g) for g in probe.loss_gradients().weights.values()))
 
 
-@proxy(reference="Lee2019snip", needs_labels=True, batch_size=64)
+@proxy(reference="Lee2019snip", needs_labels=True, batch_size=64, expects=("gradients",))
 def snip(probe: Probe) -> Parts:
     """How much removing each weight would change the loss.
 
@@ -38,7 +38,7 @@ def snip(probe: Probe) -> Parts:
     return Parts(sum(_total((w * g).abs()) for w, g in _weights_and_gradients(probe)))
 
 
-@proxy(reference=ZERO_COST, needs_labels=True, batch_size=64)
+@proxy(reference=ZERO_COST, needs_labels=True, batch_size=64, expects=("gradients",))
 def plain(probe: Probe) -> Parts:
     """Derivative of the loss as all weights grow together.
 
@@ -65,7 +65,7 @@ def l2_norm(probe: Probe) -> Parts:
     return Parts(sum(_norm(w) for w in probe.weights().values()))
 
 
-@proxy(reference="Turner2020blockswap", needs_labels=True, batch_size=64, expects=("fisher",))
+@proxy(reference="Turner2020blockswap", needs_labels=True, batch_size=64, expects=("gradients", "fisher"))
 def fisher(probe: Probe) -> Parts:
     """How sensitive the loss is to each channel.
 
@@ -79,7 +79,7 @@ def fisher(probe: Probe) -> Parts:
     return Parts(probe.fisher())
 
 
-@proxy(reference="Wang2020grasp", needs_labels=True, batch_size=64)
+@proxy(reference="Wang2020grasp", needs_labels=True, batch_size=64, expects=("gradients", "hessian"))
 def grasp(probe: Probe) -> Parts:
     """Whether removing weights would slow gradient descent down.
 

@@ -14,7 +14,7 @@ K = 1e-5
 MANY_CLASSES = 100
 
 
-@proxy(reference="Mellor2021naswot", batch_size=64)
+@proxy(reference="Mellor2021naswot", batch_size=64, expects=("jacobian",))
 def jacov(probe: Probe) -> Parts:
     """How little the Jacobians of samples are correlated.
 
@@ -32,7 +32,7 @@ def jacov(probe: Probe) -> Parts:
     return Parts(-float((eigenvalues.log() + 1 / eigenvalues).sum()))
 
 
-@proxy(reference="Lopes2021epenas", needs_labels=True, batch_size=64)
+@proxy(reference="Lopes2021epenas", needs_labels=True, batch_size=64, expects=("jacobian",))
 def epe_nas(probe: Probe) -> Parts:
     """How the Jacobians of samples of one class are correlated.
 

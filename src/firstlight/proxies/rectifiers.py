@@ -12,7 +12,7 @@ from firstlight.probe import Probe
 from firstlight.proxies.base import Parts, proxy
 
 
-@proxy(reference="Mellor2021naswot", batch_size=64)
+@proxy(reference="Mellor2021naswot", batch_size=64, expects=("codes",))
 def naswot(probe: Probe, *, variant: Literal["paper", "hnas"] = "paper") -> Parts:
     """How differently ReLUs treat the samples of a batch.
 
@@ -28,7 +28,7 @@ def naswot(probe: Probe, *, variant: Literal["paper", "hnas"] = "paper") -> Part
     return Parts(float(torch.linalg.slogdet(kernel).logabsdet))
 
 
-@proxy(reference="Chen2021tenas", batch_size=64)
+@proxy(reference="Chen2021tenas", batch_size=64, expects=("codes",))
 def linear_regions(probe: Probe) -> Parts:
     """Number of samples that the network's ReLUs tell apart.
 
@@ -44,7 +44,7 @@ def linear_regions(probe: Probe) -> Parts:
     return Parts(float((1 / alike.double()).sum()))
 
 
-@proxy(reference="Peng2024swap", batch_size=64)
+@proxy(reference="Peng2024swap", batch_size=64, expects=("codes",))
 def swap(probe: Probe, *, samples: int = 16) -> Parts:
     """Number of patterns that ReLU units show over a few samples.
 
@@ -57,7 +57,7 @@ def swap(probe: Probe, *, samples: int = 16) -> Parts:
     return Parts(_patterns(probe, samples))
 
 
-@proxy(reference="Peng2024swap", batch_size=64)
+@proxy(reference="Peng2024swap", batch_size=64, expects=("codes",))
 def swap_reg(probe: Probe, *, samples: int = 16, mu: float = 0.0, sigma: float = 0.0) -> Parts:
     """SWAP, held near a wanted number of parameters.
 
@@ -75,7 +75,7 @@ def swap_reg(probe: Probe, *, samples: int = 16, mu: float = 0.0, sigma: float =
 
 
 def _patterns(probe: Probe, samples: int) -> int:
-    patterns = probe.relu_codes(pattern_samples=samples).patterns
+    patterns = probe.relu_patterns(samples)
     if not patterns:
         raise UnsupportedError("the network has no ReLU modules behind feature maps of images.")
     return patterns

@@ -19,7 +19,7 @@ EPSILON = 1e-5
 TINY = 1e-10
 
 
-@proxy(reference="Li2023zico", needs_labels=True, batch_size=64, batches=2)
+@proxy(reference="Li2023zico", needs_labels=True, batch_size=64, batches=2, expects=("gradients",))
 def zico(probe: Probe, *, batches: int = 2) -> Parts:
     """Large and steady gradients over batches.
 
@@ -35,7 +35,7 @@ def zico(probe: Probe, *, batches: int = 2) -> Parts:
     return Parts(steadiness([entry.weights for entry in probe.all_loss_gradients(max(2, batches))], per_layer=True))
 
 
-@proxy(reference="Zheng2023sigeo", needs_labels=True, batch_size=64, batches=4)
+@proxy(reference="Zheng2023sigeo", needs_labels=True, batch_size=64, batches=4, expects=("gradients",))
 def fr_norm(probe: Probe, *, batches: int = 4) -> Parts:
     """How the loss reacts when all weights grow: Fisher-Rao norm.
 
@@ -50,7 +50,7 @@ def fr_norm(probe: Probe, *, batches: int = 4) -> Parts:
     return Parts(fisher_rao(probe.weights(), probe.all_loss_gradients(batches)))
 
 
-@proxy(reference="Zheng2023sigeo", needs_labels=True, batch_size=64, batches=4)
+@proxy(reference="Zheng2023sigeo", needs_labels=True, batch_size=64, batches=4, expects=("gradients",))
 def sigeo(
     probe: Probe,
     *,

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import itertools
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -120,13 +121,17 @@ class ScoreJob:
             probe = Probe(network, setting.inputs.batches, seed=setting.seed, cost=cost)
         except Exception as error:
             return NetworkScore(text, dict.fromkeys(requests, _failure(error)), cost)
-        parsed = {request: ProxyRequest.parse(request) for request in requests}
-        announce(parsed.values(), probe)
-        return NetworkScore(text, {text: _measured(request, probe) for text, request in parsed.items()}, cost)
+        parsed = [ProxyRequest.parse(request) for request in requests]
+        return NetworkScore(text, measured(parsed, probe), cost)
+
+
+def measured(requests: Collection[ProxyRequest], probe: Probe) -> dict[str, Score]:
+    """All scores; what is needed by several is measured once, and one that fails does not take the others with it."""
+    announce(requests, probe)
+    return {str(request): _measured(request, probe) for request in requests}
 
 
 def _measured(request: ProxyRequest, probe: Probe) -> Score:
-    """One proxy that fails does not take the others with it."""
     try:
         return request.measure(probe)
     except Exception as error:
@@ -180,10 +185,12 @@ class ScoreService:
         yield from _drain(answered)
 
     def _stored(self, text: str) -> dict[str, Score]:
-        found = {
-            name: self.store.find_score(self.setting.key(text, request)) for name, request in self.requests.items()
-        }
-        return {name: score for name, score in found.items() if score is not None}
+        found = {}
+        for name, request in self.requests.items():
+            score = self.store.find_score(self.setting.key(text, request))
+            if score is not None:  # the direction is a fact about the proxy, so the store does not repeat it
+                found[name] = dataclasses.replace(score, higher_is_better=request.proxy.higher_is_better)
+        return found
 
 
 def _without_repeats(texts: Iterable[str]) -> Iterator[str]:

@@ -1,0 +1,134 @@
+"""Several proxies as one: networks of a pool are ranked by each, and the ranks are put together.
+
+Ranks make proxies of any scale comparable, but they only mean something within a pool. So an ensemble is no proxy: it
+judges all networks of a pool at once, and every network that joins may change what the others are worth.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from firstlight.errors import ParseError, SettingError, UnknownNameError
+from firstlight.proxies import PROXIES, ProxyRequest
+from firstlight.run.scoring import NetworkScore
+
+
+def _log_rank(shares: Sequence[float], weights: Sequence[float]) -> float:
+    """Sum of ln(rank / n): a network that is worst by one proxy is hardly saved by the others. At best 0."""
+    return math.fsum(weight * math.log(share) for share, weight in zip(shares, weights, strict=True))
+
+
+def _rank_mean(shares: Sequence[float], weights: Sequence[float]) -> float:
+    """Mean of rank / n: a weakness by one proxy is made up for by a strength by another. At best 1."""
+    return math.fsum(weight * share for share, weight in zip(shares, weights, strict=True)) / math.fsum(weights)
+
+
+# how a network's ranks, as shares of the pool's size, and the weights of those who ranked it become one number
+AGGREGATIONS: dict[str, Callable[[Sequence[float], Sequence[float]], float]] = {
+    "log_rank": _log_rank,
+    "rank_mean": _rank_mean,
+}
+# beyond it, the other members would have no say at all
+LARGEST_WEIGHT = 1e9
+# ensembles that have a name of their own; their members are looked up when one is asked for
+NAMED = {"az_nas": "log_rank(az_expressivity,az_progressivity,az_trainability,macs)"}
+
+
+@dataclass(frozen=True)
+class Ensemble:
+    """Members with weights, and how their ranks are put together.
+
+    Text form: `rank_mean(dextr,params)`, with weights `log_rank(dextr*2,params)`, or a name such as `az_nas`.
+    """
+
+    aggregation: str
+    requests: tuple[ProxyRequest, ...]
+    weights: tuple[float, ...]
+
+    @classmethod
+    def parse(cls, text: str) -> Ensemble:
+        written = NAMED.get(text.strip(), text)
+        name, bracket, rest = written.partition("(")
+        if name.strip() not in AGGREGATIONS:
+            raise UnknownNameError("ensemble", name.strip(), [*NAMED, *AGGREGATIONS])
+        if not bracket:
+            raise ParseError(written, len(written.rstrip()), "members in brackets, such as (dextr,params)")
+        if not rest.rstrip().endswith(")"):
+            raise ParseError(written, len(written.rstrip()), "a closing bracket")
+        members: dict[ProxyRequest, float] = {}
+        position = len(name) + 1
+        for member in rest.rstrip()[:-1].split(","):
+            request, weight = _parse_member(written, position, member)
+            if request in members:
+                raise SettingError(f"{str(request)!r} is twice in {written!r}. Give it a weight instead: {request}*2.")
+            members[request] = weight
+            position += len(member) + 1
+        return cls(name.strip(), tuple(members), tuple(members.values()))
+
+    def __str__(self) -> str:
+        members = (f"{request}{_written(weight)}" for request, weight in zip(self.requests, self.weights, strict=True))
+        text = f"{self.aggregation}({','.join(members)})"
+        return next((name for name, meaning in NAMED.items() if meaning == text), text)
+
+    def utilities(self, networks: Sequence[NetworkScore]) -> list[float]:
+        """How good each network of the pool is: higher is better. One without a score by a member ranks lowest there.
+
+        Ranks ascend with utility, and networks that are equal share the mean of their ranks.
+        """
+        from scipy.stats import rankdata  # slow to import, and most commands have no need of it
+
+        aggregate = AGGREGATIONS[self.aggregation]
+        ranks = [rankdata(utilities(request, networks)).tolist() for request in self.requests]
+        return [aggregate([rank / len(networks) for rank in own], self.weights) for own in zip(*ranks, strict=True)]
+
+
+Criterion = ProxyRequest | Ensemble
+
+
+def parse_criterion(text: str) -> Criterion:
+    """What networks can be ordered by: a proxy with its settings, or an ensemble."""
+    name = text.strip().partition("(")[0].partition(":")[0].strip()
+    if "(" in text or name in NAMED or name in AGGREGATIONS:
+        return Ensemble.parse(text)
+    if name not in PROXIES:
+        raise UnknownNameError("proxy or ensemble", name, [*PROXIES, *NAMED, *AGGREGATIONS])
+    return ProxyRequest.parse(text)
+
+
+def utilities(by: Criterion, networks: Sequence[NetworkScore]) -> list[float]:
+    """How good each network is by a proxy or an ensemble: higher is better, minus infinity without a score."""
+    if isinstance(by, Ensemble):
+        return by.utilities(networks)
+    scores = [network.scores[str(by)] for network in networks]
+    return [score.utility if score.ok else -math.inf for score in scores]
+
+
+def _parse_member(text: str, position: int, member: str) -> tuple[ProxyRequest, float]:
+    name, star, weight = member.partition("*")
+    start = position + len(member) - len(member.lstrip())
+    if not name.strip():
+        raise ParseError(text, start, "the name of a proxy")
+    for bracket in "()":
+        if bracket in member:
+            raise ParseError(
+                text, position + member.index(bracket), "a proxy with its settings, for ensembles do not nest,"
+            )
+    request = ProxyRequest.parse(name)
+    if not star:
+        return request, 1.0
+    try:
+        amount = float(weight)
+    except ValueError:
+        amount = math.nan
+    if not 0 < amount <= LARGEST_WEIGHT:
+        raise SettingError(
+            f"The weight of {str(request)!r} in {text!r} is {weight.strip()!r}; "
+            f"it must be a number above 0 and at most {LARGEST_WEIGHT:g}, such as {request}*2 or {request}*0.5."
+        )
+    return request, amount
+
+
+def _written(weight: float) -> str:
+    return "" if weight == 1 else f"*{weight!r}".removesuffix(".0")

@@ -1,0 +1,70 @@
+"""What commands are pointed at: architectures in arguments and files, and models of one's own."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from firstlight.errors import FirstlightError, ModelError, SettingError
+
+if TYPE_CHECKING:
+    from firstlight.run.models import Model
+    from firstlight.spaces import Space
+
+FromOption = Annotated[
+    str | None,
+    typer.Option("--from", metavar="FILE|-", help="Read architectures from a file, one a line; - is standard input."),
+]
+ShapeOption = Annotated[
+    str, typer.Option("--input-shape", help="Shape of one synthetic input, for models of your own.")
+]
+
+
+def is_own_model(target: str) -> bool:
+    from firstlight.spaces import SPACES
+
+    return ":" in target and target not in SPACES
+
+
+def import_model(target: str, seed: int) -> Model:
+    """The model, or the function that makes one, that `module:name` stands for."""
+    from firstlight.run.models import seeded
+
+    module_name, _, name = target.partition(":")
+    if sys.path[0] != os.getcwd():
+        sys.path.insert(0, os.getcwd())  # as `python -m` does, so that a file beside the user is found
+    try:
+        with seeded(seed):  # for models that are made as their module is imported
+            model: Model = getattr(importlib.import_module(module_name), name)
+    except Exception as error:  # whatever the user's module does when it is imported
+        kind = type(error).__name__
+        raise ModelError(f"{target!r} cannot be imported: {kind}: {error}. Write package.module:function.") from error
+    return model
+
+
+def read_architectures(space: Space[Any], architectures: list[str] | None, source: str | None) -> list[str]:
+    """The exact texts of those in the arguments, then of those in the file."""
+    given = [str(space.parse(text)) for text in architectures or []]
+    return given + [_parse_line(space, source, *line) for line in _read_lines(source)]
+
+
+def _parse_line(space: Space[Any], source: str | None, number: int, text: str) -> str:
+    try:
+        return str(space.parse(text))
+    except FirstlightError as error:
+        raise SettingError(f"Line {number} of {source}: {error}") from error
+
+
+def _read_lines(source: str | None) -> list[tuple[int, str]]:
+    if source is None:
+        return []
+    try:
+        text = sys.stdin.read() if source == "-" else Path(source).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise SettingError(f"--from {source} cannot be read: {error}") from error
+    return [(number, line.strip()) for number, line in enumerate(text.splitlines(), start=1) if line.strip()]

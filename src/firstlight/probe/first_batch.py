@@ -1,0 +1,163 @@
+"""Quantities of the first batch: one forward pass in train mode, and as many backward passes as were asked for."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from typing import Any, Literal, get_args
+
+import torch
+from torch import Tensor
+
+from firstlight.errors import UnsupportedError
+from firstlight.probe.batch import Batch
+from firstlight.probe.gradients import FisherRecorder, LossGradients, differentiable, gradients_of, weighted_layers
+from firstlight.probe.kernel import GramRecorder
+from firstlight.probe.memory import Remembering
+from firstlight.probe.rectifiers import PATTERN_SAMPLES, CodeRecorder, ReluCodes
+
+# What can be measured of the pass; those in `Probe.expected` are measured together
+Piece = Literal["codes", "kernel", "jacobian", "gradients", "fisher", "hessian"]
+OF_LOSS = {"gradients", "fisher", "hessian"}
+
+
+class FirstBatchQuantities(Remembering):
+    def relu_codes(self) -> ReluCodes:
+        """What ReLUs treat alike in the first batch. The forward pass."""
+        found: ReluCodes = self._piece("codes")
+        return found
+
+    def label_kernel(self) -> Tensor:
+        """Gram matrix (N, N) of per-sample gradients of the logit of each sample's own label, in float64.
+
+        A backward pass without weight gradients, and products layer by layer. BatchNorm couples samples; see
+        `kernel.GramRecorder` for what that makes of it.
+        """
+        found: Tensor = self._piece("kernel")
+        return found
+
+    def input_jacobian(self) -> Tensor:
+        """Gradient of the sum of all outputs with respect to each sample's inputs (N, inputs).
+
+        A backward pass without weight gradients. BatchNorm couples samples: what arrives at one is the gradient of the
+        outputs of all.
+        """
+        found: Tensor = self._piece("jacobian")
+        return found
+
+    def first_loss_gradients(self) -> LossGradients:
+        """Loss and its gradient with respect to each layer's weight. A backward pass."""
+        found: LossGradients = self._piece("gradients")
+        return found
+
+    def fisher(self) -> float:
+        """Sensitivity of the loss to channels; see `gradients.FisherRecorder`. Free with the loss gradients."""
+        found: float = self._piece("fisher")
+        return found
+
+    def hessian_gradient_product(self) -> float:
+        """Sum over weights of W times H g. Another pass through the backward pass, which is kept differentiable."""
+        found: float = self._piece("hessian")
+        return found
+
+    def _piece(self, piece: Piece) -> Any:
+        known: dict[str, Any] = self._memory.setdefault(("first batch",), {})
+        if piece not in known:
+            wanted: set[str] = {piece, *(p for p in get_args(Piece) if p in self.expected)} - known.keys()
+            try:
+                known.update(self._measure(wanted))
+            except Exception:
+                if len(wanted) == 1:
+                    raise
+                known.update(self._measure({piece}))  # what another piece lacks, or its memory, is not missed here
+        return known[piece]
+
+    def _measure(self, wanted: set[str]) -> dict[str, Any]:
+        batch = self._batch_with_targets(0) if wanted & (OF_LOSS | {"kernel"}) else self.batches[0]
+        found = self._pass(batch, wanted, copies=False)
+        # copies of activations only if the model turns out to overwrite some in place
+        return self._pass(batch, wanted, copies=True) or {} if found is None else found
+
+    def _pass(self, batch: Batch, wanted: set[str], *, copies: bool) -> dict[str, Any] | None:
+        """The pieces; None if an activation that is needed was overwritten."""
+        layers = weighted_layers(self.model) if wanted - {"codes", "jacobian"} else {}
+        leaves = [x.clone().requires_grad_() for x in batch.inputs if x.is_floating_point()]
+        sources = [layer.weight for layer in layers.values()] if wanted & OF_LOSS else []
+        if not leaves and "kernel" in wanted:  # gradients must set out somewhere
+            sources = list(self.model.parameters())
+        if not leaves and "jacobian" in wanted:
+            raise UnsupportedError("the Jacobian needs inputs that can move; this network takes whole numbers.")
+        codes = CodeRecorder(len(batch), pattern_samples=PATTERN_SAMPLES)
+        gram = GramRecorder(len(batch), copies)
+        fisher = FisherRecorder(copies)
+        found: dict[str, Any] = {}
+        with ExitStack() as context:
+            context.enter_context(self._watched("first batch", training=True))
+            context.enter_context(differentiable(self.model, *sources))
+            if "codes" in wanted:
+                context.enter_context(codes.watching(self.model))
+            if "kernel" in wanted:
+                context.enter_context(gram.watching(layers.values()))
+            if "fisher" in wanted:
+                context.enter_context(fisher.watching(layers.values()))
+            if wanted == {"codes"}:
+                with torch.no_grad():
+                    self._forward(batch)
+            else:
+                logits = self._logits(batch, _moving(leaves) if wanted & {"kernel", "jacobian"} else torch.clone)
+                if "kernel" in wanted:
+                    with gram.listening():
+                        _gradients(self._label_logits(logits, batch).sum(), leaves or sources, keep=len(wanted) > 1)
+                    found["kernel"] = gram.gram()
+                if "jacobian" in wanted:
+                    found["jacobian"] = _jacobian(logits.sum(), leaves, keep=bool(wanted & OF_LOSS))
+                if wanted & OF_LOSS:
+                    loss = self._loss_value(logits, batch.targets)
+                    with fisher.listening():
+                        gradient = gradients_of(loss, layers, differentiable="hessian" in wanted)
+                    found["fisher"] = fisher.total
+                    if "hessian" in wanted:
+                        found["hessian"] = _hessian_product(gradient, {n: layer.weight for n, layer in layers.items()})
+                    detached = {name: tensor.detach() for name, tensor in gradient.items()}
+                    found["gradients"] = LossGradients(float(loss.detach()), detached)
+        if gram.overwritten or fisher.overwritten:
+            return None
+        if "codes" in wanted:
+            found["codes"] = codes.codes()
+        return {name: value for name, value in found.items() if name in wanted | {"gradients"}}
+
+    def _label_logits(self, logits: Tensor, batch: Batch) -> Tensor:
+        targets = batch.targets
+        assert targets is not None
+        if targets.ndim != 1 or targets.is_floating_point():
+            raise UnsupportedError("the kernel of label logits needs one whole-number label for each sample.")
+        self._check_labels(logits, targets)
+        return logits.gather(1, targets[:, None])[:, 0]
+
+
+def _moving(leaves: list[Tensor]) -> Any:
+    """Hand out copies of the leaves in turn, since a first layer may work in place."""
+    given = iter(leaves)
+    return lambda x: next(given).clone() if x.is_floating_point() else x.clone()
+
+
+def _gradients(total: Tensor, leaves: list[Tensor], *, keep: bool) -> list[Tensor | None]:
+    if not total.requires_grad:
+        return [None] * len(leaves)
+    return list(torch.autograd.grad(total, leaves, retain_graph=keep, allow_unused=True))
+
+
+def _jacobian(total: Tensor, leaves: list[Tensor], *, keep: bool) -> Tensor:
+    found = _gradients(total, leaves, keep=keep)
+    rows = [torch.zeros_like(leaf) if g is None else g for leaf, g in zip(leaves, found, strict=True)]
+    return torch.cat([row.detach().flatten(1) for row in rows], dim=1)
+
+
+def _hessian_product(gradients: dict[str, Tensor], weights: dict[str, Tensor]) -> float:
+    """Sum of W * H g: the gradient of g . g' with g' = g held fixed is H g."""
+    slope = sum(((gradient * gradient.detach()).sum() for gradient in gradients.values()), start=torch.zeros(()))
+    if not slope.requires_grad:
+        return 0.0
+    reached = [weights[name] for name in gradients]
+    products = torch.autograd.grad(slope, reached, allow_unused=True)
+    pairs = [(weight, product) for weight, product in zip(reached, products, strict=True) if product is not None]
+    return float(sum((weight.detach() * product).double().sum() for weight, product in pairs))

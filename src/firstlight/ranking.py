@@ -1,0 +1,166 @@
+"""Networks in order of merit, and how far the proxies agree about that order."""
+
+from __future__ import annotations
+
+import csv
+import itertools
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from firstlight.algorithms import Objective, Problem
+from firstlight.algorithms.ensembles import Criterion, Ensemble, parse_criterion, utilities
+from firstlight.errors import SettingError
+from firstlight.proxies import ProxyRequest, parse_requests
+from firstlight.run.scoring import NetworkScore, ScoreService
+from firstlight.seeds import python_generator
+
+# With fewer networks, a rank correlation says next to nothing
+FEWEST_TO_COMPARE = 3
+DEFAULT_PROXY = "dextr"
+
+
+@dataclass(frozen=True)
+class RankedNetwork:
+    """`rank` is 1 for the best, and equals share one; `value` is what they are ordered by. None: without a score."""
+
+    rank: int | None
+    value: float | None
+    network: NetworkScore
+
+    def as_json(self) -> dict[str, Any]:
+        return {"rank": self.rank, "value": self.value, **self.network.as_json()}
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """Rank correlation of two proxies over the `networks` that have a score by both, each turned so that higher is
+    better. None where it is not defined: too few networks, or a proxy that has one value for all of them."""
+
+    first: str
+    second: str
+    networks: int
+    spearman: float | None
+    kendall: float | None
+
+    def as_json(self) -> dict[str, Any]:
+        numbers = {"networks": self.networks, "spearman": self.spearman, "kendall": self.kendall}
+        return {"proxies": [self.first, self.second], **numbers}
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """Networks, best first and those without a score last; `agreement` has each pair of the proxies once."""
+
+    by: Criterion
+    proxies: tuple[str, ...]
+    rows: tuple[RankedNetwork, ...]
+    agreement: tuple[Agreement, ...]
+
+    def as_json(self) -> dict[str, Any]:
+        networks = [row.as_json() for row in self.rows]
+        return {"by": str(self.by), "networks": networks, "agreement": [pair.as_json() for pair in self.agreement]}
+
+    def table(self) -> list[dict[str, Any]]:
+        """Flat rows for a spreadsheet or a data frame: None where there is no value, and `remarks` say why."""
+        return [
+            {
+                "rank": row.rank,
+                "network": row.network.architecture,
+                str(self.by): row.value,
+                **{name: score.value if score.ok else None for name, score in row.network.scores.items()},
+                "params": row.network.cost.params,  # the same column as that of a proxy which is this very count
+                "macs": row.network.cost.macs,
+                "remarks": _remarks(row.network),
+            }
+            for row in self.rows
+        ]
+
+    def write_csv(self, path: Path) -> None:
+        rows = self.table()
+        try:
+            with path.open("w", newline="", encoding="utf-8") as file:
+                writer = csv.DictWriter(file, list(rows[0]))
+                writer.writeheader()
+                writer.writerows(rows)
+        except OSError as error:
+            raise SettingError(f"{path} cannot be written: {error}. Name another file.") from error
+
+
+def read_criteria(proxies: str | Sequence[str] | None, by: str | None) -> tuple[list[ProxyRequest], Criterion]:
+    """All proxies to ask, those of the ordering among them; and what to order by, which is by default the first."""
+    wanted = None if by is None else parse_criterion(by)
+    if proxies is None:
+        requests = [] if wanted else parse_requests(DEFAULT_PROXY)
+    else:
+        requests = parse_requests(proxies)
+    criterion = wanted or requests[0]
+    return list(dict.fromkeys([*requests, *_members(criterion)])), criterion
+
+
+def rank_networks(networks: Iterable[NetworkScore], requests: Sequence[ProxyRequest], by: Criterion) -> Ranking:
+    """Put scored networks in order; their text decides between equals, so that the order of arrival does not."""
+    pool = sorted(networks, key=lambda network: network.architecture)
+    worth: dict[str, float] = {}
+    for network, utility in zip(pool, utilities(by, pool), strict=True):
+        if any(network.scores[str(member)].ok for member in _members(by)):
+            worth[network.architecture] = utility
+    pool.sort(key=lambda network: -worth.get(network.architecture, -math.inf))
+    ranks: dict[float, int] = {}
+    for position, network in enumerate(pool, start=1):
+        if network.architecture in worth:
+            ranks.setdefault(worth[network.architecture], position)
+    rows = tuple(_row(network, worth, ranks, by) for network in pool)
+    names = tuple(map(str, requests))
+    return Ranking(by, names, rows, tuple(_agreement(pool, *pair) for pair in itertools.combinations(names, 2)))
+
+
+def score_architectures(service: ScoreService, given: Iterable[object], samples: int) -> Iterator[NetworkScore]:
+    """The given architectures, and as many random ones that differ from them and from each other."""
+    space = service.setting.space
+    architectures = [space.parse(str(item)) for item in given]
+    if not isinstance(samples, int) or samples < 0:
+        raise SettingError(f"The number of samples is {samples!r}; it must be a whole number, 0 or more.")
+    if not architectures and not samples:
+        raise SettingError(
+            f"There is nothing to rank. Name architectures of {space.name!r}, or have some drawn at random with "
+            "samples (--samples 100)."
+        )
+    taken = {space.canonical(architecture) for architecture in architectures}
+    objective = Objective(next(iter(service.requests.values())))
+    drawn = Problem(service, objective, python_generator(service.setting.seed, "rank"), samples).distinct_samples()
+    fresh = itertools.islice((architecture for architecture in drawn if architecture not in taken), samples)
+    yield from service.scores(map(str, itertools.chain(architectures, fresh)))
+
+
+def _remarks(network: NetworkScore) -> str:
+    scores = ((name, score) for name, score in network.scores.items() if score.note or not score.ok)
+    return "; ".join(
+        f"{name}: {score.note if score.ok else f'{score.status} ({score.note})'}" for name, score in scores
+    )
+
+
+def _members(by: Criterion) -> tuple[ProxyRequest, ...]:
+    return by.requests if isinstance(by, Ensemble) else (by,)
+
+
+def _row(network: NetworkScore, worth: Mapping[str, float], ranks: Mapping[float, int], by: Criterion) -> RankedNetwork:
+    utility = worth.get(network.architecture)
+    if utility is None:
+        return RankedNetwork(None, None, network)
+    value = utility if isinstance(by, Ensemble) else network.scores[str(by)].value
+    return RankedNetwork(ranks[utility], value, network)
+
+
+def _agreement(networks: Sequence[NetworkScore], first: str, second: str) -> Agreement:
+    from scipy.stats import kendalltau, spearmanr  # slow to import
+
+    pairs = [(network.scores[first], network.scores[second]) for network in networks]
+    both = [(one.utility, other.utility) for one, other in pairs if one.ok and other.ok]
+    ones, others = [one for one, _ in both], [other for _, other in both]
+    if len(both) < FEWEST_TO_COMPARE or len(set(ones)) == 1 or len(set(others)) == 1:
+        return Agreement(first, second, len(both), None, None)
+    rho, tau = spearmanr(ones, others).statistic, kendalltau(ones, others).statistic
+    return Agreement(first, second, len(both), float(rho), float(tau))
