@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: help setup demo test lint format types bench clean
+.PHONY: help setup demo test lint format types bench docs clean
 
 help: ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -31,6 +31,9 @@ format: $(VENV)/.installed-dev ## rewrite the code in the common format
 bench: $(VENV)/.installed-dev ## cost of the proxies, as ratios of CPU time
 	$(BIN)/python -m benchmarks.dextr
 	$(BIN)/python -m benchmarks.proxies
+
+docs: setup ## write the pages of the proxies
+	$(BIN)/python -m tools.docs
 
 clean: ## remove the environment and caches
 	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis

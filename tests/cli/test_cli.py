@@ -20,7 +20,7 @@ SILENT = "|none~0|+|none~0|none~1|+|none~0|none~1|none~2|"
 
 
 def firstlight(
-    *arguments: str, folder: Path | None = None, stdin: str = "", code: int = 0
+    *arguments: str, folder: Path | None = None, stdin: str = "", code: int = 0, columns: int = 200
 ) -> subprocess.CompletedProcess[str]:
     done = subprocess.run(
         [sys.executable, "-m", "firstlight", *arguments],
@@ -29,7 +29,7 @@ def firstlight(
         capture_output=True,
         text=True,
         timeout=300,
-        env=os.environ | {"COLUMNS": "200"},
+        env=os.environ | {"COLUMNS": str(columns)},
         check=False,
     )
     assert done.returncode == code, done.stderr + done.stdout
@@ -49,8 +49,20 @@ def test_listings() -> None:
     assert all({"higher_is_better", "needs_labels", "reference"} <= entry.keys() for entry in proxies)
     spaces = json.loads(firstlight("spaces", "--json").stdout)
     assert [entry["architectures"] for entry in spaces if entry["name"] == "nasbench201"] == [15_625]
-    assert "higher" in firstlight("proxies").stdout
     assert "15,625" in firstlight("spaces").stdout
+    lines = firstlight("proxies", columns=100).stdout.splitlines()
+    assert [line.split()[0] for line in lines] == ["proxy", *(entry["name"] for entry in proxies)]
+    assert all(line.split()[1] in ("higher", "lower") for line in lines[1:])
+
+
+def test_everything_about_one_proxy() -> None:
+    text = firstlight("proxies", "dextr").stdout
+    for fact in ("M = ln(1 + S)", "Higher is better", "variant=paper (paper, official)", "seven forward", "TMLR, 2025"):
+        assert fact in text
+    known = json.loads(firstlight("proxies", "zico", "--json").stdout)
+    assert (known["name"], known["batches"], known["settings"]) == ("zico", 2, {"batches": 2})
+    assert known["formula"].startswith("M = sum over layers")
+    assert known["citation"].startswith("Guihong Li")
 
 
 def test_scores_as_json_in_the_order_asked(tmp_path: Path) -> None:
@@ -140,6 +152,7 @@ def test_search_report_and_resume(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
+        (("proxies", "dexter"), "Did you mean 'dextr'"),
         (("score", "nasbench202", CELL), "Did you mean 'nasbench201'"),
         (("score", "nasbench201", CELL, "--proxy", "dexter"), "Did you mean 'dextr'"),
         (("score", "nasbench201", CELL, "--proxy", ","), "No proxy was named"),

@@ -1,4 +1,4 @@
-"""The proxies of AZ-NAS from the features between blocks (Lee & Ham, CVPR 2024); its fourth is `macs`."""
+"""AZ-NAS: features and gradients between blocks (Lee & Ham, CVPR 2024); its fourth proxy is `macs`."""
 
 from __future__ import annotations
 
@@ -12,10 +12,16 @@ from firstlight.proxies.base import Parts, proxy
 
 @proxy(reference="Lee2024aznas", needs_data=False, batch_size=64)
 def az_expressivity(probe: Probe) -> Parts:
-    """Sum over blocks of the entropy of the principal components of their features: how richly space is filled.
+    """How richly features fill space: their entropy, over blocks.
 
-    E = sum over blocks of - sum p ln(p + 1e-8), p the shares of the principal components of the features in their
-    variance over samples and positions. Weights are drawn by Kaiming's rule, inputs from N(0, 1).
+        M = sum over blocks of e
+        e = - sum over principal components of p ln(p + 1e-8)
+
+    p are the components' shares in the variance of the block's features over samples and positions. Weights are drawn
+    by Kaiming's rule, inputs from N(0, 1).
+
+    Features are taken behind the modules that the network's own method `feature_blocks` returns; without one, behind
+    the ReLUs of its outermost sequences, or else the members of its longest module list, as in transformers.
 
     Scale: up to the sum of ln(channels) over blocks. Higher is better. Cost: one pass forward and back of the batch,
     shared with `az_progressivity` and `az_trainability`.
@@ -25,9 +31,11 @@ def az_expressivity(probe: Probe) -> Parts:
 
 @proxy(reference="Lee2024aznas", needs_data=False, batch_size=64)
 def az_progressivity(probe: Probe) -> Parts:
-    """The smallest growth of the features' entropy from one block to the next.
+    """Smallest growth of the features' entropy from block to block.
 
-    P = min over neighbouring blocks of e_(i+1) - e_i, e as in `az_expressivity`. Made for convolutional networks.
+        M = min over neighbouring blocks of e_(i+1) - e_i
+
+    e is the entropy of `az_expressivity`. Made for convolutional networks.
 
     Scale: around zero. Higher is better. Cost: that of `az_expressivity`, shared with it.
     """
@@ -37,11 +45,13 @@ def az_progressivity(probe: Probe) -> Parts:
 
 @proxy(reference="Lee2024aznas", needs_data=False, batch_size=64)
 def az_trainability(probe: Probe) -> Parts:
-    """Mean over blocks of how close they come to passing gradients on at their own size.
+    """How close blocks come to passing gradients on at their size.
 
-    T = mean over neighbouring blocks of 2 - s - 1 / (s + 1e-6), s the largest singular value of the covariance between
-    a random gradient of -1 and +1 behind the block and what comes out before it. A block that passes its input on as it
-    is makes T minus infinity, as published (no value); in transformers it is left out.
+        M = mean over neighbouring blocks of 2 - s - 1 / (s + 1e-6)
+
+    s is the largest singular value of the covariance between a random gradient of -1 and +1 behind the block and what
+    comes out before it. A block that passes its input on as it is makes M minus infinity, as published (no value); in
+    transformers it is left out.
 
     Scale: at most 0. Higher is better. Cost: that of `az_expressivity`, shared with it.
     """

@@ -202,11 +202,16 @@ def parse_requests(proxies: str | Proxy | Sequence[str | Proxy]) -> list[ProxyRe
     return requests
 
 
+def choices(setting: inspect.Parameter) -> tuple[str, ...]:
+    """What a setting declared as `Literal` may be; nothing for others."""
+    return tuple(choice for choice in get_args(setting.annotation) if isinstance(choice, str))
+
+
 def _read_setting(proxy_name: str, parameter: inspect.Parameter, text: str) -> Any:
-    choices = [choice for choice in get_args(parameter.annotation) if isinstance(choice, str)]
-    if choices:
-        if text not in choices:
-            raise SettingError(f"{proxy_name}:{parameter.name} is {text!r}; allowed: {', '.join(choices)}.")
+    allowed = choices(parameter)
+    if allowed:
+        if text not in allowed:
+            raise SettingError(f"{proxy_name}:{parameter.name} is {text!r}; allowed: {', '.join(allowed)}.")
         return text
     kind = type(parameter.default)
     if kind is bool and text.lower() in ("true", "false"):

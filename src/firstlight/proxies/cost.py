@@ -1,4 +1,4 @@
-"""The plainest proxies: how large a network is, and how much work one input makes."""
+"""Size: how large a network is, and how much work one input makes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from firstlight.proxies.base import Parts, proxy
 
 @proxy(reference="", needs_data=False)
 def params(probe: Probe) -> Parts:
-    """Number of parameters.
+    """Number of parameters: the baseline.
+
+        M = number of parameters
 
     Scale: the count itself. Higher counts as better: a baseline that every other proxy should beat.
     Cost: none for the spaces that know a formula, else one forward pass of one sample.
@@ -18,7 +20,9 @@ def params(probe: Probe) -> Parts:
 
 @proxy(reference="", needs_data=False)
 def macs(probe: Probe) -> Parts:
-    """Multiply-accumulates of convolutions and matrix products for one input (FLOPs / 2).
+    """Multiply-accumulates for one input (FLOPs / 2).
+
+        M = number of multiply-accumulates of convolutions and matrix products
 
     Scale: the count itself. Higher counts as better: a baseline that every other proxy should beat.
     Cost: none for the spaces that know a formula, else one forward pass of one sample.

@@ -20,15 +20,19 @@ OWN_SIZE = "the network takes no larger inputs, so its curvature was measured at
 
 @proxy(reference="Asthana2025dextr", revision=2, expects=(InverseCondition(),))
 def dextr(probe: Probe, *, variant: Literal["paper", "official"] = "paper", images: int = 1) -> Parts:
-    """Half the harmonic mean of ln(1 + S) and ln(1 + k): independent channels and a bending output.
+    """Channels that are independent, and an output that bends.
 
-    S = sum over all module outputs X of sigma_min(X) / sigma_max(X): high when no channel repeats another.
-    k = curvature of the output as the input moves along a circle: high when small input changes bend the output.
+        M = ln(1 + S) ln(1 + k) / ( ln(1 + S) + ln(1 + k) )
+        S = sum over all module outputs X of sigma_min(X) / sigma_max(X)
+        k = curvature of the output as the input moves along a circle
 
-    A network whose output does not move has no curvature; its score is 0, the lowest. `variant="official"` follows the
-    published code: a curve of 64x64 images at least, ten output coordinates drawn with repeats, and ln(1 + S) alone
-    where the curvature is undefined or cannot be computed. `images` is how many samples BatchNorm takes its statistics
-    from; the feature maps are those of the first.
+    M is half the harmonic mean of ln(1 + S) and ln(1 + k) (Eq. 8). S is high when no channel repeats another, k when
+    small input changes bend the output. A network whose output does not move has no curvature; its score is 0, the
+    lowest.
+
+    `variant="official"` follows the published code: a curve of 64x64 images at least, ten output coordinates drawn with
+    repeats, and ln(1 + S) alone where the curvature is undefined or cannot be computed. `images` is how many samples
+    BatchNorm takes its statistics from; the feature maps are those of the first.
 
     Scale: about 1 to 3 on NAS-Bench-201. Higher is better. Cost: about seven forward passes of one image.
     """
@@ -39,10 +43,13 @@ def dextr(probe: Probe, *, variant: Literal["paper", "official"] = "paper", imag
 
 @proxy(reference="Asthana2025dextr", expects=(SampledInverseCondition(OPT_ROWS),))
 def dextr_opt(probe: Probe, *, rows: int = OPT_ROWS, images: int = 1) -> Parts:
-    """Dextr with condition numbers of 8 channels of each output drawn at random, for spaces that vary the width.
+    """Dextr from a few channels of each output: for varying widths.
 
-    As `dextr`, with S = sum over outputs of n / (b c(X')), X' = b = `rows` of the n rows of X, c the condition number
-    (Eq. 22). Outputs with fewer rows count as a whole.
+        M = ln(1 + S) ln(1 + k) / ( ln(1 + S) + ln(1 + k) )
+        S = sum over all module outputs X of (n / b) sigma_min(X') / sigma_max(X')
+
+    X' are b = `rows` of the n rows of X, drawn at random (Eq. 22); outputs with fewer rows count as a whole. k is the
+    curvature of `dextr`, and `images` what it is there.
 
     Scale: about 2 to 4 on NAS-Bench-201. Higher is better. Cost: about six forward passes of one image.
     """
@@ -53,7 +60,12 @@ def dextr_opt(probe: Probe, *, rows: int = OPT_ROWS, images: int = 1) -> Parts:
 
 @proxy(reference="Asthana2025dextr", revision=2, expects=(InverseCondition(),))
 def independence(probe: Probe, *, images: int = 1) -> Parts:
-    """ln(1 + S), the sum S over all module outputs of sigma_min / sigma_max: how linearly independent channels are.
+    """How linearly independent channels are: a part of Dextr.
+
+        M = ln(1 + S)
+        S = sum over all module outputs X of sigma_min(X) / sigma_max(X)
+
+    `images` is how many samples BatchNorm takes its statistics from; the feature maps are those of the first.
 
     Scale: about 1.3 to 4.5 on NAS-Bench-201. Higher is better. Cost: about three forward passes of one image.
     """
@@ -62,7 +74,14 @@ def independence(probe: Probe, *, images: int = 1) -> Parts:
 
 @proxy(reference="Asthana2025dextr")
 def curvature(probe: Probe) -> Parts:
-    """ln(1 + k), the curvature k of the output as the input moves along a circle; 0 where the output does not move.
+    """How strongly the output bends: a part of Dextr.
+
+        M = ln(1 + k)
+        k = sqrt( |v|^2 |a|^2 - (v . a)^2 ) / |v|^3
+
+    v and a are velocity and acceleration of the output as the input moves along a random circle of unit radius; M = 0
+    where the output does not move. A note says so when the network takes its own input size only: the value is then
+    mostly noise.
 
     Scale: about 3 to 8 on NAS-Bench-201. Higher is better. Cost: about four forward passes of one image.
     """

@@ -8,11 +8,13 @@ from firstlight.proxies.base import Parts, proxy
 
 @proxy(reference="Zhou2022tftas", needs_data=False)
 def dss(probe: Probe) -> Parts:
-    """Sum over attention layers of the nuclear norms of weight and gradient, plus the path sum of other linear maps.
+    """Attention that is diverse, other linear maps that matter.
 
-    M = sum over attention weights of ||dR/dW||_* ||W||_* + sum over other linear maps of |W * dR/dW|, R = the sum of
-    the outputs for an input of ones when every weight is replaced by its size, in float64. Convolutions such as the
-    patch embedding are left out.
+        M = sum over attention weights of ||dR/dW||_* ||W||_*
+            + sum over weights of other linear maps of |W * dR/dW|
+
+    R is the sum of the outputs for an input of ones when every weight is replaced by its size, in float64; the norms
+    are nuclear norms. Convolutions such as the patch embedding are left out. Made for transformers.
 
     Scale: many orders of magnitude. Higher is better. Cost: one pass forward and back of one sample in float64, and
     singular values of the attention weights.

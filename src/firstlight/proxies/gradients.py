@@ -1,4 +1,4 @@
-"""Proxies from the gradient of the loss with respect to the weights of convolutions and linear maps."""
+"""Gradients of the loss: what the weights of convolutions and linear maps feel of it."""
 
 from __future__ import annotations
 
@@ -13,9 +13,11 @@ ZERO_COST = "Abdelfattah2021zerocost"
 
 @proxy(reference=ZERO_COST, needs_labels=True, batch_size=64, expects=("gradients",))
 def grad_norm(probe: Probe) -> Parts:
-    """Sum over layers of the Euclidean norm of the loss gradient with respect to the layer's weight.
+    """Norm of the loss gradient, summed over layers.
 
-    M = sum over layers l of ||g_l||_2, g_l the gradient of the batch's mean loss.
+        M = sum over layers l of ||g_l||_2
+
+    g_l is the gradient of the batch's mean loss with respect to the layer's weight.
 
     Scale: about 1 to 200 on NAS-Bench-201. Higher is better. Cost: one pass forward and back of the batch, shared by
     all gradient proxies.
@@ -25,9 +27,11 @@ def grad_norm(probe: Probe) -> Parts:
 
 @proxy(reference="Lee2019snip", needs_labels=True, batch_size=64, expects=("gradients",))
 def snip(probe: Probe) -> Parts:
-    """Sum over weights of |w g|: how much the loss would change if each weight were removed, to first order.
+    """How much removing each weight would change the loss.
 
-    M = sum over all weights of |W * g|.
+        M = sum over all weights of |W * g|
+
+    g is the gradient of the batch's mean loss: the change is that of first order.
 
     Scale: about 1 to 500 on NAS-Bench-201. Higher is better. Cost: that of `grad_norm`, shared with it.
     """
@@ -36,9 +40,11 @@ def snip(probe: Probe) -> Parts:
 
 @proxy(reference=ZERO_COST, needs_labels=True, batch_size=64, expects=("gradients",))
 def plain(probe: Probe) -> Parts:
-    """Sum over weights of w g, sign and all: the derivative of the loss as all weights grow together.
+    """Derivative of the loss as all weights grow together.
 
-    M = sum over all weights of W * g.
+        M = sum over all weights of W * g
+
+    g is the gradient of the batch's mean loss; `snip` without the sign taken off.
 
     Scale: around zero. Higher counts as better, as published; on NAS-Bench-201 it ranks networks the wrong way round.
     Cost: that of `grad_norm`, shared with it.
@@ -48,9 +54,11 @@ def plain(probe: Probe) -> Parts:
 
 @proxy(reference=ZERO_COST, needs_data=False)
 def l2_norm(probe: Probe) -> Parts:
-    """Sum over layers of the Euclidean norm of the layer's weight.
+    """Norm of the weights, summed over layers.
 
-    M = sum over layers l of ||W_l||_2. Needs no data: it measures depth and width under the usual initialisations.
+        M = sum over layers l of ||W_l||_2
+
+    Needs no data: it measures depth and width under the usual initialisations.
 
     Scale: about 50 to 400 on NAS-Bench-201. Higher is better. Cost: none.
     """
@@ -59,10 +67,12 @@ def l2_norm(probe: Probe) -> Parts:
 
 @proxy(reference="Turner2020blockswap", needs_labels=True, batch_size=64, expects=("gradients", "fisher"))
 def fisher(probe: Probe) -> Parts:
-    """Sum over channels of half the mean squared sensitivity of the loss to the channel, counted once for each weight.
+    """How sensitive the loss is to each channel.
 
-    For an output channel with activation a and its gradient d: f = mean over samples of (sum over positions of a d)^2
-    / 2. M = sum over layers and channels of f times the number of weights of the channel.
+        M = sum over layers and channels of f times the number of weights of the channel
+        f = 1/2 mean over samples of (sum over positions of a * d)^2
+
+    a is the channel's activation, d the gradient of the batch's mean loss with respect to it.
 
     Scale: many orders of magnitude; compare ranks. Higher is better. Cost: that of `grad_norm`, shared with it.
     """
@@ -71,9 +81,11 @@ def fisher(probe: Probe) -> Parts:
 
 @proxy(reference="Wang2020grasp", needs_labels=True, batch_size=64, expects=("gradients", "hessian"))
 def grasp(probe: Probe) -> Parts:
-    """Minus the sum over weights of w (H g): whether removing weights would slow gradient descent down.
+    """Whether removing weights would slow gradient descent down.
 
-    M = - sum over all weights of W * (H g), H the Hessian of the batch's mean loss and g its gradient.
+        M = - sum over all weights of W * (H g)
+
+    H is the Hessian of the batch's mean loss and g its gradient.
 
     Scale: either sign, many orders of magnitude. Higher is better. Cost: about three passes forward and back beyond
     `grad_norm`.
@@ -83,10 +95,12 @@ def grasp(probe: Probe) -> Parts:
 
 @proxy(reference="Zhang2022gradsign", needs_labels=True, batch_size=64)
 def gradsign(probe: Probe) -> Parts:
-    """Mean over weights of |sum over samples of the sign of the sample's gradient|: whether samples pull the same way.
+    """Whether the gradients of samples pull the same way.
 
-    M = mean over weights of |sum_i sign(g_i)|, g_i the gradient of sample i's loss, each sample run by itself in train
-    mode, so that BatchNorm couples nothing. Layers that the loss does not depend on are left out of the mean.
+        M = mean over weights of |sum over samples i of sign(g_i)|
+
+    g_i is the gradient of sample i's loss, each sample run by itself in train mode, so that BatchNorm couples nothing.
+    Layers that the loss does not depend on are left out of the mean.
 
     Scale: 0 to the batch size. Higher is better. Cost: one pass forward and back for each sample.
     """

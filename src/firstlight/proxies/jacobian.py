@@ -1,4 +1,4 @@
-"""Proxies from the gradients of the outputs with respect to the inputs: can the network tell samples apart?"""
+"""Input Jacobians: can the network tell samples apart by what its outputs react to?"""
 
 from __future__ import annotations
 
@@ -18,8 +18,10 @@ MANY_CLASSES = 100
 def jacov(probe: Probe) -> Parts:
     """How little the Jacobians of samples are correlated.
 
-    M = - sum over eigenvalues v of ( ln(v + k) + 1 / (v + k) ), k = 1e-5, of the correlation matrix between the
-    samples' gradients of the summed outputs with respect to the input. BatchNorm couples samples, as published.
+        M = - sum over eigenvalues v of C of ( ln(v + k) + 1 / (v + k) ),   k = 1e-5
+
+    C is the correlation matrix between the samples' gradients of the summed outputs with respect to the input.
+    BatchNorm couples samples, as published.
 
     Scale: minus the batch size at best, far below for correlated samples. Higher is better. Cost: one pass forward and
     back without weight gradients, shared with `epe_nas`.
@@ -34,9 +36,11 @@ def jacov(probe: Probe) -> Parts:
 def epe_nas(probe: Probe) -> Parts:
     """How the Jacobians of samples of one class are correlated.
 
-    For each class in the batch, E = sum over pairs of its samples, each with itself included, of ln(|correlation| +
-    1e-5). M = sum of |E|. With more than 100 classes E is divided by the number of pairs, and M = sum over pairs of
-    classes of |E - E'| over the number of classes.
+        M = sum over classes of |E|
+        E = sum over pairs of samples of the class of ln(|correlation| + 1e-5)
+
+    The correlations are those of `jacov`; each sample is paired with itself, too. With more than 100 classes E is
+    divided by the number of pairs, and M is the sum over pairs of classes of |E - E'| over the number of classes.
 
     Scale: grows with the number of samples of a class. Higher is better. Cost: that of `jacov`, shared with it.
     """

@@ -1,4 +1,4 @@
-"""Proxies from the neural tangent kernel: its trace, its condition number, its mean."""
+"""Tangent kernels: their trace, condition number and mean."""
 
 from __future__ import annotations
 
@@ -17,14 +17,16 @@ ROUNDING = 1e-12
 
 @proxy(reference="Shu2022hnas", needs_labels=True, batch_size=64, expects=("kernel",))
 def ntk_trace(probe: Probe) -> Parts:
-    """Root of the mean squared norm of per-sample gradients: how fast the network can learn at all.
+    """Size of per-sample gradients: how fast the network can learn.
 
-    M = sqrt( trace(Theta) / m ), Theta the m x m Gram matrix of the gradients of each sample's own logit with respect
-    to weights and biases of convolutions and linear maps. BatchNorm couples samples: the gradients are then those of
-    the sum of all logits, as published.
+        M = sqrt( trace(Theta) / m )
 
-    Scale: about 1 to 100 on NAS-Bench-201. Higher is better. Cost: about one and a half passes forward and back,
-    shared with `ntk_condition` and `knas`.
+    Theta is the m x m Gram matrix of the gradients of each sample's own logit with respect to weights and biases of
+    convolutions and linear maps. BatchNorm couples samples: the gradients are then those of the sum of all logits, as
+    published.
+
+    Scale: about 1 to 100 on NAS-Bench-201. Higher is better. Cost: about one and a half passes forward and back, shared
+    with `ntk_condition` and `knas`.
     """
     theta = probe.label_kernel()
     return Parts(sqrt(float(theta.trace()) / len(theta)))
@@ -32,9 +34,11 @@ def ntk_trace(probe: Probe) -> Parts:
 
 @proxy(reference="Shu2022hnas", higher_is_better=False, needs_labels=True, batch_size=64, expects=("kernel",))
 def ntk_condition(probe: Probe) -> Parts:
-    """Condition number of the tangent kernel of `ntk_trace`: how unevenly the network learns.
+    """Condition of the tangent kernel: how unevenly networks learn.
 
-    M = lambda_max(Theta) / lambda_min(Theta); the smallest eigenvalue is held above rounding.
+        M = lambda_max(Theta) / lambda_min(Theta)
+
+    Theta is the kernel of `ntk_trace`; its smallest eigenvalue is held above rounding.
 
     Scale: 1 to infinity. Lower is better. Cost: that of `ntk_trace`, shared with it.
     """
@@ -43,9 +47,11 @@ def ntk_condition(probe: Probe) -> Parts:
 
 @proxy(reference="Xu2021knas", needs_labels=True, batch_size=64, expects=("kernel",))
 def knas(probe: Probe) -> Parts:
-    """Root of the mean product of per-sample gradients: whether samples teach the network the same thing.
+    """Whether samples teach the network the same thing.
 
-    M = sqrt( |mean over all pairs (i, j) of Theta_ij| ), Theta as for `ntk_trace`, of which it is never more.
+        M = sqrt( |mean over all pairs (i, j) of Theta_ij| )
+
+    Theta is the kernel of `ntk_trace`, of which M is never more.
 
     Scale: about 1 to 100 on NAS-Bench-201. Higher is better. Cost: that of `ntk_trace`, shared with it.
     """
@@ -54,10 +60,13 @@ def knas(probe: Probe) -> Parts:
 
 @proxy(reference="Shu2022nasi", needs_labels=True, batch_size=64, expects=("gradients",))
 def ntk_trace_batch(probe: Probe, *, form: Literal["mean", "sum"] = "mean") -> Parts:
-    """Squared norm of the batch's loss gradient: NASI's estimate of the trace of the tangent kernel.
+    """Squared norm of the loss gradient: NASI's trace estimate.
 
-    M = || (1/b) sum over samples of the gradient of the loss ||^2 (Eq. 12); `form="sum"` adds up the squared norms of
-    the samples' own gradients instead (Eq. 11), each sample run by itself. Labels may be random and inputs noise.
+        M = || (1/b) sum over samples of g_i ||^2      form="mean" (Eq. 12)
+        M = sum over samples of || g_i ||^2            form="sum" (Eq. 11)
+
+    g_i is the gradient of sample i's loss; for the sum each sample is run by itself. Both estimate the trace of the
+    tangent kernel up to a constant. Labels may be random and inputs noise.
 
     Scale: many orders of magnitude. Higher is better, up to the point where training becomes unstable. Cost: that of
     `grad_norm`, shared with it; `form="sum"`: one pass forward and back for each sample, shared with `gradsign`.
@@ -70,11 +79,14 @@ def ntk_trace_batch(probe: Probe, *, form: Literal["mean", "sum"] = "mean") -> P
 
 @proxy(reference="Chen2021tenas", higher_is_better=False, batch_size=64)
 def te_ntk(probe: Probe, *, samples: int = 8, mode: Literal["train", "eval"] = "train") -> Parts:
-    """Condition number of the tangent kernel of summed outputs, BatchNorm weights included.
+    """Condition of TE-NAS's tangent kernel, of the summed outputs.
 
-    M = lambda_max / lambda_min of the Gram matrix of the gradients of each sample's summed outputs with respect to all
-    parameters named weight, for the first `samples` samples. In train mode BatchNorm couples them and the gradients
-    account for it, which takes a backward pass of the whole batch for each sample; `mode="eval"` uncouples them.
+        M = lambda_max(Theta) / lambda_min(Theta)
+
+    Theta is the Gram matrix of the gradients of each sample's summed outputs with respect to all parameters named
+    weight, those of BatchNorm included, for the first `samples` samples. In train mode BatchNorm couples them and the
+    gradients account for it, which takes a backward pass of the whole batch for each sample; `mode="eval"` uncouples
+    them.
 
     Scale: 1 to infinity. Lower is better. Cost: one forward pass and `samples` backward passes of so many samples.
     """

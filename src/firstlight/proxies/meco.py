@@ -13,10 +13,12 @@ OPT_ROWS = 8
 
 @proxy(reference="Jiang2023meco", expects=(SmallestCorrelation(),))
 def meco(probe: Probe, *, images: int = 1) -> Parts:
-    """Sum over all module outputs of the smallest eigenvalue of the Pearson correlations between their channels.
+    """How little the channels of each output are correlated.
 
-    M = sum over outputs X of lambda_min(P(X)), P the correlation matrix of the rows of X. `images` is how many samples
-    BatchNorm takes its statistics from; the feature maps are those of the first.
+        M = sum over all module outputs X of lambda_min(P(X))
+
+    P is the matrix of Pearson correlations between the rows of X. `images` is how many samples BatchNorm takes its
+    statistics from; the feature maps are those of the first.
 
     Scale: 0 to the number of modules, about 0 to 60 on NAS-Bench-201. Higher is better; on spaces that vary the number
     of channels the published sign is negative. Cost: about three forward passes of one image, shared with `dextr`.
@@ -26,10 +28,12 @@ def meco(probe: Probe, *, images: int = 1) -> Parts:
 
 @proxy(reference="Jiang2023meco", expects=(SmallestCorrelation(OPT_ROWS),))
 def meco_opt(probe: Probe, *, rows: int = OPT_ROWS, images: int = 1) -> Parts:
-    """MeCo from 8 channels of each output drawn at random, times their number over 8: fair to networks of any width.
+    """MeCo from a few channels of each output: for varying widths.
 
-    M = sum over outputs X of (n / b) lambda_min(P(X')), X' = b = `rows` of the n rows of X. Outputs with fewer rows
-    count as a whole.
+        M = sum over all module outputs X of (n / b) lambda_min(P(X'))
+
+    X' are b = `rows` of the n rows of X, drawn at random; outputs with fewer rows count as a whole. P and `images` are
+    those of `meco`.
 
     Scale: that of `meco` times about n / 8. Higher is better. Cost: about two forward passes of one image, shared with
     `dextr` and `meco`.

@@ -1,4 +1,4 @@
-"""Proxies from the on/off codes of ReLUs: how many inputs, or units, the network tells apart."""
+"""ReLU codes: how many inputs, or units, the network tells apart by what is on and what is off."""
 
 from __future__ import annotations
 
@@ -14,9 +14,11 @@ from firstlight.proxies.base import Parts, proxy
 
 @proxy(reference="Mellor2021naswot", batch_size=64, expects=("codes",))
 def naswot(probe: Probe, *, variant: Literal["paper", "hnas"] = "paper") -> Parts:
-    """Log-determinant of the kernel that counts ReLUs which treat two samples alike.
+    """How differently ReLUs treat the samples of a batch.
 
-    M = ln |det K|, K_ij = the number of ReLU units that are on for both samples i and j or off for both.
+        M = ln |det K|
+        K_ij = number of ReLU units that are on for both samples i and j, or off for both
+
     `variant="hnas"` takes the products of the real ReLU inputs in place of the count.
 
     Scale: about 500 to 800 for a batch of 64 on NAS-Bench-201. Higher is better. Cost: one forward pass of the batch,
@@ -30,9 +32,10 @@ def naswot(probe: Probe, *, variant: Literal["paper", "hnas"] = "paper") -> Part
 def linear_regions(probe: Probe) -> Parts:
     """Number of samples that the network's ReLUs tell apart.
 
-    M = the number of different on/off patterns over all ReLU units among the samples of the batch. A network of usual
-    size tells all samples of a small batch apart; the published protocol shows 3,000 tiny inputs to a network of one
-    channel.
+        M = number of different on/off patterns over all ReLU units among the samples
+
+    A network of usual size tells all samples of a small batch apart, and M is the batch size whatever the network; the
+    published protocol shows 3,000 tiny inputs to a network of one channel.
 
     Scale: 1 to the batch size. Higher is better. Cost: that of `naswot`, shared with it.
     """
@@ -43,9 +46,11 @@ def linear_regions(probe: Probe) -> Parts:
 
 @proxy(reference="Peng2024swap", batch_size=64, expects=("codes",))
 def swap(probe: Probe, *, samples: int = 16) -> Parts:
-    """Number of different on/off patterns that ReLU units of feature maps show over a few samples.
+    """Number of patterns that ReLU units show over a few samples.
 
-    M = the number of different columns among the units' signs over the first `samples` samples.
+        M = number of different on/off patterns over the first `samples` samples among the units
+
+    The units are those of ReLUs behind feature maps of images.
 
     Scale: 1 to 2^samples or the number of units. Higher is better. Cost: that of `naswot`, shared with it.
     """
@@ -54,10 +59,12 @@ def swap(probe: Probe, *, samples: int = 16) -> Parts:
 
 @proxy(reference="Peng2024swap", batch_size=64, expects=("codes",))
 def swap_reg(probe: Probe, *, samples: int = 16, mu: float = 0.0, sigma: float = 0.0) -> Parts:
-    """SWAP, held near a wanted size: times exp( - (params - mu)^2 / sigma ), counted in thousands of parameters.
+    """SWAP, held near a wanted number of parameters.
 
-    M = swap * exp( -(P - mu)^2 / sigma ), P the number of parameters in thousands. `mu` and `sigma` must be chosen;
-    without them (sigma = 0) there is no preference for a size and M is that of `swap`.
+        M = swap * exp( - (P - mu)^2 / sigma )
+
+    swap is the score of `swap` over the first `samples` samples, P the number of parameters in thousands. `mu` and
+    `sigma` must be chosen; without them (sigma = 0) there is no preference for a size and M is that of `swap`.
 
     Scale: that of `swap`. Higher is better. Cost: that of `naswot`, shared with it.
     """

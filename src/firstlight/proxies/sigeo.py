@@ -21,26 +21,31 @@ TINY = 1e-10
 
 @proxy(reference="Li2023zico", needs_labels=True, batch_size=64, batches=2, expects=("gradients",))
 def zico(probe: Probe, *, batches: int = 2) -> Parts:
-    """Sum over layers of ln of the summed ratio of mean to deviation of the gradient: large and steady gradients.
+    """Large and steady gradients over batches.
 
-    M = sum over layers of ln( sum over weights of mean|g| / sigma ), with the mean of the absolute value and the
-    population deviation taken over batches; weights whose gradient does not vary are left out, and so are layers where
-    none does.
+        M = sum over layers of ln( sum over weights of mean|g| / sigma )
 
-    Scale: about 50 to 600 on NAS-Bench-201. Higher is better. Cost: one pass forward and back for each batch, shared
-    by all gradient proxies.
+    The mean of the absolute value and the population deviation sigma of the gradient are taken over batches; weights
+    whose gradient does not vary are left out, and so are layers where none does. One batch has no deviation: at least
+    two are needed.
+
+    Scale: about 50 to 600 on NAS-Bench-201. Higher is better. Cost: one pass forward and back for each batch, shared by
+    all gradient proxies.
     """
     return Parts(steadiness([entry.weights for entry in probe.all_loss_gradients(max(2, batches))], per_layer=True))
 
 
 @proxy(reference="Zheng2023sigeo", needs_labels=True, batch_size=64, batches=4, expects=("gradients",))
 def fr_norm(probe: Probe, *, batches: int = 4) -> Parts:
-    """ln of the Fisher-Rao norm: how strongly the loss reacts when all weights grow together.
+    """How the loss reacts when all weights grow: Fisher-Rao norm.
 
-    M = ln( (1/k) sum over batches i of (W . g_i)^2 ), the empirical Fisher information in the direction of the weights.
+        M = ln( (1/k) sum over batches i of (W . g_i)^2 + 1e-5 )
 
-    Scale: around zero. Higher is better without training; it grows as the network is warmed up. Cost: one pass forward
-    and back for each batch, shared by all gradient proxies.
+    The sum is the empirical Fisher information in the direction of the weights, over k = `batches` batches; 1e-5 keeps
+    the logarithm from zero.
+
+    Scale: upwards of ln(1e-5) = -11.5. Higher is better without training; it grows as the network is warmed up. Cost:
+    one pass forward and back for each batch, shared by all gradient proxies.
     """
     return Parts(fisher_rao(probe.weights(), probe.all_loss_gradients(batches)))
 
@@ -56,15 +61,19 @@ def sigeo(
     neuron_wise: bool = False,
     variant: Literal["paper", "official-cv", "official-rec"] = "paper",
 ) -> Parts:
-    """ZiCo's steadiness of gradients, plus the Fisher-Rao norm, minus the loss: gets better as weights are warmed up.
+    """ZiCo plus Fisher-Rao norm minus loss: for warmed-up weights.
 
-    M = lambda1 T1 + lambda2 ln( (1/k) sum_i (W . g_i)^2 ) - lambda3 loss_k, over k batches, with T1 = ZiCo's formula
-    (`neuron_wise`: one logarithm of the sum over all weights together) (Eq. 7). Without warm-up lambda2 = 1 and
+        M = lambda1 T1 + lambda2 T2 - lambda3 loss_k
+        T1 = sum over layers of ln( sum over weights of mean|g| / sigma )
+        T2 = ln( (1/k) sum over batches i of (W . g_i)^2 + 1e-5 )
+
+    T1 is the formula of `zico` and T2 that of `fr_norm`, over k = `batches` batches; loss_k is the loss of the last
+    (Eq. 7). `neuron_wise` takes one logarithm of the sum over all weights together. Without warm-up lambda2 = 1 and
     lambda3 = 0; after it lambda3 = 1, and lambda2 = 50 for images, 1 for click-through rates.
 
     The published code lets the weights move between batches and forms the Fisher-Rao term otherwise:
-    `variant="official-cv"` takes a step of SGD at rate 1 after each batch, and 2 ln( sum over layers of |sum of
-    W . g_i| ); `variant="official-rec"` a step of Adagrad on all that is not frozen, and ln |sum of W . g_i|.
+    `variant="official-cv"` takes a step of SGD at rate 1 after each batch, and 2 ln( sum over layers of |sum of W .
+    g_i| ); `variant="official-rec"` a step of Adagrad on all that is not frozen, and ln |sum of W . g_i|.
 
     Scale: about 50 to 600 on NAS-Bench-201. Higher is better. Cost: one pass forward and back for each batch, shared by
     all gradient proxies (the official variants: their own).

@@ -10,10 +10,12 @@ from firstlight.proxies.base import Parts, proxy
 
 @proxy(reference="Tanaka2020synflow", needs_data=False)
 def synflow(probe: Probe, *, batch_norm: bool = False) -> Parts:
-    """Natural logarithm of the sum over weights of w times the derivative of the summed outputs, all made positive.
+    """Sum of all paths from input to output, signs taken off.
 
-    M = ln( sum over weights of |W * dR/dW| ), R = the sum of the outputs for an input of ones when every weight is
-    replaced by its size, in float64. BatchNorm passes on what it gets, unless `batch_norm` keeps it.
+        M = ln( sum over all weights of |W * dR/dW| )
+
+    R is the sum of the outputs for an input of ones when every weight is replaced by its size, in float64. BatchNorm
+    passes on what it gets, unless `batch_norm` keeps it.
 
     Scale: about 20 to 130 on NAS-Bench-201. Higher is better. Cost: one pass forward and back of one sample in float64.
     """

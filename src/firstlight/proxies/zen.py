@@ -8,10 +8,12 @@ from firstlight.proxies.base import Parts, proxy
 
 @proxy(reference="Lin2021zennas", needs_data=False, batch_size=64)
 def zen(probe: Probe, *, step: float = 0.01, draws: int = 1) -> Parts:
-    """ln of how far the last feature map moves with a noise input, plus ln of BatchNorm's scales.
+    """How far features move with a noise input, BatchNorm undone.
 
-    M = ln( mean over samples of sum |f(x) - f(x + step x')| ) + sum over BatchNorm layers of ln sqrt(mean running
-    variance), with f the feature map before global pooling, weights and inputs x, x' drawn from N(0, 1); averaged over
+        M = ln( mean over samples of sum |f(x) - f(x + step x')| )
+            + sum over BatchNorm layers of ln sqrt(mean running variance)
+
+    f is the feature map before global pooling; weights and inputs x, x' are drawn from N(0, 1). M is averaged over
     `draws` draws.
 
     Scale: about 10 to 100 on NAS-Bench-201. Higher is better. Cost: two forward passes of the batch for each draw.

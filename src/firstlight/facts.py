@@ -1,0 +1,91 @@
+"""What is known about a proxy: its docstring taken apart, and what it declares, for listings and pages."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import textwrap
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from firstlight.proxies.base import Proxy, choices
+from firstlight.references import REFERENCES
+
+# How a docstring ends: "Scale: ... Higher is better. Cost: ..."
+ENDING = re.compile(r"Scale: (?P<scale>.+?) (?P<direction>(?:Higher|Lower) .+?) Cost: (?P<cost>.+)")
+
+
+@dataclass(frozen=True)
+class Facts:
+    """A proxy in words. What its docstring does not say is empty."""
+
+    name: str
+    family: str
+    summary: str
+    formula: str
+    remarks: tuple[str, ...]  # paragraphs
+    direction: str
+    scale: str
+    cost: str
+    higher_is_better: bool
+    needs_data: bool
+    needs_labels: bool
+    batch_size: int
+    batches: int
+    settings: dict[str, Any]  # their defaults
+    choices: dict[str, tuple[str, ...]]  # what settings may be, where that is limited
+    reference: str
+    citation: str
+
+    @property
+    def better(self) -> Literal["higher", "lower"]:
+        return "higher" if self.higher_is_better else "lower"
+
+    @property
+    def needs(self) -> Literal["nothing", "inputs", "labels"]:
+        return "labels" if self.needs_labels else "inputs" if self.needs_data else "nothing"
+
+    @property
+    def needs_in_words(self) -> str:
+        if self.needs == "nothing":
+            drawn = f"; it draws noise in the shape of {self.batch_size} inputs" if self.batch_size > 1 else ""
+            return f"nothing but the shape of an input{drawn}."
+        number = "one batch" if self.batches == 1 else f"{self.batches} batches"
+        inputs = "one input" if self.batch_size == 1 else f"{self.batch_size} inputs"
+        return f"{number} of {inputs}, {'with' if self.needs_labels else 'without'} labels."
+
+
+def facts(proxy: Proxy) -> Facts:
+    """Formulas are the indented paragraphs of the docstring; the family is what the module's docstring begins with."""
+    document = inspect.getdoc(proxy.function) or ""
+    paragraphs = [text for text in document.split("\n\n")[1:] if text.strip()]
+    formulas = [textwrap.dedent(text) for text in paragraphs if text.startswith("    ")]
+    prose = [" ".join(text.split()) for text in paragraphs if not text.startswith("    ")]
+    ending = ENDING.fullmatch(prose[-1]) if prose else None
+    reference = REFERENCES.get(proxy.reference)
+    return Facts(
+        name=proxy.name,
+        family=family(proxy)[0],
+        summary=proxy.summary,
+        formula="\n".join(formulas),
+        remarks=tuple(prose[:-1] if ending else prose),
+        direction=ending["direction"] if ending else "",
+        scale=ending["scale"] if ending else "",
+        cost=ending["cost"] if ending else "",
+        higher_is_better=proxy.higher_is_better,
+        needs_data=proxy.needs_data,
+        needs_labels=proxy.needs_labels,
+        batch_size=proxy.batch_size,
+        batches=proxy.batches,
+        settings={name: setting.default for name, setting in proxy.settings.items()},
+        choices={name: allowed for name, setting in proxy.settings.items() if (allowed := choices(setting))},
+        reference=proxy.reference,
+        citation=str(reference or proxy.reference),
+    )
+
+
+def family(proxy: Proxy) -> tuple[str, str]:
+    """Title and explanation of the file that a proxy is in, from its docstring `Title: explanation.`"""
+    module = inspect.getmodule(proxy.function)
+    title, _, explanation = ((module and module.__doc__) or "").strip().partition("\n")[0].partition(": ")
+    return title.rstrip("."), explanation[:1].upper() + explanation[1:]

@@ -1,0 +1,146 @@
+"""The bibliography: where proxies and spaces were published, by the key they name."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Reference:
+    authors: str
+    title: str
+    venue: str
+    year: int
+
+    def __str__(self) -> str:
+        return f"{self.authors}: {self.title}. {self.venue}, {self.year}."
+
+
+REFERENCES = {
+    "Abdelfattah2021zerocost": Reference(
+        "Mohamed S. Abdelfattah, Abhinav Mehrotra, Łukasz Dudziak, Nicholas D. Lane",
+        "Zero-Cost Proxies for Lightweight NAS",
+        "ICLR",
+        2021,
+    ),
+    "Asthana2025dextr": Reference(
+        "Rohan Asthana, Joschua Conrad, Maurits Ortmanns, Vasileios Belagiannis",
+        "Dextr: Zero-Shot Neural Architecture Search with Singular Value Decomposition and Extrinsic Curvature",
+        "TMLR",
+        2025,
+    ),
+    "Chen2021tenas": Reference(
+        "Wuyang Chen, Xinyu Gong, Zhangyang Wang",
+        "Neural Architecture Search on ImageNet in Four GPU Hours: A Theoretically Inspired Perspective",
+        "ICLR",
+        2021,
+    ),
+    "Dong2020nasbench201": Reference(
+        "Xuanyi Dong, Yi Yang",
+        "NAS-Bench-201: Extending the Scope of Reproducible Neural Architecture Search",
+        "ICLR",
+        2020,
+    ),
+    "Jiang2023meco": Reference(
+        "Tangyu Jiang, Haodi Wang, Rongfang Bie",
+        "MeCo: Zero-Shot NAS with One Data and Single Forward Pass via Minimum Eigenvalue of Correlation",
+        "NeurIPS",
+        2023,
+    ),
+    "Lee2019snip": Reference(
+        "Namhoon Lee, Thalaiyasingam Ajanthan, Philip H. S. Torr",
+        "SNIP: Single-shot Network Pruning based on Connection Sensitivity",
+        "ICLR",
+        2019,
+    ),
+    "Lee2024aznas": Reference(
+        "Junghyup Lee, Bumsub Ham",
+        "AZ-NAS: Assembling Zero-Cost Proxies for Network Architecture Search",
+        "CVPR",
+        2024,
+    ),
+    "Li2023zico": Reference(
+        "Guihong Li, Yuedong Yang, Kartikeya Bhardwaj, Radu Marculescu",
+        "ZiCo: Zero-shot NAS via Inverse Coefficient of Variation on Gradients",
+        "ICLR",
+        2023,
+    ),
+    "Lin2021zennas": Reference(
+        "Ming Lin, Pichao Wang, Zhenhong Sun, Hesen Chen, Xiuyu Sun, Qi Qian, Hao Li, Rong Jin",
+        "Zen-NAS: A Zero-Shot NAS for High-Performance Image Recognition",
+        "ICCV",
+        2021,
+    ),
+    "Lopes2021epenas": Reference(
+        "Vasco Lopes, Saeid Alirezazadeh, Luís A. Alexandre",
+        "EPE-NAS: Efficient Performance Estimation Without Training for Neural Architecture Search",
+        "ICANN",
+        2021,
+    ),
+    "Mellor2021naswot": Reference(
+        "Joe Mellor, Jack Turner, Amos Storkey, Elliot J. Crowley",
+        "Neural Architecture Search without Training",
+        "ICML",
+        2021,
+    ),
+    "Peng2024swap": Reference(
+        "Yameng Peng, Andy Song, Haytham M. Fayek, Vic Ciesielski, Xiaojun Chang",
+        "SWAP-NAS: Sample-Wise Activation Patterns for Ultra-fast NAS",
+        "ICLR",
+        2024,
+    ),
+    "Shu2022hnas": Reference(
+        "Yao Shu, Zhongxiang Dai, Zhaoxuan Wu, Bryan Kian Hsiang Low",
+        "Unifying and Boosting Gradient-Based Training-Free Neural Architecture Search",
+        "NeurIPS",
+        2022,
+    ),
+    "Shu2022nasi": Reference(
+        "Yao Shu, Shaofeng Cai, Zhongxiang Dai, Beng Chin Ooi, Bryan Kian Hsiang Low",
+        "NASI: Label- and Data-agnostic Neural Architecture Search at Initialization",
+        "ICLR",
+        2022,
+    ),
+    "Tanaka2020synflow": Reference(
+        "Hidenori Tanaka, Daniel Kunin, Daniel L. K. Yamins, Surya Ganguli",
+        "Pruning neural networks without any data by iteratively conserving synaptic flow",
+        "NeurIPS",
+        2020,
+    ),
+    "Turner2020blockswap": Reference(
+        "Jack Turner, Elliot J. Crowley, Michael O'Boyle, Amos Storkey, Gavin Gray",
+        "BlockSwap: Fisher-guided Block Substitution for Network Compression on a Budget",
+        "ICLR",
+        2020,
+    ),
+    "Wang2020grasp": Reference(
+        "Chaoqi Wang, Guodong Zhang, Roger Grosse",
+        "Picking Winning Tickets Before Training by Preserving Gradient Flow",
+        "ICLR",
+        2020,
+    ),
+    "Xu2021knas": Reference(
+        "Jingjing Xu, Liang Zhao, Junyang Lin, Rundong Gao, Xu Sun, Hongxia Yang",
+        "KNAS: Green Neural Architecture Search",
+        "ICML",
+        2021,
+    ),
+    "Zhang2022gradsign": Reference(
+        "Zhihao Zhang, Zhihao Jia",
+        "GradSign: Model Performance Inference with Theoretical Insights",
+        "ICLR",
+        2022,
+    ),
+    "Zheng2023sigeo": Reference(
+        "Hua Zheng, Kuang-Hung Liu, Igor Fedorov, Xin Zhang, Wen-Yen Chen, Wei Wen",
+        "SiGeo: Sub-One-Shot NAS via Information Theory and Geometry of Loss Landscape",
+        "arXiv:2311.13169",
+        2023,
+    ),
+    "Zhou2022tftas": Reference(
+        "Qinqin Zhou, Kekai Sheng, Xiawu Zheng, Ke Li, Xing Sun, Yonghong Tian, Jie Chen, Rongrong Ji",
+        "Training-free Transformer Architecture Search",
+        "CVPR",
+        2022,
+    ),
+}

@@ -1,0 +1,90 @@
+"""The pages say what the code says: they are made from it, their links lead somewhere, their examples run."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests import nets
+from tools import docs
+
+from firstlight.facts import facts
+from firstlight.proxies import PROXIES, Parts, ProxyRequest, proxy
+from firstlight.references import REFERENCES
+from firstlight.spaces import SPACES
+
+ROOT = Path(__file__).parent.parent
+WRITTEN = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+
+def test_the_pages_are_those_that_make_docs_writes() -> None:
+    committed = {path.name: path.read_text(encoding="utf-8") for path in docs.FOLDER.glob("*.md")}
+    assert committed == docs.pages(), "run `make docs` and commit docs/proxies"
+
+
+@pytest.mark.parametrize("name", PROXIES)
+def test_a_docstring_is_complete(name: str) -> None:
+    known = facts(PROXIES[name])
+    assert re.match(r"\w+ = ", known.formula), "the formula is an indented paragraph of the docstring"
+    assert known.scale
+    assert known.cost
+    assert known.direction.startswith(known.better.capitalize())
+    assert known.family
+    assert len(known.summary) <= 64, "the listing has one line for each proxy"
+    assert not any("Scale:" in text or " = sum" in text for text in known.remarks)
+    for setting in known.settings:  # what can be set is explained, or a part of the formula
+        assert re.search(rf"\b{setting}\b", " ".join([known.formula, *known.remarks])), setting
+
+
+def test_every_reference_is_in_the_bibliography() -> None:
+    named = {entry.reference for entry in PROXIES.values()} | {space.reference for space in SPACES.values()}
+    assert named - {""} == REFERENCES.keys()
+    for key, reference in REFERENCES.items():
+        surname = reference.authors.split(",")[0].split()[-1]
+        assert re.fullmatch(rf"{surname}{reference.year}[a-z0-9]+", key)
+
+
+def test_facts_of_a_proxy_that_says_little() -> None:
+    @proxy(reference="Unknown1999")
+    def terse(probe: Any) -> Parts:
+        """Nothing to add."""
+        return Parts(0.0)
+
+    known = facts(terse)
+    assert (known.formula, known.remarks, known.scale, known.direction, known.cost) == ("", (), "", "", "")
+    assert known.citation == "Unknown1999"
+
+
+def test_needs_are_told_in_words() -> None:
+    assert facts(PROXIES["params"]).needs_in_words == "nothing but the shape of an input."
+    assert facts(PROXIES["zen"]).needs_in_words.endswith("noise in the shape of 64 inputs.")
+    assert facts(PROXIES["dextr"]).needs_in_words == "one batch of one input, without labels."
+    assert facts(PROXIES["zico"]).needs_in_words == "2 batches of 64 inputs, with labels."
+
+
+@pytest.mark.parametrize("name", PROXIES)
+def test_what_a_page_shows_can_be_run(name: str) -> None:
+    text = docs.pages()[f"{name}.md"]
+    (code,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    names: dict[str, Any] = {"model": nets.build("attention" if name == "dss" else "residual").float()}
+    exec(code.replace("64,", "6,").replace("32, 32", "8, 8").replace("10,", "5,"), names)
+    assert names["score"].ok, names["score"].note
+    for asked in re.findall(rf"`({name}:\S+)`", text):
+        assert str(ProxyRequest.parse(asked)) == name, "these are the defaults"
+
+
+def test_the_guide_names_proxies_that_there_are() -> None:
+    text = (ROOT / "docs" / "which-proxy-when.md").read_text(encoding="utf-8")
+    named = re.findall(r"`([a-z]\w*(?::[^`]*)?)`", text)
+    assert len(set(named)) > 30
+    for asked in named:
+        ProxyRequest.parse(asked)
+
+
+@pytest.mark.parametrize("path", WRITTEN, ids=lambda path: str(path.relative_to(ROOT)))
+def test_links_lead_somewhere(path: Path) -> None:
+    text = re.sub(r"```.*?```", "", path.read_text(encoding="utf-8"), flags=re.DOTALL)
+    for link in re.findall(r"\]\(([^)#]+)[^)]*\)", text):
+        assert "://" in link or (path.parent / link).exists(), link
