@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -18,20 +19,22 @@ from firstlight.probe import Batches, Loss, Probe
 from firstlight.proxies import Proxy, ProxyRequest, Score, measure_all, parse_requests
 from firstlight.ranking import Ranking, rank_networks, read_criteria, score_architectures
 from firstlight.run.executor import make_executor, one_thread
-from firstlight.run.models import Model, score_model
+from firstlight.run.models import Model, score_model, seeded
+from firstlight.run.repeats import combine, draw_seeds
 from firstlight.run.scoring import NetworkScore, ScoreService, Setting, source_for
 from firstlight.run.store import Store
 from firstlight.spaces import SPACES, Architecture, Space
 
 
 def score(
-    model: nn.Module,
-    batches: Batches,
+    model: Model,
+    batches: Batches | Callable[[int], Batches],
     proxies: str | Proxy | Sequence[str | Proxy] = ("dextr",),
     seed: int = 0,
     *,
     loss: Loss | None = None,
     logits: int | str | None = None,
+    repeats: int = 1,
 ) -> dict[str, Score]:
     """Judge any network before it is trained.
 
@@ -42,12 +45,26 @@ def score(
     `loss(logits, targets)` is cross-entropy unless given. `logits` names the logits in the output of a network that
     returns a tuple (a number) or a dictionary (a key).
 
+    With `repeats`, `model` is a function that makes the network; it is called so often with other random numbers, and
+    each score is the mean, with its standard error among the parts. `batches` may be a function of a seed, to draw
+    other inputs each time.
+
     >>> firstlight.score(model, torch.randn(1, 3, 32, 32), proxies=("dextr", "params"))["dextr"].value
     """
     requests = parse_requests(proxies)
-    probe = Probe(model, batches, loss=loss, logits=logits, seed=seed)
+    if repeats > 1 and isinstance(model, nn.Module):
+        raise SettingError(
+            "repeats draw the weights anew; give the function that makes the model instead of the model."
+        )
+    draws = []
     with one_thread():
-        return measure_all(requests, probe)
+        for drawn in draw_seeds(seed, repeats):
+            with seeded(drawn):
+                network = model if isinstance(model, nn.Module) else model()
+            shown = batches(drawn) if callable(batches) else batches
+            probe = Probe(network, shown, loss=loss, logits=logits, seed=drawn)
+            draws.append(measure_all(requests, probe))
+    return {name: combine([draw[name] for draw in draws]) for name in draws[0]}
 
 
 def rank(
@@ -63,6 +80,7 @@ def rank(
     input_shape: tuple[int, ...] = (3, 32, 32),
     skeleton: Mapping[str, Any] | None = None,
     seed: int = 0,
+    repeats: int = 1,
     workers: int | None = None,
     device: str | None = None,
     watch: Callable[[NetworkScore], None] = lambda network: None,
@@ -85,7 +103,7 @@ def rank(
             if not isinstance(input, str):
                 raise SettingError(f"Networks of the space {target!r} take the name of an input, such as 'synthetic'.")
             source = source_for(requests, input, batch_size, batches)
-            setting = _setting(target, source, skeleton, seed, device)
+            setting = _setting(target, source, skeleton, seed, device, repeats)
             given = [architectures] if isinstance(architectures, str) else architectures
             service = ScoreService(setting, requests, make_executor(workers), store)
             networks = score_architectures(service, given, samples)
@@ -94,11 +112,15 @@ def rank(
                 raise SettingError("Models of your own take no architectures, no samples and no skeleton.")
             if not target:
                 raise SettingError("There is nothing to rank. Give models by name, or the name of a space.")
+            shown: Batches | Callable[[int], Batches]
             if isinstance(input, str):
                 source = source_for(requests, input, batch_size, batches)
-                input = load_inputs(source, seed=seed, input_shape=input_shape).batches
+                shown = functools.cache(lambda drawn: load_inputs(source, seed=drawn, input_shape=input_shape).batches)
+            else:
+                shown = input
             networks = (
-                score_model(name, model, input, requests, seed=seed, device=device) for name, model in target.items()
+                score_model(name, model, shown, requests, seed=seed, device=device, repeats=repeats)
+                for name, model in target.items()
             )
         scored = []
         for network in networks:
@@ -128,6 +150,7 @@ def search(
     batches: int | None = None,
     skeleton: Mapping[str, Any] | None = None,
     seed: int = 0,
+    repeats: int = 1,
     workers: int | None = None,
     device: str | None = None,
     out: str | os.PathLike[str] | None = None,
@@ -142,14 +165,14 @@ def search(
     >>> firstlight.search("nasbench201", samples=100, max_params="1.0M").best.architecture
     """
     request = ProxyRequest.parse(proxy)
-    setting = _setting(space, source_for([request], input, batch_size, batches), skeleton, seed, device)
+    setting = _setting(space, source_for([request], input, batch_size, batches), skeleton, seed, device, repeats)
     limits = Limits(parse_amount(max_params), parse_amount(max_macs))
     wanted = SearchSetting(setting, request, algorithm, samples, limits)
     return run_search(wanted, make_executor(workers), None if out is None else Path(out), watch)
 
 
 def _setting(
-    space: str, source: InputSource, skeleton: Mapping[str, Any] | None, seed: int, device: str | None
+    space: str, source: InputSource, skeleton: Mapping[str, Any] | None, seed: int, device: str | None, repeats: int
 ) -> Setting:
     if skeleton is not None and not isinstance(skeleton, Mapping):
         raise SettingError(f'skeleton is {skeleton!r}; write a dictionary such as {{"channels": 8, "cells": 2}}.')
@@ -159,4 +182,5 @@ def _setting(
         seed=seed,
         skeleton_settings=tuple(sorted((skeleton or {}).items())),
         device=device,
+        repeats=repeats,
     )

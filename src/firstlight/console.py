@@ -181,6 +181,8 @@ def _arguments(result: SearchResult) -> str:
         "--seed",
         str(setting.seed),
     ]
+    if setting.repeats > 1:
+        words += ["--repeats", str(setting.repeats)]
     if setting.skeleton_settings:
         pairs = (f"{n}={'x'.join(map(str, v)) if isinstance(v, tuple) else v}" for n, v in setting.skeleton_settings)
         words += ["--skeleton", ",".join(pairs)]

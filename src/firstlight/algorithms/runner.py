@@ -44,6 +44,7 @@ class SearchSetting:
             **asdict(self.limits),
             "input": self.setting.inputs.fingerprint,
             "seed": self.setting.seed,
+            **({"repeats": self.setting.repeats} if self.setting.repeats > 1 else {}),
         }
 
 

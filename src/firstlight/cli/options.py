@@ -47,15 +47,22 @@ WorkersOption = Annotated[
 ]
 DeviceOption = Annotated[str | None, typer.Option("--device", help="Where networks are scored, as PyTorch writes it.")]
 
+RepeatsOption = Annotated[
+    int,
+    typer.Option("--repeats", help="Score so many initialisations and inputs; report mean and standard error.", min=1),
+]
+
 # From this many networks on, starting worker processes pays
 WORTH_WORKERS = 16
 
 
-def read_setting(space: str, source: InputSource, skeleton: str, seed: int, device: str | None) -> Setting:
+def read_setting(
+    space: str, source: InputSource, skeleton: str, seed: int, device: str | None, repeats: int
+) -> Setting:
     from firstlight.run.scoring import Setting
     from firstlight.spaces import SPACES
 
-    setting = Setting(SPACES[space].name, source, seed, read_pairs(skeleton), device)
+    setting = Setting(SPACES[space].name, source, seed, read_pairs(skeleton), device, repeats)
     setting.skeleton  # noqa: B018 - data and skeleton are checked here, before any work starts
     return setting
 

@@ -14,6 +14,7 @@ from firstlight.cli.options import (
     InputOption,
     Json,
     ProxyOption,
+    RepeatsOption,
     SeedOption,
     SkeletonOption,
     WorkersOption,
@@ -27,6 +28,7 @@ from firstlight.errors import SettingError
 
 if TYPE_CHECKING:
     from firstlight.data import InputSource
+    from firstlight.probe import Batches
     from firstlight.proxies import ProxyRequest
     from firstlight.run.executor import Executor
     from firstlight.run.scoring import Setting
@@ -50,6 +52,7 @@ def score(
     source: FromOption = None,
     skeleton: SkeletonOption = "",
     seed: SeedOption = 0,
+    repeats: RepeatsOption = 1,
     workers: WorkersOption = None,
     device: DeviceOption = None,
     as_json: Json = False,
@@ -72,9 +75,9 @@ def score(
             raise SettingError(f"{target} names a model of your own; it takes no architectures.")
         if skeleton:
             raise SettingError(f"{target} names a model of your own; it takes no skeleton.")
-        _score_own_model(target, requests, shown, input_shape, seed, device, as_json)
+        _score_own_model(target, requests, shown, input_shape, seed, repeats, device, as_json)
         return
-    setting = read_setting(target, shown, skeleton, seed, device)
+    setting = read_setting(target, shown, skeleton, seed, device, repeats)
     texts = read_architectures(setting.space, architectures, source)
     if not texts:
         raise SettingError("No architecture was given. Name some after the space, or read them with --from FILE.")
@@ -112,6 +115,7 @@ def _score_own_model(
     shown: InputSource,
     input_shape: str,
     seed: int,
+    repeats: int,
     device: str | None,
     as_json: bool,
 ) -> None:
@@ -120,8 +124,13 @@ def _score_own_model(
     from firstlight.run.models import score_model
 
     model = import_model(target, seed)
-    inputs = load_inputs(shown, seed=seed, input_shape=read_shape(input_shape))
-    network = score_model(target, model, inputs.batches, requests, seed=seed, device=device)
+    shape = read_shape(input_shape)
+    load_inputs(shown, seed=seed, input_shape=shape)  # data are checked here, before any work starts
+
+    def drawn(seed: int) -> Batches:
+        return load_inputs(shown, seed=seed, input_shape=shape).batches
+
+    network = score_model(target, model, drawn, requests, seed=seed, device=device, repeats=repeats)
     if as_json:
         typer.echo(json.dumps({"space": None, **network.as_json()}))
     else:

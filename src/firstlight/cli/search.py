@@ -16,6 +16,7 @@ from firstlight.cli.options import (
     DeviceOption,
     InputOption,
     Json,
+    RepeatsOption,
     SeedOption,
     SkeletonOption,
     WorkersOption,
@@ -41,6 +42,7 @@ def search(
     executor: Annotated[str, typer.Option(help="Where networks are scored: local.")] = "local",
     workers: WorkersOption = None,
     seed: SeedOption = 0,
+    repeats: RepeatsOption = 1,
     device: DeviceOption = None,
     out: Annotated[
         Path | None, typer.Option(help="Folder of the run; default: a folder under runs/ named by the settings.")
@@ -67,7 +69,7 @@ def search(
         raise SettingError(f"A search maximises one proxy; {proxy!r} names several.")
     request = ProxyRequest.parse(proxy)
     wanted = SearchSetting(
-        read_setting(space, source_for([request], input, batch_size, batches), skeleton, seed, device),
+        read_setting(space, source_for([request], input, batch_size, batches), skeleton, seed, device, repeats),
         request,
         algorithm,
         samples,

@@ -26,9 +26,7 @@ class BackwardQuantities(FirstBatchQuantities):
         """
         if index == 0:
             return self.first_loss_gradients()
-        batch = self._batch_with_targets(index)
-        with self._watched("loss gradients", training=True):
-            return gradients.loss_gradients(self.model, lambda: self._loss_of(batch))
+        return self._with(self.model, [self.batches[index]]).first_loss_gradients()
 
     @quantity
     def sample_gradients(self) -> gradients.SampleGradients:

@@ -6,11 +6,18 @@ from contextlib import ExitStack
 from typing import Any, Literal, get_args
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
-from firstlight.errors import UnsupportedError
+from firstlight.errors import UnsupportedError, is_out_of_memory
 from firstlight.probe.batch import Batch
-from firstlight.probe.gradients import FisherRecorder, LossGradients, differentiable, gradients_of, weighted_layers
+from firstlight.probe.gradients import (
+    FisherRecorder,
+    LossGradients,
+    average,
+    differentiable,
+    gradients_of,
+    weighted_layers,
+)
 from firstlight.probe.kernel import GramRecorder
 from firstlight.probe.memory import Remembering
 from firstlight.probe.rectifiers import PATTERN_SAMPLES, CodeRecorder, ReluCodes
@@ -65,11 +72,44 @@ class FirstBatchQuantities(Remembering):
             wanted: set[str] = {piece, *(p for p in get_args(Piece) if p in self.expected)} - known.keys()
             try:
                 known.update(self._measure(wanted))
-            except Exception:
-                if len(wanted) == 1:
+            except Exception as error:
+                if len(wanted) == 1 and not is_out_of_memory(error):
                     raise
-                known.update(self._measure({piece}))  # what another piece lacks, or its memory, is not missed here
+                # what another piece lacks is not missed here, and alone or in chunks it needs less memory
+                known.update(self._measure_in_chunks(piece) if len(wanted) == 1 else self._measure_alone(piece))
         return known[piece]
+
+    def _measure_alone(self, piece: Piece) -> dict[str, Any]:
+        try:
+            return self._measure({piece})
+        except Exception as error:
+            if not is_out_of_memory(error):
+                raise
+            return self._measure_in_chunks(piece)
+
+    def _measure_in_chunks(self, piece: Piece) -> dict[str, Any]:
+        """With ever smaller parts of the batch, where these add up to the same value; else out of memory it is."""
+        batch = self.batches[0]
+        size = len(batch)
+        while size > 1 and self._adds_up(piece):
+            size = (size + 1) // 2
+            try:
+                parts = [self._with(self.model, [chunk])._measure({piece})[piece] for chunk in batch.chunks(size)]
+            except Exception as error:
+                if not is_out_of_memory(error):
+                    raise
+                continue
+            if piece == "jacobian":
+                return {piece: torch.cat(parts)}
+            shares = [len(chunk) / len(batch) for chunk in batch.chunks(size)]
+            return {piece: average(list(zip(shares, parts, strict=True)))}
+        raise MemoryError(f"a batch of {len(batch)} ({batch.described()}) does not fit into memory, nor do its parts.")
+
+    def _adds_up(self, piece: Piece) -> bool:
+        """Whether samples know nothing of each other, so that parts of the batch make up the whole."""
+        coupling = (nn.modules.batchnorm._BatchNorm, nn.modules.dropout._DropoutNd)
+        coupled = any(isinstance(module, coupling) for module in self.model.modules())
+        return not coupled and (piece == "jacobian" or (piece == "gradients" and self._loss is None))
 
     def _measure(self, wanted: set[str]) -> dict[str, Any]:
         batch = self._batch_with_targets(0) if wanted & (OF_LOSS | {"kernel"}) else self.batches[0]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -62,6 +62,15 @@ def loss_gradients(model: nn.Module, loss: Scalar) -> LossGradients:
     with differentiable(model, *(layer.weight for layer in layers.values())):
         value = loss()
         return LossGradients(float(value.detach()), gradients_of(value, layers))
+
+
+def average(parts: Sequence[tuple[float, LossGradients]]) -> LossGradients:
+    """Of parts of a batch, each with its share of the samples."""
+    weights: Weights = {}
+    for share, part in parts:
+        for name, gradient in part.weights.items():
+            weights[name] = weights[name].add_(gradient, alpha=share) if name in weights else share * gradient
+    return LossGradients(sum(share * part.loss for share, part in parts), weights)
 
 
 def gradients_of(

@@ -10,7 +10,7 @@ from typing import Any, Concatenate, ParamSpec, Self, TypeVar, cast
 
 from torch import Tensor, nn
 
-from firstlight.probe.batch import Batches
+from firstlight.probe.batch import Batch, Batches
 from firstlight.probe.subject import Loss, Subject
 
 P = ParamSpec("P")
@@ -33,10 +33,11 @@ class Remembering(Subject):
         self.expected: set[Hashable] = set()
         self._memory: dict[Any, Any] = {}
 
-    def _with(self, model: nn.Module) -> Self:
-        """The same measurements of another network."""
+    def _with(self, model: nn.Module, batches: list[Batch] | None = None) -> Self:
+        """The same measurements of another network, or with other batches."""
         twin = copy.copy(self)
         twin.model, twin._memory, twin.expected = model, {}, set()
+        twin.batches = self.batches if batches is None else batches
         return twin
 
 

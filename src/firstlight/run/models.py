@@ -12,6 +12,7 @@ from firstlight.errors import ModelError, SettingError
 from firstlight.probe import Batches, Probe
 from firstlight.proxies import ProxyRequest
 from firstlight.run.executor import one_thread
+from firstlight.run.repeats import combine, draw_seeds
 from firstlight.run.scoring import NetworkScore, measured
 from firstlight.seeds import derive
 
@@ -29,26 +30,41 @@ def seeded(seed: int) -> Iterator[None]:
 def score_model(
     name: str,
     model: Model,
-    batches: Batches,
+    batches: Batches | Callable[[int], Batches],
     requests: Collection[ProxyRequest],
     *,
     seed: int = 0,
     device: str | None = None,
+    repeats: int = 1,
 ) -> NetworkScore:
-    """The scores of a model, or of the one that a function returns. One that cannot even run raises `ModelError`."""
-    with seeded(seed):
-        network = _built(name, model)
-        try:
-            network = network.to(device)
-        except (RuntimeError, AssertionError) as error:
-            raise SettingError(f"The device {device!r} cannot be used here: {error}") from error
+    """The scores of a model, or of the one that a function returns. One that cannot even run raises `ModelError`.
+
+    With `repeats`, the function is called so often, each time with other random numbers; `batches` may be a function of
+    the draw's seed.
+    """
+    if repeats > 1 and isinstance(model, nn.Module):
+        raise SettingError(
+            f"{name} is a finished model; repeats draw its weights anew. Give the function that makes it instead."
+        )
+    draws = []
     with one_thread():
-        try:
-            probe = Probe(network, batches, seed=seed)
-            cost = probe.cost()
-        except ModelError as error:
-            raise ModelError(f"{name}: {error}") from error
-        return NetworkScore(name, measured(requests, probe), cost)
+        for drawn in draw_seeds(seed, repeats):
+            with seeded(drawn):
+                network = _placed(_built(name, model), device)
+            try:
+                probe = Probe(network, batches(drawn) if callable(batches) else batches, seed=drawn)
+                cost = probe.cost()
+            except ModelError as error:
+                raise ModelError(f"{name}: {error}") from error
+            draws.append(measured(requests, probe))
+    return NetworkScore(name, {key: combine([draw[key] for draw in draws]) for key in draws[0]}, cost)
+
+
+def _placed(network: nn.Module, device: str | None) -> nn.Module:
+    try:
+        return network.to(device)
+    except (RuntimeError, AssertionError) as error:
+        raise SettingError(f"The device {device!r} cannot be used here: {error}") from error
 
 
 def _built(name: str, model: Model) -> nn.Module:

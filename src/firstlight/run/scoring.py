@@ -6,7 +6,7 @@ import dataclasses
 import functools
 import itertools
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -18,6 +18,7 @@ from firstlight.probe import Probe
 from firstlight.proxies import ProxyRequest, Score
 from firstlight.proxies.base import Status, announce
 from firstlight.run.executor import Executor, Lost
+from firstlight.run.repeats import combine, draw_seeds
 from firstlight.run.store import ScoreKey, Store
 from firstlight.spaces import SPACES, Skeleton, Space
 
@@ -58,8 +59,10 @@ class Setting:
     seed: int = 0
     skeleton_settings: tuple[tuple[str, Any], ...] = ()
     device: str | None = None
+    repeats: int = 1
 
     def __post_init__(self) -> None:
+        draw_seeds(0, self.repeats)
         if not isinstance(self.seed, int) or abs(self.seed) >= 2**63:
             raise SettingError(f"The seed is {self.seed!r}; it must be a whole number of less than 64 bits.")
         try:
@@ -88,6 +91,12 @@ class Setting:
             )
         return self.space.skeleton(**(data | asked))
 
+    @functools.cached_property
+    def draws(self) -> list[Setting]:
+        """One setting for each initialisation and choice of inputs."""
+        seeds = draw_seeds(self.seed, self.repeats)
+        return [self] if self.repeats == 1 else [replace(self, seed=seed, repeats=1) for seed in seeds]
+
     def cost(self, architecture: str) -> Cost:
         return self.space.cost(self.space.parse(architecture), self.skeleton)
 
@@ -98,7 +107,7 @@ class Setting:
             architecture=architecture,
             proxy=str(request),
             revision=request.proxy.revision,
-            input=self.inputs.fingerprint,
+            input=self.inputs.fingerprint + (f":{self.repeats} repeats" if self.repeats > 1 else ""),
             seed=self.seed,
         )
 
@@ -114,15 +123,19 @@ class ScoreJob:
 
     def __call__(self, task: Task) -> NetworkScore:
         text, requests = task
-        setting = self.setting
-        cost = setting.cost(text)
-        try:
-            network = setting.space.build(text, setting.skeleton, seed=setting.seed, device=setting.device)
-            probe = Probe(network, setting.inputs.batches, seed=setting.seed, cost=cost)
-        except Exception as error:
-            return NetworkScore(text, dict.fromkeys(requests, _failure(error)), cost)
+        cost = self.setting.cost(text)
         parsed = [ProxyRequest.parse(request) for request in requests]
-        return NetworkScore(text, measured(parsed, probe), cost)
+        draws = [_draw(setting, text, parsed, cost) for setting in self.setting.draws]
+        return NetworkScore(text, {name: combine([draw[name] for draw in draws]) for name in requests}, cost)
+
+
+def _draw(setting: Setting, text: str, requests: Collection[ProxyRequest], cost: Cost) -> dict[str, Score]:
+    try:
+        network = setting.space.build(text, setting.skeleton, seed=setting.seed, device=setting.device)
+        probe = Probe(network, setting.inputs.batches, seed=setting.seed, cost=cost)
+    except Exception as error:
+        return {str(request): _failure(error) for request in requests}
+    return measured(requests, probe)
 
 
 def measured(requests: Collection[ProxyRequest], probe: Probe) -> dict[str, Score]:
