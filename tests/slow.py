@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -115,3 +117,57 @@ def input_jacobian(model: nn.Module, x: Tensor) -> Tensor:
     model(x + 0).sum().backward()
     assert x.grad is not None
     return x.grad.flatten(1)
+
+
+def relu_inputs(model: nn.Module, x: Tensor) -> list[Tensor]:
+    """What each ReLU module gets, call by call."""
+    seen: list[Tensor] = []
+    relus = [module for module in model.modules() if isinstance(module, nn.ReLU)]
+    handles = [r.register_forward_pre_hook(lambda _, inputs: seen.append(inputs[0].detach().clone())) for r in relus]
+    model.train()(x.clone())
+    for handle in handles:
+        handle.remove()
+    return seen
+
+
+def codes(model: nn.Module, x: Tensor) -> list[tuple[bool, ...]]:
+    """For each sample, which units are on."""
+    seen = relu_inputs(model, x)
+    return [tuple(bool(v > 0) for units in seen for v in units[i].flatten()) for i in range(len(x))]
+
+
+def agreement(model: nn.Module, x: Tensor) -> Tensor:
+    """Units that are on for both samples or off for both, counted one at a time."""
+    table = codes(model, x)
+    return torch.tensor([[sum(a == b for a, b in zip(i, j, strict=True)) for j in table] for i in table]).double()
+
+
+def unit_patterns(model: nn.Module, x: Tensor, samples: int) -> int:
+    """Different columns of on and off over the first samples, among the units of feature maps."""
+    found: set[tuple[bool, ...]] = set()
+    for units in relu_inputs(model, x):
+        if units.ndim == 4:
+            found |= {tuple(column) for column in (units[:samples] > 0).flatten(1).T.tolist()}
+    return len(found)
+
+
+def first_maps(model: nn.Module, x: Tensor) -> list[Tensor]:
+    """The first sample's output of every module call as a matrix, in order."""
+    seen: list[Tensor] = []
+
+    def hook(_module: nn.Module, _inputs: tuple[Tensor, ...], output: Tensor) -> None:
+        seen.append(output[0].detach().clone().reshape(output.shape[1], -1))
+
+    handles = [module.register_forward_hook(hook) for module in model.modules()]
+    model.train()(x.clone())
+    for handle in handles:
+        handle.remove()
+    return seen
+
+
+def smallest_correlation(rows: Tensor) -> float:
+    """By numpy's correlations and eigenvalues; correlations that do not exist count as 0."""
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        correlations = np.atleast_2d(np.corrcoef(rows.numpy()))
+    return float(np.linalg.eigvalsh(np.nan_to_num(correlations, nan=0.0, posinf=0.0, neginf=0.0)).min())
