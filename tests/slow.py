@@ -171,3 +171,31 @@ def smallest_correlation(rows: Tensor) -> float:
         warnings.simplefilter("ignore")
         correlations = np.atleast_2d(np.corrcoef(rows.numpy()))
     return float(np.linalg.eigvalsh(np.nan_to_num(correlations, nan=0.0, posinf=0.0, neginf=0.0)).min())
+
+
+def loss(model: nn.Module, x: Tensor, y: Tensor) -> float:
+    with torch.no_grad():
+        return float(F.cross_entropy(model.train()(x.clone()), y))
+
+
+def along_weights(model: nn.Module, x: Tensor, y: Tensor, step: float = 1e-5) -> float:
+    """How fast the loss changes as all weights of convolutions and linear maps grow together: central differences."""
+    originals = {layer: layer.weight.detach().clone() for layer in layers(model).values()}
+    sides = []
+    for factor in (1 + step, 1 - step, 1.0):
+        with torch.no_grad():
+            for layer, weight in originals.items():
+                layer.weight.copy_(factor * weight)
+        sides.append(loss(model, x, y))
+    return (sides[0] - sides[1]) / (2 * step)
+
+
+def steady_ratios(series: list[dict[str, Tensor]]) -> dict[str, float]:
+    """For each layer the sum of mean |g| over population deviation, with numpy; weights that do not vary left out."""
+    found = {}
+    for name in series[0]:
+        stack = np.stack([entry[name].numpy() for entry in series])
+        deviation, size = stack.std(0), np.abs(stack).mean(0)
+        varies = np.any(stack != stack[0], axis=0)
+        found[name] = float((size[varies] / deviation[varies]).sum())
+    return found
