@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import warnings
 from collections.abc import Callable
 
@@ -199,3 +200,82 @@ def steady_ratios(series: list[dict[str, Tensor]]) -> dict[str, float]:
         varies = np.any(stack != stack[0], axis=0)
         found[name] = float((size[varies] / deviation[varies]).sum())
     return found
+
+
+def _positive(model: nn.Module) -> nn.Module:
+    twin = copy.deepcopy(model).double()
+    for tensor in [*twin.parameters(), *twin.buffers()]:
+        tensor.data = tensor.data.abs()
+    return twin
+
+
+def path_sum(model: nn.Module, x: Tensor, batch_norm: bool = False) -> float:
+    """Every weight made positive, an input of ones; BatchNorm is bypassed by hooks that return what it got."""
+    twin = _positive(model).train()
+    for module in twin.modules():
+        if isinstance(module, nn.BatchNorm2d) and not batch_norm:
+            module.register_forward_hook(lambda _module, inputs, _output: inputs[0])
+    twin(torch.ones_like(x[:1], dtype=torch.float64)).sum().backward()
+    weights = [layer.weight for layer in layers(twin).values()]
+    return sum(float((w.detach() * w.grad).abs().sum()) for w in weights if w.grad is not None)
+
+
+def synaptic_terms(model: nn.Module, x: Tensor, attention: list[str], others: list[str]) -> tuple[float, float]:
+    """Nuclear norms by singular values, for parameters that are named; saliency one weight at a time."""
+    twin = _positive(model).eval()
+    twin(torch.ones_like(x[:1], dtype=torch.float64)).sum().backward()
+    parameters = dict(twin.named_parameters())
+    diversity = saliency = 0.0
+    for name in attention:
+        gradient, weight = parameters[name].grad, parameters[name].detach()
+        diversity += float(torch.linalg.svdvals(gradient).sum()) * float(torch.linalg.svdvals(weight).sum())
+    for name in others:
+        pairs = zip(parameters[name].grad.flatten(), parameters[name].detach().flatten(), strict=True)
+        saliency += sum(abs(float(g) * float(w)) for g, w in pairs)
+    return diversity, saliency
+
+
+def entropy(feature: Tensor) -> float:
+    """Of the principal components of the channels over samples and positions, by a singular value decomposition."""
+    rows = feature.movedim(1, -1).reshape(-1, feature.shape[1]) if feature.ndim == 4 else feature.flatten(0, 1)
+    shares = torch.linalg.svdvals(rows - rows.mean(0)) ** 2
+    return -sum(float(p * torch.log(p + 1e-8)) for p in shares / shares.sum())
+
+
+def block_features(model: nn.Module, blocks: list[nn.Module], x: Tensor) -> list[Tensor]:
+    seen: list[Tensor] = []
+    handles = [b.register_forward_hook(lambda _module, _inputs, output: seen.append(output.clone())) for b in blocks]
+    model(x.clone())
+    for handle in handles:
+        handle.remove()
+    return [feature.detach() for feature in seen]
+
+
+def block_gain(model: nn.Module, before: nn.Module, after: nn.Module, x: Tensor) -> float:
+    """Largest singular value of the covariance of a gradient behind `after` and what the whole Jacobian makes of it.
+
+    The gradient is -1 at every third entry and 1 elsewhere.
+    """
+    start, end = block_features(model, [before, after], x)
+
+    def between(z: Tensor) -> Tensor:
+        found: list[Tensor] = []
+        replaced = before.register_forward_hook(lambda _module, _inputs, _output: z.clone())
+        caught = after.register_forward_hook(lambda _module, _inputs, output: found.append(output.clone()))
+        model(x.clone())
+        replaced.remove()
+        caught.remove()
+        return found[0]
+
+    jacobian = torch.autograd.functional.jacobian(between, start).reshape(end.numel(), start.numel())
+    out = torch.tensor([-1.0 if i % 3 == 0 else 1.0 for i in range(end.numel())]).double()
+    back, out = (jacobian.T @ out).reshape(start.shape), out.reshape(end.shape)
+    if start.ndim == 3:
+        return float(torch.linalg.svdvals(back.flatten(0, 1).T @ out.flatten(0, 1) / (len(out) * out.shape[1]))[0])
+    stride, total = start.shape[2] // end.shape[2], 0
+    for sample in range(len(out)):
+        for row in range(end.shape[2]):
+            for column in range(end.shape[3]):
+                patch = back[sample, :, stride * row : stride * (row + 1), stride * column : stride * (column + 1)]
+                total = total + torch.outer(patch.flatten(), out[sample, :, row, column])
+    return float(torch.linalg.svdvals(total / (len(out) * end.shape[2] * end.shape[3]))[0])
