@@ -124,6 +124,22 @@ def test_a_block_before_all_weights() -> None:
     assert found.gains == pytest.approx((slow.block_gain(net, net[0], net[2], x),), rel=1e-7)
 
 
+class Named(nn.Sequential):
+    """Takes features behind every convolution."""
+
+    def feature_blocks(self) -> list[nn.Module]:
+        return [layer for layer in self if isinstance(layer, (nn.Conv2d, nn.Flatten))]
+
+
+def test_features_are_taken_before_later_layers_overwrite_them() -> None:
+    net = Named(nn.Conv2d(3, 4, 3, padding=1), nn.ReLU(inplace=True), nn.Conv2d(4, 4, 3, padding=1)).double()
+    x = nets.images(2)
+    found = Probe(net, x).block_statistics(given=True)
+    features = slow.block_features(net, net.feature_blocks(), x)
+    assert found.entropies == pytest.approx([slow.entropy(feature) for feature in features], rel=1e-7)
+    assert found.gains == pytest.approx((slow.block_gain(net, net[0], net[2], x),), rel=1e-7)
+
+
 @pytest.mark.parametrize("side", [7, 9])
 def test_features_whose_sizes_do_not_match(side: int) -> None:
     with pytest.raises(UnsupportedError, match="multiple"):
@@ -131,10 +147,6 @@ def test_features_whose_sizes_do_not_match(side: int) -> None:
 
 
 def test_blocks_that_are_too_few_or_make_no_features() -> None:
-    class Named(nn.Sequential):
-        def feature_blocks(self) -> list[nn.Module]:
-            return list(self)
-
     with pytest.raises(UnsupportedError, match="two blocks"):
         Probe(Named(nn.Conv2d(3, 3, 1)), nets.images(2)).block_statistics()
     with pytest.raises(UnsupportedError, match="no feature map"):

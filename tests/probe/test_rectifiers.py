@@ -61,8 +61,8 @@ def test_patterns_are_told_apart_across_layers() -> None:
 
 
 def test_zero_is_off() -> None:
-    found = Probe(nn.ReLU(), torch.tensor([[0.0, 0.0, 2.0], [-1.0, 1.0, 3.0]])).relu_codes()
-    assert found.agreement.tolist() == [[3, 2], [2, 3]]
+    found = Probe(nn.ReLU(), torch.tensor([[0.0, 0.0, 2.0], [-1.0, 1.0, 3.0], [-1.0, -1.0, -1.0]])).relu_codes()
+    assert found.agreement.tolist() == [[3, 2, 2], [2, 3, 1], [2, 1, 3]]
     assert found.patterns == 0  # no feature maps
 
 
