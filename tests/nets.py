@@ -112,6 +112,21 @@ def mlp() -> nn.Module:
     )
 
 
+def plain() -> nn.Module:
+    """Convolutions with biases and ReLUs of both kinds, and nothing that couples samples."""
+    return nn.Sequential(
+        nn.Conv2d(3, 6, 3, padding=1),
+        nn.ReLU(),
+        nn.Conv2d(6, 8, 3, stride=2, padding=1),
+        nn.ReLU(inplace=True),
+        nn.Conv2d(8, 8, 3, padding=1),
+        nn.ReLU(),
+        nn.AdaptiveAvgPool2d(1),
+        nn.Flatten(),
+        nn.Linear(8, 5),
+    )
+
+
 NETS: dict[str, Callable[[], nn.Module]] = {
     "residual": Residual,
     "smooth": Smooth,
@@ -119,6 +134,7 @@ NETS: dict[str, Callable[[], nn.Module]] = {
     "fused_attention": FusedAttention,
     "gated": Gated,
     "mlp": mlp,
+    "plain": plain,
 }
 
 
@@ -132,6 +148,20 @@ def build(name: str, seed: int = 0) -> nn.Module:
                 nn.init.uniform_(module.weight, 0.5, 1.5)
                 nn.init.uniform_(module.bias, -0.5, 0.5)
     return net.double()
+
+
+def images(samples: int = 5, seed: int = 0, side: int = 8) -> Tensor:
+    generator = torch.Generator().manual_seed(seed)
+    return torch.randn(samples, 3, side, side, dtype=torch.float64, generator=generator)
+
+
+def labelled(count: int, samples: int = 6, classes: int = 3) -> list[tuple[Tensor, Tensor]]:
+    """Batches of images, no two alike, with labels."""
+    generator = torch.Generator().manual_seed(count)
+    return [
+        (images(samples, seed=100 + number), torch.randint(classes, (samples,), generator=generator))
+        for number in range(count)
+    ]
 
 
 class ParityNet(nn.Module):

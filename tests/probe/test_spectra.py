@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from itertools import combinations
+
 import pytest
 import torch
-from tests import nets, textbook
+from tests import nets, slow, textbook
 from tests.conftest import ParityCase
 from torch import Tensor, nn
 
 from firstlight.probe import Probe
-from firstlight.probe.spectra import InverseCondition
+from firstlight.probe.features import Statistic
+from firstlight.probe.spectra import InverseCondition, SampledInverseCondition, SmallestCorrelation
 
 
 def ratios(model: nn.Module, x: Tensor, modules: str = "all") -> list[float]:
@@ -179,3 +182,107 @@ def test_many_large_maps_are_decomposed_in_groups(monkeypatch: pytest.MonkeyPatc
     together = ratios(net, x)
     monkeypatch.setattr("firstlight.probe.features._WAITING_LIMIT", 1)
     assert ratios(net, x) == pytest.approx(together, rel=1e-12)
+
+
+NETS = ["residual", "smooth", "attention", "mlp", "plain"]
+
+
+def statistic(kind: Statistic, model: nn.Module, x: Tensor, seed: int = 0) -> list[float]:
+    found: list[float] = Probe(model, x, seed=seed).feature_statistic(kind, images=len(x)).values.tolist()
+    return found
+
+
+@pytest.mark.parametrize("name", NETS)
+def test_smallest_correlations_by_numpy(name: str) -> None:
+    x = nets.images(3)
+    expected = [slow.smallest_correlation(rows) for rows in slow.first_maps(nets.build(name), x)]
+    assert statistic(SmallestCorrelation(), nets.build(name), x) == pytest.approx(expected, rel=1e-7, abs=1e-10)
+    assert max(expected) > 0.05 or name == "mlp"  # which has vectors only
+
+
+def test_correlations_do_not_see_scale_shift_sign_or_order_of_rows() -> None:
+    x = nets.images(1)[:, [0, 1, 2, 2]]
+    x[:, 3] = x[:, 3] + 2 * nets.images(1, seed=1)[:, 0]
+    (expected,) = statistic(SmallestCorrelation(), nn.Identity(), x)
+    changed = x[:, [2, 0, 3, 1]] * torch.tensor([3.0, -0.1, 50.0, -1.0]).view(1, 4, 1, 1) + 7.0
+    assert statistic(SmallestCorrelation(), nn.Identity(), changed) == pytest.approx([expected], rel=1e-9)
+    assert 0.05 < expected < 0.8
+
+
+@pytest.mark.parametrize("constant", [0.0, 0.1, 1e4])
+def test_rows_that_do_not_vary_are_correlated_with_nothing(constant: float) -> None:
+    x = nets.images(1)
+    x[:, 1] = constant
+    assert statistic(SmallestCorrelation(), nn.Identity(), x) == pytest.approx([0.0], abs=1e-12)
+
+
+def test_correlations_of_vectors_and_of_maps_with_few_columns() -> None:
+    assert statistic(SmallestCorrelation(), nn.Identity(), torch.randn(1, 5)) == [0.0]
+    tall = nets.images(1, side=4).reshape(1, 12, 4)
+    assert statistic(SmallestCorrelation(), nn.Identity(), tall) == [0.0]
+    assert slow.smallest_correlation(tall[0]) == pytest.approx(0.0, abs=1e-12)
+    wide = nets.images(1, side=4).reshape(1, 4, 12)
+    assert statistic(SmallestCorrelation(), nn.Identity(), wide)[0] > 0.01
+
+
+def rows_drawn(values: set[float], candidates: dict[tuple[int, ...], float]) -> set[tuple[int, ...]]:
+    """Which rows each value was computed from; fails if one comes from none."""
+    found = set()
+    for value in values:
+        (rows,) = (r for r, candidate in candidates.items() if candidate == pytest.approx(value, rel=1e-6, abs=1e-10))
+        found.add(rows)
+    return found
+
+
+def test_drawn_correlations_are_those_of_some_rows() -> None:
+    x = nets.images(1, side=10).reshape(1, 6, 50)
+    candidates = {r: 6 / 3 * slow.smallest_correlation(x[0, list(r)]) for r in combinations(range(6), 3)}
+    values = {statistic(SmallestCorrelation(3), nn.Identity(), x, seed)[0] for seed in range(8)}
+    assert len(rows_drawn(values, candidates)) > 3
+    assert statistic(SmallestCorrelation(6), nn.Identity(), x[:, :6]) == pytest.approx(
+        statistic(SmallestCorrelation(), nn.Identity(), x)
+    )
+
+
+def test_drawn_condition_numbers_are_those_of_some_rows() -> None:
+    x = nets.images(1, side=10).reshape(1, 6, 50)
+
+    def ratio(rows: tuple[int, ...]) -> float:
+        sigma = torch.linalg.svdvals(x[0, list(rows)])
+        return 6 / 3 * float(sigma[-1] / sigma[0])
+
+    values = {statistic(SampledInverseCondition(3), nn.Identity(), x, seed)[0] for seed in range(8)}
+    assert len(rows_drawn(values, {r: ratio(r) for r in combinations(range(6), 3)})) > 3
+
+
+def test_drawn_condition_numbers_of_maps_with_few_columns_and_of_vectors() -> None:
+    x = nets.images(1, side=2).reshape(1, 6, 2)
+    candidates = {r: torch.linalg.svdvals(x[0, list(r)]) for r in combinations(range(6), 4)}
+    ratios_of = {r: 6 / 4 * float(sigma[1] / sigma[0]) for r, sigma in candidates.items()}
+    assert rows_drawn({statistic(SampledInverseCondition(4), nn.Identity(), x)[0]}, ratios_of)
+    assert statistic(SampledInverseCondition(2), nn.Identity(), torch.ones(1, 6)) == [3.0]
+    assert statistic(SampledInverseCondition(2), nn.Identity(), torch.zeros(1, 6)) == [0.0]
+
+
+@pytest.mark.parametrize("name", NETS)
+def test_drawing_more_rows_than_there_are_takes_all(name: str) -> None:
+    x = nets.images(2)
+    whole, drawn = (statistic(kind, nets.build(name), x) for kind in (InverseCondition(), SampledInverseCondition(999)))
+    assert drawn == pytest.approx(whole, rel=1e-12)
+    assert statistic(SmallestCorrelation(999), nets.build(name), x) == statistic(
+        SmallestCorrelation(), nets.build(name), x
+    )
+
+
+def test_equal_maps_of_different_layers_draw_rows_of_their_own() -> None:
+    class Copies(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.copies = nn.ModuleList(nn.Hardtanh(-9, 9) for _ in range(6))
+
+        def forward(self, x: Tensor) -> Tensor:
+            return sum((copy(x) for copy in self.copies), torch.zeros(()))
+
+    x = nets.images(1, side=10).reshape(1, 6, 50)
+    assert len(set(statistic(SmallestCorrelation(3), Copies(), x)[:6])) > 2
+    assert len(set(statistic(SmallestCorrelation(), Copies(), x)[:6])) == 1

@@ -6,14 +6,14 @@ from math import log1p
 
 import pytest
 import torch
-from tests import nets
+from tests import nets, textbook
 from tests.conftest import ParityCase
 from torch import nn
 
 import firstlight
 from firstlight.probe import Probe
 from firstlight.probe.spectra import InverseCondition
-from firstlight.proxies.dextr import NO_SIGNAL, OWN_SIZE, curvature, dextr, independence
+from firstlight.proxies.dextr import NO_SIGNAL, OWN_SIZE, curvature, dextr, dextr_opt, independence
 
 
 def test_agrees_with_the_reference_implementation(parity: ParityCase) -> None:
@@ -94,3 +94,33 @@ def test_a_network_without_layers_has_no_score_of_nothing() -> None:
     scores = firstlight.score(nn.Identity(), torch.zeros(1, 4))
     assert scores["dextr"].status == "ok"
     assert scores["dextr"].value == 0.0  # S = 0: the one feature map is zero
+
+
+@pytest.mark.parametrize("name", ["residual", "smooth", "attention", "plain"])
+def test_drawing_all_rows_is_drawing_none(name: str) -> None:
+    probe = Probe(nets.build(name), nets.images(2))
+    whole, drawn = dextr(probe, images=2), dextr_opt(probe, rows=99, images=2)
+    assert drawn.value == pytest.approx(whole.value, rel=1e-9)
+    assert drawn.parts == pytest.approx(whole.parts, rel=1e-9)
+
+
+def test_drawn_rows_depend_on_the_seed_and_change_independence_only() -> None:
+    x = nets.images(1)
+    found = [dextr_opt(Probe(nets.build("plain"), x, seed=seed), rows=3) for seed in (0, 0, 1)]
+    assert found[0].value == found[1].value != found[2].value
+    whole = dextr(Probe(nets.build("plain"), x))
+    assert found[0].parts["curvature"] == whole.parts["curvature"]
+    assert found[0].parts["independence"] != whole.parts["independence"]
+    s, k = found[0].parts["independence"], found[0].parts["curvature"]
+    assert found[0].value == pytest.approx(1 / (1 / s + 1 / k))
+
+
+@pytest.mark.parametrize("name", ["residual", "smooth", "plain"])
+def test_images_are_those_that_batch_norm_takes_its_statistics_from(name: str) -> None:
+    x = nets.images(4)
+    probe = Probe(nets.build(name), x)
+    for images in (1, 3):
+        expected = log1p(sum(textbook.inverse_conditions(nets.build(name), x[:images])))
+        assert independence(probe, images=images).value == pytest.approx(expected, rel=1e-6)
+        assert dextr(probe, images=images).parts["independence"] == independence(probe, images=images).value
+    assert (independence(probe).value == pytest.approx(independence(probe, images=4).value)) == (name == "plain")

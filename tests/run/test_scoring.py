@@ -83,7 +83,7 @@ def test_a_stored_score_keeps_its_direction(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_what_a_score_depends_on_is_in_its_key() -> None:
-    request = ProxyRequest.parse("dextr")
+    request = ProxyRequest.parse("dextr:images=2")
     settings = [
         SMALL,
         Setting("nasbench201", seed=1, skeleton_settings=SMALL.skeleton_settings),
@@ -93,7 +93,8 @@ def test_what_a_score_depends_on_is_in_its_key() -> None:
     ]
     (text,) = architectures(1)
     assert len({setting.key(text, request) for setting in settings}) == len(settings)
-    assert len({scores(InProcess(), [text], setting=s)[text].scores["dextr"].value for s in settings}) == len(settings)
+    answers = [scores(InProcess(), [text], str(request), setting=setting)[text] for setting in settings]
+    assert len({answer.scores[str(request)].value for answer in answers}) == len(settings)
 
 
 def test_the_data_decides_the_shape_unless_the_user_does() -> None:

@@ -109,7 +109,8 @@ class AlteredQuantities(BackwardQuantities):
         recorder = blocks.BlockRecorder()
         watched = twin._watched("blocks", training=not self.is_transformer())
         with watched, gradients.differentiable(model, *model.parameters()), recorder.watching(blocks.blocks_of(model)):
-            twin._forward(batch)
+            # inputs that can be differentiated serve a block that comes before all weights
+            twin._forward(batch, lambda x: x.clone().requires_grad_().clone() if x.is_floating_point() else x.clone())
             return blocks.block_statistics(recorder.features, signs)
 
     def layer_groups(self) -> dict[str, str]:

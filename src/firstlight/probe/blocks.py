@@ -78,6 +78,8 @@ class BlockRecorder:
 
 def block_statistics(features: list[Tensor], signs: Callable[[Tensor], Tensor]) -> BlockStatistics:
     """`signs` draws a tensor of -1 and +1 like the one it is given."""
+    if len(features) < 2:
+        raise UnsupportedError(f"features behind two blocks or more are needed; the network ran {len(features)}.")
     gains = [_gain(before, after, signs(after)) for before, after in itertools.pairwise(features)]
     return BlockStatistics(tuple(_entropy(feature.detach()) for feature in features), tuple(gains))
 
@@ -97,11 +99,18 @@ def _gain(before: Tensor, after: Tensor, out: Tensor) -> float | None:
         return 0.0
     if back.shape == out.shape and torch.equal(back, out):
         return None
-    if back.ndim == 4 and back.shape[2:] != out.shape[2:]:
+    if back.ndim == out.ndim == 4 and back.shape[2:] != out.shape[2:]:
         stride = back.shape[2] // out.shape[2]
+        if back.shape[2:] != (stride * out.shape[2], stride * out.shape[3]):
+            raise UnsupportedError(
+                f"features of {tuple(back.shape[2:])} before a block are no multiple of {tuple(out.shape[2:])} behind "
+                "it; choose inputs whose sides can be halved."
+            )
         back = F.pixel_unshuffle(back, stride)
-    covariance = _positions(back).T @ _positions(out) / len(_positions(out))
-    return float(torch.linalg.matrix_norm(covariance.double(), 2))
+    rows_back, rows_out = _positions(back), _positions(out)
+    if len(rows_back) != len(rows_out):
+        raise UnsupportedError("a block changes the number of tokens, so that gradients cannot be compared.")
+    return float(torch.linalg.matrix_norm((rows_back.T @ rows_out / len(rows_out)).double(), 2))
 
 
 def _positions(feature: Tensor) -> Tensor:

@@ -51,4 +51,4 @@ def log_batch_norm_scale(model: nn.Module) -> float:
 def log_mean_change(before: Tensor, after: Tensor) -> float:
     """ln of the mean over samples of the summed absolute change; minus infinity where nothing changes."""
     change = float(torch.sum((before - after).abs().double().flatten(1), dim=1).mean())
-    return math.log(change) if change > 0 else -math.inf
+    return math.log(change) if change != 0 else -math.inf

@@ -20,7 +20,7 @@ def absolute(model: nn.Module, *, batch_norm: bool = False) -> nn.Module:
             tensor.abs_()
     if not batch_norm:
         for module in twin.modules():
-            for name, child in module.named_children():
+            for name, child in module._modules.items():  # named_children() would name a child used twice only once
                 if isinstance(child, nn.modules.batchnorm._BatchNorm):
                     setattr(module, name, nn.Identity())
     return twin

@@ -40,7 +40,8 @@ def epe_nas(probe: Probe) -> Parts:
         E = sum over pairs of samples of the class of ln(|correlation| + 1e-5)
 
     The correlations are those of `jacov`; each sample is paired with itself, too. With more than 100 classes E is
-    divided by the number of pairs, and M is the sum over pairs of classes of |E - E'| over the number of classes.
+    divided by the number of the class's samples, classes of one sample are left out, and M is the sum over pairs of
+    classes of |E - E'| over the number of classes.
 
     Scale: grows with the number of samples of a class. Higher is better. Cost: that of `jacov`, shared with it.
     """
@@ -50,10 +51,10 @@ def epe_nas(probe: Probe) -> Parts:
     classes, counts = labels.unique(return_counts=True)
     if int(counts.max()) < 2:
         raise UnsupportedError("no class has two samples in the batch; use a larger batch.")
-    for label in classes:
+    for label in classes[counts > 1] if many else classes:
         rows = jacobian[labels == label]
         total = (_correlations(rows).abs() + K).log().sum()
-        per_class.append(total / len(rows) ** 2 if many else total)
+        per_class.append(total / len(rows) if many else total)
     energies = torch.stack(per_class)
     if many:
         return Parts(float((energies[:, None] - energies[None]).abs().sum()) / len(energies))

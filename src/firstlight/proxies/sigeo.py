@@ -105,17 +105,20 @@ def layer_ratios(gradients: Sequence[Weights]) -> dict[str, float]:
 
 
 def _ratio_sum(gradients: Sequence[Tensor]) -> float:
-    """Sum over weights of mean|g| / sigma, in two runs over the batches, so that no stack of them is built."""
-    count = len(gradients)
-    mean = torch.zeros_like(gradients[0])
-    size = torch.zeros_like(mean)
+    """Sum over weights of mean|g| / sigma, in two runs over the batches, so that no stack of them is built.
+
+    All is measured from the first gradient, so that the deviation of equal ones is exactly zero.
+    """
+    first, count = gradients[0], len(gradients)
+    mean = torch.zeros_like(first)
+    size = torch.zeros_like(first)
     for gradient in gradients:
-        mean += gradient
+        mean += gradient - first
         size += gradient.abs()
     mean /= count
     variance = torch.zeros_like(mean)
     for gradient in gradients:
-        variance += (gradient - mean).square_()
+        variance += (gradient - first).sub_(mean).square_()
     deviation = variance.mul_(1 / count).sqrt_()
     ratio = size.mul_(1 / count).div_(deviation)
     return float(torch.where(deviation > 0, ratio, 0.0).double().sum())

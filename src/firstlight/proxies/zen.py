@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import inf
+
 from firstlight.probe import Probe
 from firstlight.proxies.base import Parts, proxy
 
@@ -20,5 +22,5 @@ def zen(probe: Probe, *, step: float = 0.01, draws: int = 1) -> Parts:
     """
     found = [probe.feature_change(step=step, draw=draw) for draw in range(max(1, draws))]
     change, scale = (sum(terms) / len(found) for terms in zip(*found, strict=True))
-    note = "" if change > -float("inf") else "the features do not change with the input"
+    note = "the features do not change with the input" if change == -inf else ""
     return Parts(change + scale, note=note, change=change, scale=scale)

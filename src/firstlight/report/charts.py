@@ -78,7 +78,7 @@ class _Axes:
 
 def _ticks(low: float, high: float) -> list[float]:
     """About five round numbers whose first and last enclose the data."""
-    if high <= low:
+    if high - low < 1e-9 * max(abs(low), abs(high), 1e-300):  # nothing that floating point could tell apart
         low, high = low - 0.5, high + 0.5
     raw = (high - low) / 4
     magnitude = 10.0 ** math.floor(math.log10(raw))

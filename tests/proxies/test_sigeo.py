@@ -1,0 +1,172 @@
+"""ZiCo, the Fisher-Rao norm and SiGeo, written out from their formulas."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import exp, log
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+from tests import nets, slow
+from torch import Tensor, nn
+
+import firstlight
+from firstlight.probe import Probe
+from firstlight.proxies.sigeo import EPSILON, fr_norm, sigeo, steadiness, zico
+
+NETS = ["residual", "smooth", "attention", "mlp"]
+
+
+def gradients(name: str, count: int) -> list[dict[str, Tensor]]:
+    return [slow.loss_gradients(nets.build(name), x, y) for x, y in nets.labelled(count)]
+
+
+@pytest.mark.parametrize("name", NETS)
+@pytest.mark.parametrize("count", [2, 3])
+def test_zico_by_numpy(name: str, count: int) -> None:
+    expected = sum(log(ratio) for ratio in slow.steady_ratios(gradients(name, count)).values())
+    assert zico(Probe(nets.build(name), nets.labelled(count)), batches=count).value == pytest.approx(expected, rel=1e-7)
+
+
+def test_gradients_of_one_and_three() -> None:
+    series = [{"layer": torch.tensor([1.0, -1.0, 0.0])}, {"layer": torch.tensor([3.0, -3.0, 0.0])}]
+    assert steadiness(series, per_layer=True) == pytest.approx(log(2 + 2))
+    turned = [{"layer": torch.tensor([-1.0])}, {"layer": torch.tensor([3.0])}]
+    assert steadiness(turned, per_layer=True) == pytest.approx(log(2 / 2))  # the mean of the sizes, not of the numbers
+
+
+@pytest.mark.parametrize("count", [2, 3, 4, 7])
+def test_identical_batches_tell_nothing(count: int) -> None:
+    same = [nets.labelled(1)[0]] * count
+    for name in ("residual", "plain"):
+        assert zico(Probe(nets.build(name), same), batches=count).value == 0
+        assert zico(Probe(nets.build(name).float(), same), batches=count).value == 0
+
+
+@pytest.mark.parametrize("name", NETS)
+def test_a_louder_loss_is_as_steady(name: str) -> None:
+    batches = nets.labelled(2)
+    loud = Probe(nets.build(name), batches, loss=lambda logits, y: 5 * F.cross_entropy(logits, y))
+    assert zico(loud).value == pytest.approx(zico(Probe(nets.build(name), batches)).value, rel=1e-9)
+
+
+def test_the_order_of_batches_does_not_matter() -> None:
+    batches = nets.labelled(3)
+    values = {zico(Probe(nets.build("plain"), order), batches=3).value for order in (batches, batches[::-1])}
+    assert max(values) == pytest.approx(min(values), rel=1e-9)
+    fewer = zico(Probe(nets.build("plain"), batches), batches=2).value
+    assert fewer == zico(Probe(nets.build("plain"), batches[:2])).value != pytest.approx(max(values))
+
+
+@pytest.mark.parametrize("name", ["smooth", "attention", "gated"])
+def test_fisher_rao_norm_by_finite_differences(name: str) -> None:
+    slopes = [slow.along_weights(nets.build(name), x, y) for x, y in nets.labelled(3)]
+    expected = log(sum(slope**2 for slope in slopes) / 3 + EPSILON)
+    assert fr_norm(Probe(nets.build(name), nets.labelled(3)), batches=3).value == pytest.approx(expected, rel=1e-4)
+
+
+def test_layers_before_batch_norm_do_not_move_the_loss_as_they_grow() -> None:
+    batches = nets.labelled(2)
+    products = []
+    for x, y in batches:
+        net = nets.build("smooth")
+        products.append(float((slow.loss_gradients(net, x, y)["head"] * net.head.weight.detach()).sum()))
+    expected = log(np.mean(np.square(products)) + EPSILON)
+    assert fr_norm(Probe(nets.build("smooth"), batches), batches=2).value == pytest.approx(expected, abs=0.02)
+
+
+@pytest.mark.parametrize("name", NETS)
+def test_the_weighted_sum_of_its_parts(name: str) -> None:
+    batches = nets.labelled(4)
+    probe = Probe(nets.build(name), batches)
+    found = sigeo(probe, lambda1=2.0, lambda2=50.0, lambda3=3.0)
+    t1, t2, loss = zico(probe, batches=4).value, fr_norm(probe).value, slow.loss(nets.build(name), *batches[-1])
+    assert found.parts == pytest.approx({"steadiness": t1, "fisher_rao": t2, "loss": loss}, rel=1e-9)
+    assert found.value == pytest.approx(2 * t1 + 50 * t2 - 3 * loss, rel=1e-9)
+    assert sigeo(probe).value == pytest.approx(t1 + t2, rel=1e-9)
+    assert sigeo(probe, lambda2=0.0).value == t1
+
+
+@pytest.mark.parametrize("name", NETS)
+def test_all_neurons_under_one_logarithm(name: str) -> None:
+    expected = log(sum(slow.steady_ratios(gradients(name, 4)).values()))
+    probe = Probe(nets.build(name), nets.labelled(4))
+    assert sigeo(probe, lambda2=0.0, neuron_wise=True).value == pytest.approx(expected, rel=1e-7)
+
+
+def trained(
+    model: nn.Module, watched: dict[str, nn.Parameter], optimiser: torch.optim.Optimizer, rates: Callable[[int], float]
+) -> tuple[list[dict[str, Tensor]], dict[str, Tensor], float]:
+    """Gradients of four batches with a step after each; the last weights and the last loss."""
+    model.train()
+    series = []
+    for number, (x, y) in enumerate(nets.labelled(4)):
+        optimiser.param_groups[0]["lr"] = rates(number)
+        model.zero_grad()
+        loss = F.cross_entropy(model(x), y)
+        loss.backward()
+        series.append({name: p.grad.clone() for name, p in watched.items() if p.grad is not None})
+        optimiser.step()
+    return series, {name: p.detach() for name, p in watched.items()}, float(loss.detach())
+
+
+def products(series: list[dict[str, Tensor]], last: dict[str, Tensor]) -> dict[str, float]:
+    return {name: float((sum(entry[name] for entry in series) * last[name]).sum()) for name in series[0]}
+
+
+@pytest.mark.parametrize("name", NETS)
+def test_the_published_form_for_images(name: str) -> None:
+    model = nets.build(name)
+    watched = {key: layer.weight for key, layer in slow.layers(model).items()}
+    series, last, loss = trained(model, watched, torch.optim.SGD(model.parameters(), lr=1.0), lambda step: 1.0)
+    first = sum(log(ratio) for ratio in slow.steady_ratios(series).values())
+    second = 2 * log(sum(map(abs, products(series, last).values())) + 1e-5)
+    found = sigeo(Probe(nets.build(name), nets.labelled(4)), lambda2=50.0, lambda3=1.0, variant="official-cv")
+    assert found.parts == pytest.approx({"steadiness": first, "fisher_rao": second, "loss": loss}, rel=1e-6)
+    assert found.value == pytest.approx(first + 50 * second - loss, rel=1e-6)
+
+
+@pytest.mark.parametrize("name", ["residual", "attention", "mlp"])
+def test_the_published_form_for_clicks(name: str) -> None:
+    model = nets.build(name)
+    watched = dict(model.named_parameters())
+    optimiser = torch.optim.Adagrad(model.parameters(), lr=0.04, eps=1e-2)
+    series, last, loss = trained(model, watched, optimiser, lambda step: 0.04 * (step + 1) / 50)
+    owners = dict(model.named_modules())
+    groups: dict[tuple[str, int], list[str]] = {}
+    for key in series[0]:
+        groups.setdefault((repr(owners[key.rpartition(".")[0]]), watched[key].numel()), []).append(key)
+    first = 0.0
+    for members in groups.values():
+        stack = np.stack([np.concatenate([entry[key].flatten().numpy() for key in members]) for entry in series])
+        deviation = stack.std(0, ddof=1)
+        place = np.flatnonzero(deviation)[0]
+        first += log(np.abs(stack[:, place]).mean() / deviation[place])
+    second = log(abs(sum(products(series, last).values())) + 1e-10)
+    found = sigeo(Probe(nets.build(name), nets.labelled(4)), lambda3=1.0, variant="official-rec")
+    assert found.parts == pytest.approx({"steadiness": first, "fisher_rao": second, "loss": loss}, rel=1e-6)
+    assert found.value == pytest.approx(first + second - loss, rel=1e-6)
+    assert len(groups) < len(series[0]) or name == "mlp"
+
+
+def test_the_published_form_for_clicks_sees_what_is_not_frozen() -> None:
+    model = nets.build("mlp").requires_grad_(False)
+    model[-1].requires_grad_(True)
+    series, last, _ = trained(
+        (twin := nets.build("mlp")),
+        dict(twin[-1].named_parameters()),
+        torch.optim.Adagrad(twin[-1].parameters(), lr=0.04, eps=1e-2),
+        lambda step: 0.04 * (step + 1) / 50,
+    )
+    found = sigeo(Probe(model, nets.labelled(4)), variant="official-rec")
+    assert exp(found.parts["fisher_rao"]) == pytest.approx(abs(sum(products(series, last).values())), rel=1e-6)
+    frozen = firstlight.score(nets.build("mlp").requires_grad_(False), nets.labelled(4), "sigeo:variant=official-rec")
+    assert next(iter(frozen.values())).status == "unsupported"
+
+
+def test_too_few_batches() -> None:
+    score = firstlight.score(nets.build("mlp"), nets.labelled(2), "sigeo")["sigeo"]
+    assert score.status == "unsupported"
+    assert "4 batches and 2 were given" in score.note
