@@ -66,16 +66,18 @@ class AlteredQuantities(BackwardQuantities):
             return steps.take_steps(losses, watched, optimiser, rate=steps.warm_cosine(0.04, 500, 50), clip=5.0)
 
     @quantity
-    def feature_change(self, *, step: float = 1e-2, draw: int = 0, given: Tensor | None = None) -> tuple[float, float]:
-        """ln of how far the last feature map moves when a noise input moves by `step`, and ln of BatchNorm's scale.
+    def feature_change(
+        self, *, step: float = 1e-2, samples: int = 16, draw: int = 0, given: Tensor | None = None
+    ) -> tuple[float, float]:
+        """ln of how far the last feature map moves when noise inputs move by `step`, and ln of BatchNorm's scale.
 
-        Two forward passes of the batch's size on a copy with weights drawn from N(0, 1), in train mode. `given` (two
+        Two forward passes of so many samples on a copy with weights drawn from N(0, 1), in train mode. `given` (two
         batches of inputs) keeps the weights and takes these in place of noise; `draw` numbers independent draws.
         """
         if given is None:
             generator = torch_generator(self.seed, "feature change", str(draw))
             image = self.batches[0].image
-            pair = torch.randn(2, *image.shape, generator=generator).to(image)
+            pair = torch.randn(2, samples, *image.shape[1:], generator=generator).to(image)
             twin = self._with(variants.reinitialised(self.model, generator, kaiming=False))
         else:
             pair, twin = given, self._with(copy.deepcopy(self.model))

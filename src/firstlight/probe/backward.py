@@ -29,14 +29,14 @@ class BackwardQuantities(FirstBatchQuantities):
         return self._with(self.model, [self.batches[index]]).first_loss_gradients()
 
     @quantity
-    def sample_gradients(self) -> gradients.SampleGradients:
-        """Signs and norms of the gradients of single samples of the first batch.
+    def sample_gradients(self, samples: int | None = None) -> gradients.SampleGradients:
+        """Signs and norms of the gradients of the first `samples` samples of the first batch, by default of all.
 
         One forward and one backward pass for each sample alone, in train mode: BatchNorm couples nothing.
         """
-        samples = self._batch_with_targets(0).chunks(1)
+        singles = self._batch_with_targets(0).chunks(1)[:samples]
         with self._watched("sample gradients", training=True):
-            losses = (functools.partial(self._loss_of, sample) for sample in samples)
+            losses = (functools.partial(self._loss_of, single) for single in singles)
             return gradients.sample_gradients(self.model, losses)
 
     @quantity

@@ -68,6 +68,7 @@ def as_batches(batches: Any, device: torch.device, dtype: torch.dtype | None) ->
         items = list(batches) if isinstance(batches, Iterable) else [None]
     found = []
     for number, item in enumerate(items, start=1):
+        item = tuple(item) if isinstance(item, list) else item  # as a DataLoader gives them
         inputs, targets = item if _is_pair(item) else (item, None)
         tensors = _tensors(inputs)
         if not tensors or any(x.ndim == 0 or len(x) == 0 for x in tensors):

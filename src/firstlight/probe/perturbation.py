@@ -45,7 +45,7 @@ def log_batch_norm_scale(model: nn.Module) -> float:
     """Sum over BatchNorm layers of ln of the root of their mean running variance."""
     layers = [module for module in model.modules() if isinstance(module, nn.BatchNorm2d)]
     variances = [float(layer.running_var.mean()) for layer in layers if layer.running_var is not None]
-    return sum((math.log(variance) / 2 for variance in variances), start=0.0)
+    return sum((math.log(variance) / 2 if variance > 0 else -math.inf for variance in variances), start=0.0)
 
 
 def log_mean_change(before: Tensor, after: Tensor) -> float:

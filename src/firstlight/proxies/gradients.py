@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from firstlight.errors import SettingError
 from firstlight.probe import Probe
 from firstlight.proxies.base import Parts, proxy
 
@@ -94,17 +95,19 @@ def grasp(probe: Probe) -> Parts:
 
 
 @proxy(reference="Zhang2022gradsign", needs_labels=True, batch_size=64)
-def gradsign(probe: Probe) -> Parts:
+def gradsign(probe: Probe, *, samples: int = 16) -> Parts:
     """Whether the gradients of samples pull the same way.
 
         M = mean over weights of |sum over samples i of sign(g_i)|
 
-    g_i is the gradient of sample i's loss, each sample run by itself in train mode, so that BatchNorm couples nothing.
-    Layers that the loss does not depend on are left out of the mean.
+    g_i is the gradient of sample i's loss, for the first `samples` samples of the batch, each run by itself in train
+    mode, so that BatchNorm couples nothing. Layers that the loss does not depend on are left out of the mean.
 
-    Scale: 0 to the batch size. Higher is better. Cost: one pass forward and back for each sample.
+    Scale: 0 to the number of samples. Higher is better. Cost: one pass forward and back for each sample.
     """
-    found = probe.sample_gradients()
+    if samples < 1:
+        raise SettingError(f"gradsign:samples is {samples}; it must be 1 or more.")
+    found = probe.sample_gradients(min(samples, len(probe.batches[0])))
     return Parts(found.sign_agreement / found.weights if found.weights else 0.0, total=found.sign_agreement)
 
 

@@ -9,6 +9,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
+from firstlight.errors import SettingError
 from firstlight.probe import Probe
 from firstlight.probe.gradients import LossGradients, Weights
 from firstlight.probe.steps import TrainingSteps
@@ -79,6 +80,8 @@ def sigeo(
     all gradient proxies (the official variants: their own).
     """
     count = max(2, batches)
+    if neuron_wise and variant != "paper":
+        raise SettingError(f"sigeo:neuron_wise is a form of the paper; variant={variant} has none.")
     if variant == "paper":
         gradients = probe.all_loss_gradients(count)
         first = steadiness([entry.weights for entry in gradients], per_layer=not neuron_wise)
@@ -101,7 +104,12 @@ def steadiness(gradients: Sequence[Weights], *, per_layer: bool) -> float:
 
 
 def layer_ratios(gradients: Sequence[Weights]) -> dict[str, float]:
-    return {name: _ratio_sum([entry[name] for entry in gradients]) for name in gradients[0]}
+    """For each layer; where the loss of some batch does not reach it, its gradient is zero."""
+    reached = {name: gradient for entry in gradients for name, gradient in entry.items()}
+    return {
+        name: _ratio_sum([entry.get(name, torch.zeros_like(known)) for entry in gradients])
+        for name, known in reached.items()
+    }
 
 
 def _ratio_sum(gradients: Sequence[Tensor]) -> float:

@@ -8,19 +8,19 @@ from firstlight.probe import Probe
 from firstlight.proxies.base import Parts, proxy
 
 
-@proxy(reference="Lin2021zennas", needs_data=False, batch_size=64)
-def zen(probe: Probe, *, step: float = 0.01, draws: int = 1) -> Parts:
+@proxy(reference="Lin2021zennas", needs_data=False)
+def zen(probe: Probe, *, step: float = 0.01, samples: int = 16, draws: int = 1) -> Parts:
     """How far features move with a noise input, BatchNorm undone.
 
         M = ln( mean over samples of sum |f(x) - f(x + step x')| )
             + sum over BatchNorm layers of ln sqrt(mean running variance)
 
-    f is the feature map before global pooling; weights and inputs x, x' are drawn from N(0, 1). M is averaged over
-    `draws` draws.
+    f is the feature map before global pooling; weights and `samples` inputs x, x' are drawn from N(0, 1). M is averaged
+    over `draws` draws.
 
-    Scale: about 10 to 100 on NAS-Bench-201. Higher is better. Cost: two forward passes of the batch for each draw.
+    Scale: about 10 to 100 on NAS-Bench-201. Higher is better. Cost: two forward passes of 16 samples for each draw.
     """
-    found = [probe.feature_change(step=step, draw=draw) for draw in range(max(1, draws))]
+    found = [probe.feature_change(step=step, samples=samples, draw=draw) for draw in range(max(1, draws))]
     change, scale = (sum(terms) / len(found) for terms in zip(*found, strict=True))
     note = "the features do not change with the input" if change == -inf else ""
     return Parts(change + scale, note=note, change=change, scale=scale)
