@@ -178,9 +178,11 @@ class Store:
 
     def _check_owner(self) -> None:
         """Refuse what is not ours or too new before anything is written."""
+        self._connection.execute("BEGIN")  # what is read is of one moment, though others may be creating the store
         (version,) = self._connection.execute("PRAGMA user_version").fetchone()
         (owner,) = self._connection.execute("PRAGMA application_id").fetchone()
         (tables,) = self._connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        self._connection.execute("COMMIT")
         if tables and owner != APPLICATION_ID:
             raise StoreError(f"{self.path} is a database of another program. Name another folder with --out.")
         if version > len(MIGRATIONS):
