@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +13,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from firstlight.errors import UnsupportedError
+from firstlight.probe.observe import hooked
 
 
 @dataclass(frozen=True)
@@ -60,14 +61,8 @@ class BlockRecorder:
     def __init__(self) -> None:
         self.features: list[Tensor] = []
 
-    @contextmanager
-    def watching(self, blocks: Iterable[nn.Module]) -> Iterator[None]:
-        handles = [block.register_forward_hook(self._see) for block in blocks]
-        try:
-            yield
-        finally:
-            for handle in handles:
-                handle.remove()
+    def watching(self, blocks: Iterable[nn.Module]) -> AbstractContextManager[None]:
+        return hooked(blocks, self._see)
 
     def _see(self, module: nn.Module, inputs: Any, output: Any) -> Any:
         if not isinstance(output, Tensor) or output.ndim not in (3, 4):

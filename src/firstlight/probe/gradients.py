@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from firstlight.errors import UnsupportedError
+from firstlight.probe.observe import LayerListener
 
 Weights = dict[str, Tensor]
 # What a backward pass starts from: a scalar made of the network's output for a batch
@@ -83,51 +83,24 @@ def gradients_of(
     return {name: gradient for name, gradient in zip(layers, gradients, strict=True) if gradient is not None}
 
 
-class FisherRecorder:
-    """Meets each layer's output on the way forward and its gradient on the way back.
+class FisherRecorder(LayerListener):
+    """Meets each layer's output with its gradient.
 
     `total` is the sum over layers and their output channels of half the mean over samples of (sum over positions of
     activation times its gradient) squared, times the number of weights of a channel.
     """
 
     def __init__(self, copies: bool) -> None:
-        self._copies = copies
-        self._listening = False
-        self.overwritten = False
+        super().__init__(copies)
         self.total = 0.0
 
-    @contextmanager
-    def watching(self, layers: Iterable[nn.Module]) -> Iterator[None]:
-        handles = [layer.register_forward_hook(self._forward) for layer in layers]
-        try:
-            yield
-        finally:
-            for handle in handles:
-                handle.remove()
+    def keep(self, layer: nn.Module, inputs: tuple[Tensor, ...], output: Tensor) -> Tensor:
+        return output
 
-    @contextmanager
-    def listening(self) -> Iterator[None]:
-        """The backward pass to be measured; others through the same graph are let pass."""
-        self._listening = True
-        yield
-        self._listening = False
-
-    def _forward(self, layer: nn.Module, inputs: Any, output: Tensor) -> None:
-        if not output.requires_grad:
-            return
-        activation = output.detach()
-        version = activation._version
-        if self._copies:
-            activation = activation.clone()
-
-        def backward(gradient: Tensor) -> None:
-            if self._listening:
-                self.overwritten |= not self._copies and activation._version != version
-                assert isinstance(layer, (nn.Conv2d, nn.Linear))
-                terms = fisher_of_layer(activation, gradient.detach(), channels_last=isinstance(layer, nn.Linear))
-                self.total += terms * layer.weight[0].numel()
-
-        output.register_hook(backward)
+    def meet(self, layer: nn.Module, kept: Tensor, gradient: Tensor) -> None:
+        assert isinstance(layer, (nn.Conv2d, nn.Linear))
+        terms = fisher_of_layer(kept, gradient, channels_last=isinstance(layer, nn.Linear))
+        self.total += terms * layer.weight[0].numel()
 
 
 def fisher_of_layer(activation: Tensor, gradient: Tensor, *, channels_last: bool) -> float:

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from firstlight.errors import UnsupportedError
+from firstlight.probe.observe import LayerListener
 
 Layer = nn.Conv2d | nn.Linear
 
 
-class GramRecorder:
+class GramRecorder(LayerListener):
     """Theta_ij = <G_i, G_j> in float64, G_i the gradient of sample i's output with respect to weights and biases.
 
     A single backward pass of the sum of all samples' outputs brings each layer the gradient of its own output; with the
@@ -28,61 +27,33 @@ class GramRecorder:
     """
 
     def __init__(self, samples: int, copies: bool) -> None:
+        super().__init__(copies)
         self._samples = samples
-        self._copies = copies
-        self._listening = False
         self._calls: Counter[nn.Module] = Counter()
         self._sums: dict[nn.Module, Tensor] = {}  # per-sample gradients of layers that are called more than once
         self._gram = torch.zeros(samples, samples, dtype=torch.float64)
-        self.overwritten = False
-
-    @contextmanager
-    def watching(self, layers: Iterable[nn.Module]) -> Iterator[None]:
-        handles = [layer.register_forward_hook(self._forward) for layer in layers]
-        try:
-            yield
-        finally:
-            for handle in handles:
-                handle.remove()
-
-    @contextmanager
-    def listening(self) -> Iterator[None]:
-        """The backward pass to be measured; others through the same graph are let pass."""
-        self._listening = True
-        yield
-        self._listening = False
 
     def gram(self) -> Tensor:
         for gradients in self._sums.values():
             self._gram += _products(gradients)
         return self._gram
 
-    def _forward(self, layer: nn.Module, inputs: tuple[Tensor, ...], output: Tensor) -> None:
-        if not output.requires_grad:
-            return
+    def keep(self, layer: nn.Module, inputs: tuple[Tensor, ...], output: Tensor) -> Tensor:
         if len(output) != self._samples:
             raise UnsupportedError(
                 f"a layer sees {len(output)} rows for {self._samples} samples, so that its gradients cannot be told "
                 "apart by sample."
             )
         self._calls[layer] += 1
-        x = inputs[0].detach()
-        version = x._version
-        if self._copies:
-            x = x.clone()
+        return inputs[0]
 
-        def backward(gradient: Tensor) -> None:
-            if not self._listening:
-                return
-            self.overwritten |= not self._copies and x._version != version
-            assert isinstance(layer, Layer)
-            gradients = per_sample_gradients(layer, x, gradient)
-            if self._calls[layer] == 1:
-                self._gram += _products(gradients)
-            else:
-                self._sums[layer] = gradients if layer not in self._sums else self._sums[layer] + gradients
-
-        output.register_hook(backward)
+    def meet(self, layer: nn.Module, kept: Tensor, gradient: Tensor) -> None:
+        assert isinstance(layer, Layer)
+        gradients = per_sample_gradients(layer, kept, gradient)
+        if self._calls[layer] == 1:
+            self._gram += _products(gradients)
+        else:
+            self._sums[layer] = gradients if layer not in self._sums else self._sums[layer] + gradients
 
 
 def per_sample_gradients(layer: Layer, x: Tensor, gradient: Tensor) -> Tensor:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any
 
 import numpy as np
 import torch
@@ -44,6 +45,64 @@ def undisturbed(model: nn.Module, *, training: bool, seed: int) -> Iterator[None
                 current.update(original)
             random.setstate(python_state)
             np.random.set_state(numpy_state)
+
+
+@contextmanager
+def hooked(modules: Iterable[nn.Module], hook: Callable[..., Any], *, before: bool = False) -> Iterator[None]:
+    """Have `hook` called behind the forward pass of each module, or before it; gone afterwards."""
+    handles = [
+        module.register_forward_pre_hook(hook) if before else module.register_forward_hook(hook) for module in modules
+    ]
+    try:
+        yield
+    finally:
+        for handle in handles:
+            handle.remove()
+
+
+class LayerListener:
+    """Keeps a tensor of each layer on the way forward, and meets it again with the gradient of the layer's output.
+
+    With `copies` the tensors are copied; without, `overwritten` tells whether a later layer wrote into one of them, so
+    that what was measured means nothing. Only the backward pass of `listening` counts; others through the same graph
+    are let pass.
+    """
+
+    def __init__(self, copies: bool) -> None:
+        self.overwritten = False
+        self._copies = copies
+        self._listening = False
+
+    def keep(self, layer: nn.Module, inputs: tuple[Tensor, ...], output: Tensor) -> Tensor:
+        """The tensor to be met again."""
+        raise NotImplementedError
+
+    def meet(self, layer: nn.Module, kept: Tensor, gradient: Tensor) -> None:
+        raise NotImplementedError
+
+    def watching(self, layers: Iterable[nn.Module]) -> AbstractContextManager[None]:
+        return hooked(layers, self._forward)
+
+    @contextmanager
+    def listening(self) -> Iterator[None]:
+        self._listening = True
+        yield
+        self._listening = False
+
+    def _forward(self, layer: nn.Module, inputs: tuple[Tensor, ...], output: Tensor) -> None:
+        if not output.requires_grad:
+            return
+        kept = self.keep(layer, inputs, output).detach()
+        version = kept._version
+        if self._copies:
+            kept = kept.clone()
+
+        def backward(gradient: Tensor) -> None:
+            if self._listening:
+                self.overwritten |= not self._copies and kept._version != version
+                self.meet(layer, kept, gradient.detach())
+
+        output.register_hook(backward)
 
 
 def _lend_copies(owners: list[dict[str, Tensor | None]]) -> None:

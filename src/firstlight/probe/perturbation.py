@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from firstlight.errors import UnsupportedError
+from firstlight.probe.observe import hooked
 
 
 class LastFeatures:
@@ -19,15 +19,9 @@ class LastFeatures:
     def __init__(self) -> None:
         self._last: Tensor | None = None
 
-    @contextmanager
-    def watching(self, model: nn.Module) -> Iterator[None]:
+    def watching(self, model: nn.Module) -> AbstractContextManager[None]:
         leaves = [module for module in model.modules() if not any(True for _ in module.children())]
-        handles = [leaf.register_forward_hook(self._see) for leaf in leaves]
-        try:
-            yield
-        finally:
-            for handle in handles:
-                handle.remove()
+        return hooked(leaves, self._see)
 
     def _see(self, module: nn.Module, inputs: Any, output: Any) -> None:
         pools = isinstance(module, (nn.AdaptiveAvgPool2d, nn.AdaptiveMaxPool2d))

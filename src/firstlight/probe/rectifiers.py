@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from firstlight.errors import UnsupportedError
+from firstlight.probe.observe import hooked
 
 # Signs of so many samples fit into one whole number
 _BITS = 62
@@ -45,17 +45,11 @@ class CodeRecorder:
         self._units = 0
         self._patterns: list[Tensor] = []
 
-    @contextmanager
-    def watching(self, model: nn.Module) -> Iterator[None]:
+    def watching(self, model: nn.Module) -> AbstractContextManager[None]:
         rectifiers = [module for module in model.modules() if isinstance(module, nn.ReLU)]
         if not rectifiers:
             raise UnsupportedError("the network has no ReLU modules, so that there are no on/off codes to compare.")
-        handles = [module.register_forward_pre_hook(self._see) for module in rectifiers]
-        try:
-            yield
-        finally:
-            for handle in handles:
-                handle.remove()
+        return hooked(rectifiers, self._see, before=True)
 
     def _see(self, module: nn.Module, inputs: tuple[Any, ...]) -> None:
         x = inputs[0].detach()
