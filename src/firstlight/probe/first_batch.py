@@ -19,15 +19,15 @@ from firstlight.probe.gradients import (
     weighted_layers,
 )
 from firstlight.probe.kernel import GramRecorder
-from firstlight.probe.memory import Remembering
 from firstlight.probe.rectifiers import PATTERN_SAMPLES, CodeRecorder, ReluCodes
+from firstlight.probe.subject import Subject
 
 # What can be measured of the pass; those in `Probe.expected` are measured together
 Piece = Literal["codes", "kernel", "jacobian", "gradients", "fisher", "hessian"]
 OF_LOSS = {"gradients", "fisher", "hessian"}
 
 
-class FirstBatchQuantities(Remembering):
+class FirstBatchQuantities(Subject):
     def relu_codes(self) -> ReluCodes:
         """What ReLUs treat alike in the first batch. The forward pass."""
         found: ReluCodes = self._piece("codes")

@@ -2,46 +2,18 @@
 
 from __future__ import annotations
 
-import copy
 import functools
 import inspect
-from collections.abc import Callable, Hashable
-from typing import Any, Concatenate, ParamSpec, Self, TypeVar, cast
+from collections.abc import Callable
+from typing import Concatenate, ParamSpec, TypeVar, cast
 
-from torch import Tensor, nn
+from torch import Tensor
 
-from firstlight.probe.batch import Batch, Batches
-from firstlight.probe.subject import Loss, Subject
+from firstlight.probe.subject import Subject
 
 P = ParamSpec("P")
 R = TypeVar("R")
-
-
-class Remembering(Subject):
-    """A subject with a memory. `expected` holds what will be asked for later and costs little along with others."""
-
-    def __init__(
-        self,
-        model: nn.Module,
-        batches: Batches,
-        *,
-        loss: Loss | None = None,
-        logits: int | str | None = None,
-        seed: int = 0,
-    ) -> None:
-        super().__init__(model, batches, loss=loss, logits=logits, seed=seed)
-        self.expected: set[Hashable] = set()
-        self._memory: dict[Any, Any] = {}
-
-    def _with(self, model: nn.Module, batches: list[Batch] | None = None) -> Self:
-        """The same measurements of another network, or with other batches."""
-        twin = copy.copy(self)
-        twin.model, twin._memory, twin.expected = model, {}, set()
-        twin.batches = self.batches if batches is None else batches
-        return twin
-
-
-S = TypeVar("S", bound=Remembering)
+S = TypeVar("S", bound=Subject)
 
 
 def quantity(method: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S, P], R]:

@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-from torch import nn
-
-from firstlight.cost import Cost
 from firstlight.probe.altered import AlteredQuantities
-from firstlight.probe.batch import Batches
 from firstlight.probe.forward import ForwardQuantities
-from firstlight.probe.subject import Loss
 
 
 class Probe(ForwardQuantities, AlteredQuantities):
@@ -16,23 +11,10 @@ class Probe(ForwardQuantities, AlteredQuantities):
 
     The network is measured where it lives (device and precision) and comes back as it went in: weights, buffers, mode,
     gradients, hooks and random state. A quantity is a pure function of the network, the batches and the seed; it is
-    measured once and remembered. Those of forward passes are in `forward.py`, those of backward passes in
-    `backward.py`, those of changed copies in `altered.py`.
+    measured once and remembered. Those of forward passes are in `forward.py`, those of the first batch in
+    `first_batch.py`, those of other backward passes in `backward.py`, those of changed copies in `altered.py`.
 
     `loss(logits, targets)` is cross-entropy unless given. `logits` names the logits in the output of a network that
-    returns a tuple (a number) or a dictionary (a key). `cost` is given where it is known from a formula.
+    returns a tuple (a number) or a dictionary (a key). `cost` is given where it is known from a formula. `expected`
+    holds what will be asked for later and costs little when measured along with something else.
     """
-
-    def __init__(
-        self,
-        model: nn.Module,
-        batches: Batches,
-        *,
-        loss: Loss | None = None,
-        logits: int | str | None = None,
-        seed: int = 0,
-        cost: Cost | None = None,
-    ) -> None:
-        super().__init__(model, batches, loss=loss, logits=logits, seed=seed)
-        if cost is not None:
-            self._memory["cost",] = cost

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import copy
+from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Self
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.nn.modules.lazy import LazyModuleMixin
 
+from firstlight.cost import Cost
 from firstlight.errors import DataError, FirstlightError, ModelError, UnsupportedError, is_out_of_memory
 from firstlight.probe.batch import Batch, Batches, as_batches
 from firstlight.probe.observe import device_of, dtype_of, undisturbed
@@ -20,10 +22,7 @@ Loss = Callable[[Any, Any], Tensor]
 
 
 class Subject:
-    """What `Probe` measures, and how. `loss(logits, targets)` is cross-entropy unless given.
-
-    `logits` names the logits in the output of a network that returns a tuple (a number) or a dictionary (a key).
-    """
+    """What `Probe` measures, how it is run, and what is known of it already; see there."""
 
     def __init__(
         self,
@@ -33,13 +32,23 @@ class Subject:
         loss: Loss | None = None,
         logits: int | str | None = None,
         seed: int = 0,
+        cost: Cost | None = None,
     ) -> None:
         _refuse_unfinished(model)
         self.model = model
         self.batches = as_batches(batches, device_of(model), dtype_of(model))
         self.seed = seed
+        self.expected: set[Hashable] = set()
         self._loss = loss
         self._logits_name = logits
+        self._memory: dict[Any, Any] = {} if cost is None else {("cost",): cost}
+
+    def _with(self, model: nn.Module, batches: list[Batch] | None = None) -> Self:
+        """The same measurements of another network, or with other batches."""
+        twin = copy.copy(self)
+        twin.model, twin._memory, twin.expected = model, {}, set()
+        twin.batches = self.batches if batches is None else batches
+        return twin
 
     def labels(self, index: int = 0) -> Tensor:
         targets = self._batch_with_targets(index).targets
