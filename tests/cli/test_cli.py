@@ -71,7 +71,7 @@ def test_scores_as_json_in_the_order_asked(tmp_path: Path) -> None:
     rows = [json.loads(line) for line in firstlight(*asked, folder=tmp_path).stdout.splitlines()]
     assert [row["architecture"] for row in rows] == [CELL, SILENT, CELL]
     assert {row["space"] for row in rows} == {"nasbench201"}
-    assert rows[0]["scores"]["dextr"].keys() == {"value", "parts", "status", "note", "seconds"}
+    assert rows[0]["scores"]["dextr"].keys() == {"value", "parts", "status", "note", "seconds", "higher_is_better"}
     assert rows[0]["cost"]["params"] == rows[0]["scores"]["params"]["value"]
     assert rows[1]["scores"]["dextr"]["value"] == 0
     assert "no curvature" in rows[1]["scores"]["dextr"]["note"]

@@ -12,7 +12,9 @@ from torch import Tensor, nn
 
 import firstlight
 from firstlight.proxies import PROXIES, ProxyRequest
-from firstlight.run.scoring import source_for
+from firstlight.run.executor import make_executor
+from firstlight.run.scoring import ScoreService, Setting, source_for
+from firstlight.run.store import Store
 
 Batches = list[tuple[Tensor, Tensor]]
 # What makes no sense for a network, by its kind; everything else must answer with a number
@@ -79,6 +81,31 @@ def test_unsupported_is_honest(kind: str, name: str) -> None:
     assert score.ok or (math.isnan(score.value) and len(score.note) > 20)
 
 
+@pytest.mark.parametrize(
+    "name",
+    "zico sigeo fr_norm grad_norm snip gradsign jacov epe_nas naswot linear_regions swap ntk_trace te_ntk".split(),
+)
+def test_what_overflows_has_no_value(name: str) -> None:
+    model, batches = model_and_batches("plain")
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.mul_(1e25)
+    assert firstlight.score(model, batches, [name])[name].status == "non_finite"
+
+
+def test_targets_that_are_no_classes_need_a_loss() -> None:
+    model, batches = model_and_batches("mlp")
+    x = batches[0][0]
+    for targets in (torch.randn(6, 5), torch.randn(6), torch.zeros(6, 1, dtype=torch.int64)):
+        for name in ("grad_norm", "ntk_trace", "epe_nas"):
+            assert firstlight.score(model, (x, targets), [name])[name].status == "unsupported"
+    shares = nn.functional.one_hot(batches[0][1], 5).float()
+    as_labels, as_shares = (firstlight.score(model, (x, y), "grad_norm")["grad_norm"] for y in (batches[0][1], shares))
+    assert as_shares.value == pytest.approx(as_labels.value, rel=1e-5)
+    small = firstlight.score(model, (x, batches[0][1].to(torch.uint8)), "grad_norm")["grad_norm"]
+    assert small.value == as_labels.value
+
+
 @pytest.mark.parametrize("name", PROXIES)
 def test_labels_are_needed_exactly_where_it_says(name: str) -> None:
     model, batches = suitable(name)
@@ -100,6 +127,22 @@ def test_what_needs_no_data_does_not_look_at_it(name: str) -> None:
     model, batches = suitable(name)
     others = [(torch.randn_like(x), y) for x, y in batches]
     assert firstlight.score(model, batches, [name])[name].value == firstlight.score(model, others, [name])[name].value
+
+
+def test_workers_give_the_same_numbers() -> None:
+    requests = [ProxyRequest(entry) for entry in PROXIES.values()]
+    source = source_for(requests, batch_size=8)
+    small = (("cells", 1), ("channels", 4), ("input_shape", (3, 16, 16)))
+    setting = Setting("nasbench201", source, skeleton_settings=small)
+    cells = ["|nor_conv_3x3~0|+|none~0|none~1|+|skip_connect~0|none~1|nor_conv_1x1~2|"]
+    cells.append("|avg_pool_3x3~0|+|skip_connect~0|nor_conv_3x3~1|+|none~0|nor_conv_1x1~1|none~2|")
+    services = [ScoreService(setting, requests, make_executor(workers), Store(":memory:")) for workers in (0, 2)]
+    here, there = ({network.architecture: network.scores for network in s.scores(cells)} for s in services)
+    for cell in cells:
+        for name, score in here[cell].items():
+            assert there[cell][name].status == score.status
+            assert there[cell][name].value == score.value or math.isnan(score.value)
+    assert sum(score.ok for score in here[cells[0]].values()) >= len(PROXIES) - 2
 
 
 @pytest.mark.parametrize("name", PROXIES)

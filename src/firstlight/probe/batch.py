@@ -87,7 +87,9 @@ def as_batches(batches: Any, device: torch.device, dtype: torch.dtype | None) ->
             raise DataError(f"Batch {number} holds inputs that are NaN or infinite; clean the data first.")
         moved = tuple(x.to(device, dtype) if x.is_floating_point() else x.to(device) for x in tensors)
         names = tuple(inputs) if isinstance(inputs, Mapping) else ()
-        found.append(Batch(moved, None if targets is None else targets.to(device), names))
+        if targets is not None:  # labels come as whole numbers of any size
+            targets = targets.to(device) if targets.is_floating_point() else targets.to(device).long()
+        found.append(Batch(moved, targets, names))
     if not found:
         raise DataError("No batches were given; a proxy needs at least one batch of inputs.")
     return found

@@ -33,8 +33,8 @@ def blocks_of(model: nn.Module) -> list[nn.Module]:
     """
     own = getattr(model, "feature_blocks", None)
     if callable(own):
-        return list(own())
-    outermost = list(_outermost_rectifiers(model))
+        return list(dict.fromkeys(own()))
+    outermost = list(dict.fromkeys(_outermost_rectifiers(model)))
     if len(outermost) >= 2:
         return outermost
     lists = [list(module) for module in model.modules() if isinstance(module, nn.ModuleList)]

@@ -70,22 +70,19 @@ class FirstBatchQuantities(Subject):
         known: dict[str, Any] = self._memory.setdefault(("first batch",), {})
         if piece not in known:
             wanted: set[str] = {piece, *(p for p in get_args(Piece) if p in self.expected)} - known.keys()
-            try:
-                known.update(self._measure(wanted))
-            except Exception as error:
-                if len(wanted) == 1 and not is_out_of_memory(error):
-                    raise
-                # what another piece lacks is not missed here, and alone or in chunks it needs less memory
-                known.update(self._measure_in_chunks(piece) if len(wanted) == 1 else self._measure_alone(piece))
+            # what another piece lacks is not missed here, and alone it needs less memory
+            found = self._attempt(wanted, any_error=len(wanted) > 1) or self._attempt({piece})
+            known.update(found or self._measure_in_chunks(piece))
         return known[piece]
 
-    def _measure_alone(self, piece: Piece) -> dict[str, Any]:
+    def _attempt(self, wanted: set[str], *, any_error: bool = False) -> dict[str, Any] | None:
+        """The pieces; None if memory runs out, or for `any_error`. A retry starts when the failed pass is let go."""
         try:
-            return self._measure({piece})
+            return self._measure(wanted)
         except Exception as error:
-            if not is_out_of_memory(error):
+            if not any_error and not is_out_of_memory(error):
                 raise
-            return self._measure_in_chunks(piece)
+        return None
 
     def _measure_in_chunks(self, piece: Piece) -> dict[str, Any]:
         """With ever smaller parts of the batch, where these add up to the same value; else out of memory it is."""
@@ -93,15 +90,13 @@ class FirstBatchQuantities(Subject):
         size = len(batch)
         while size > 1 and self._adds_up(piece):
             size = (size + 1) // 2
-            try:
-                parts = [self._with(self.model, [chunk])._measure({piece})[piece] for chunk in batch.chunks(size)]
-            except Exception as error:
-                if not is_out_of_memory(error):
-                    raise
+            chunks = batch.chunks(size)
+            parts = [found[piece] for chunk in chunks if (found := self._with(self.model, [chunk])._attempt({piece}))]
+            if len(parts) < len(chunks):
                 continue
             if piece == "jacobian":
                 return {piece: torch.cat(parts)}
-            shares = [len(chunk) / len(batch) for chunk in batch.chunks(size)]
+            shares = [len(chunk) / len(batch) for chunk in chunks]
             return {piece: average(list(zip(shares, parts, strict=True)))}
         raise MemoryError(f"a batch of {len(batch)} ({batch.described()}) does not fit into memory, nor do its parts.")
 

@@ -77,7 +77,7 @@ def gradients_of(
     value: Tensor, layers: Mapping[str, nn.Conv2d | nn.Linear], *, differentiable: bool = False
 ) -> Weights:
     if not value.requires_grad:
-        return {}
+        raise UnsupportedError("the loss does not depend on any weight of a convolution or linear map.")
     weights = [layer.weight for layer in layers.values()]
     gradients = torch.autograd.grad(value, weights, allow_unused=True, create_graph=differentiable)
     return {name: gradient for name, gradient in zip(layers, gradients, strict=True) if gradient is not None}
@@ -129,7 +129,7 @@ def sample_gradients(model: nn.Module, losses: Iterator[Scalar]) -> SampleGradie
     for loss in losses:
         for name, gradient in loss_gradients(model, loss).weights.items():
             energy += float(gradient.double().square().sum())
-            sign = gradient.sign()
+            sign = gradient.sign() + 0 * gradient  # which keeps what is not a number
             signs[name] = signs[name].add_(sign) if name in signs else sign
     agreement = sum(float(sign.abs().double().sum()) for sign in signs.values())
     return SampleGradients(agreement, sum(sign.numel() for sign in signs.values()), energy)

@@ -23,12 +23,14 @@ class ReluCodes:
     """What the inputs of all ReLU modules tell of a batch of N samples.
 
     `agreement` (N, N) counts the units that are on for both or off for both samples; `units` is the number of units.
-    `patterns` counts the different on/off patterns that units of feature maps show over the first samples.
+    `patterns` counts the different on/off patterns that units of feature maps show over the first samples. Codes of
+    inputs that are not `finite` mean nothing.
     """
 
     agreement: Tensor
     units: int
     patterns: int
+    finite: bool
 
 
 class CodeRecorder:
@@ -43,6 +45,7 @@ class CodeRecorder:
         self._pattern_samples = pattern_samples
         self._products = torch.zeros(samples, samples, dtype=torch.float64)
         self._units = 0
+        self._finite = True
         self._patterns: list[Tensor] = []
 
     def watching(self, model: nn.Module) -> AbstractContextManager[None]:
@@ -56,13 +59,15 @@ class CodeRecorder:
         flat = x.reshape(len(x), -1)
         codes = flat if self._real_valued else torch.where(flat > 0, 1.0, -1.0).to(flat.dtype)
         self._products += (codes @ codes.T).cpu()
+        self._finite &= bool(flat.sum().isfinite())  # one number that is none makes the sum none
         self._units += flat.shape[1]
         if self._pattern_samples and x.ndim == 4:
             self._patterns.append(_different(_packed(flat[: self._pattern_samples] > 0)))
 
     def codes(self) -> ReluCodes:
         patterns = _different(torch.cat(self._patterns, 1)).shape[1] if self._patterns else 0
-        return ReluCodes((self._products + self._units) / 2, self._units, patterns)
+        agreement = (self._products + self._units) / 2
+        return ReluCodes(agreement if self._finite else agreement * torch.nan, self._units, patterns, self._finite)
 
     def products(self) -> Tensor:
         return self._products

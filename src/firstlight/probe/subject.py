@@ -53,7 +53,7 @@ class Subject:
     def labels(self, index: int = 0) -> Tensor:
         targets = self._batch_with_targets(index).targets
         assert targets is not None
-        if targets.is_floating_point() and targets.ndim == 2:  # one-hot
+        if targets.is_floating_point() and are_probabilities(targets):
             return targets.argmax(1)
         if targets.ndim != 1 or targets.is_floating_point():
             raise UnsupportedError("this needs one class label for each sample.")
@@ -75,7 +75,7 @@ class Subject:
             if not isinstance(value, Tensor) or value.numel() != 1:
                 raise DataError(f"The loss must be one number; it is {value!r:.200}.")
             return value.reshape(())
-        if targets.is_floating_point() and targets.shape != logits.shape:
+        if targets.is_floating_point() and (targets.shape != logits.shape or not are_probabilities(targets)):
             raise UnsupportedError(
                 "targets that are not class labels need a loss of their own; pass loss=, such as "
                 "torch.nn.functional.mse_loss or binary_cross_entropy_with_logits."
@@ -84,8 +84,13 @@ class Subject:
         return F.cross_entropy(logits, targets)
 
     def _check_labels(self, logits: Tensor, targets: Tensor) -> None:
-        if targets.is_floating_point() or logits.ndim < 2:
+        if targets.is_floating_point():
             return
+        if targets.ndim != logits.ndim - 1 or logits.ndim < 2:
+            raise UnsupportedError(
+                f"labels of shape {tuple(targets.shape)} do not go with logits of {tuple(logits.shape)}; give one "
+                "class label for each sample, or a loss of your own with loss=."
+            )
         low, high = int(targets.min()), int(targets.max())
         if low < 0 or high >= logits.shape[1]:
             raise DataError(
@@ -143,6 +148,13 @@ class Subject:
     def _forward(self, batch: Batch, change: Callable[[Tensor], Any] = torch.clone) -> Any:
         with self._explained(batch):
             return batch.feed(self.model, change)
+
+
+def are_probabilities(targets: Tensor) -> bool:
+    """Whether each row shares 1 among two classes or more, as one-hot labels do."""
+    if targets.ndim != 2 or targets.shape[1] < 2 or bool((targets < 0).any()):
+        return False
+    return bool(torch.allclose(targets.sum(1), targets.new_ones(len(targets)), atol=1e-4))
 
 
 def _refuse_unfinished(model: nn.Module) -> None:

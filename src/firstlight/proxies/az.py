@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from math import inf
+from math import inf, isfinite, nan
 
 from firstlight.errors import UnsupportedError
 from firstlight.probe import Probe
@@ -40,7 +40,8 @@ def az_progressivity(probe: Probe) -> Parts:
     Scale: around zero. Higher is better. Cost: that of `az_expressivity`, shared with it.
     """
     entropies = probe.block_statistics().entropies
-    return Parts(min(after - before for before, after in pairwise(entropies)))
+    growth = [after - before for before, after in pairwise(entropies)]
+    return Parts(min(growth) if all(map(isfinite, growth)) else nan)
 
 
 @proxy(reference="Lee2024aznas", needs_data=False, batch_size=64)

@@ -6,7 +6,7 @@ import inspect
 import math
 import time
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, get_args
 
 from firstlight.errors import SettingError, UnsupportedError, is_out_of_memory
@@ -59,6 +59,7 @@ class Score:
             "status": self.status,
             "note": self.note,
             "seconds": self.seconds,
+            "higher_is_better": self.higher_is_better,
         }
 
 
@@ -157,19 +158,23 @@ class ProxyRequest:
     def measure(self, probe: Probe) -> Score:
         """The score, with a status for what went wrong in a way that belongs to this network and proxy."""
         start = time.perf_counter()
+        score = self._answer(probe)
+        seconds = time.perf_counter() - start
+        return replace(score, seconds=seconds, higher_is_better=self.proxy.higher_is_better)
+
+    def _answer(self, probe: Probe) -> Score:
         try:
             outcome = self.proxy(probe, **dict(self.settings))
         except UnsupportedError as error:
-            return Score.without_value("unsupported", str(error), time.perf_counter() - start)
+            return Score.without_value("unsupported", str(error))
         except (MemoryError, RuntimeError) as error:
             if not is_out_of_memory(error):
                 raise
-            return Score.without_value("out_of_memory", str(error), time.perf_counter() - start)
-        seconds = time.perf_counter() - start
+            return Score.without_value("out_of_memory", str(error))
         if not math.isfinite(outcome.value):
             note = outcome.note or f"the formula gave {outcome.value}"
-            return Score(math.nan, outcome.parts, "non_finite", note, seconds)
-        return Score(outcome.value, outcome.parts, "ok", outcome.note, seconds, self.proxy.higher_is_better)
+            return Score(math.nan, outcome.parts, "non_finite", note)
+        return Score(outcome.value, outcome.parts, "ok", outcome.note)
 
 
 def announce(requests: Iterable[ProxyRequest], probe: Probe) -> None:

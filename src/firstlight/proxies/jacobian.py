@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import nan
+
 import torch
 from torch import Tensor
 
@@ -28,7 +30,10 @@ def jacov(probe: Probe) -> Parts:
     """
     if len(probe.batches[0]) < 2:
         raise UnsupportedError("correlations between samples need a batch of two samples or more.")
-    eigenvalues = torch.linalg.eigvalsh(_correlations(probe.input_jacobian().double())).clamp(min=0) + K
+    correlations = _correlations(probe.input_jacobian().double())
+    if not bool(correlations.isfinite().all()):
+        return Parts(nan)
+    eigenvalues = torch.linalg.eigvalsh(correlations).clamp(min=0) + K
     return Parts(-float((eigenvalues.log() + 1 / eigenvalues).sum()))
 
 
@@ -65,5 +70,5 @@ def _correlations(rows: Tensor) -> Tensor:
     """Pearson correlations between rows; a row that does not vary is correlated with nothing."""
     centred = rows - rows.mean(1, keepdim=True)
     norms = torch.linalg.vector_norm(centred, dim=1, keepdim=True)
-    unit = torch.where(norms > 0, centred / norms, 0.0)
+    unit = torch.where(norms == 0, 0.0, centred / norms)
     return unit @ unit.T

@@ -94,6 +94,8 @@ def te_ntk(probe: Probe, *, samples: int = 8, mode: Literal["train", "eval"] = "
 
 
 def _condition(gram: Tensor) -> Parts:
+    if not bool(gram.isfinite().all()):
+        return Parts(float("nan"), note="gradients are not finite")
     eigenvalues = torch.linalg.eigvalsh(gram)
     smallest, largest = float(eigenvalues[0]), float(eigenvalues[-1])
     if largest <= 0:

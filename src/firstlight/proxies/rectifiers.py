@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import exp
+from math import exp, nan
 from typing import Literal
 
 import torch
@@ -25,6 +25,8 @@ def naswot(probe: Probe, *, variant: Literal["paper", "hnas"] = "paper") -> Part
     shared with `swap` and `linear_regions`.
     """
     kernel = probe.relu_inner_products() if variant == "hnas" else probe.relu_codes().agreement
+    if not bool(kernel.isfinite().all()):
+        return Parts(nan)
     return Parts(float(torch.linalg.slogdet(kernel).logabsdet))
 
 
@@ -40,6 +42,8 @@ def linear_regions(probe: Probe) -> Parts:
     Scale: 1 to the batch size. Higher is better. Cost: that of `naswot`, shared with it.
     """
     codes = probe.relu_codes()
+    if not codes.finite:
+        return Parts(nan)
     alike = (codes.agreement >= codes.units - 0.5).sum(1)
     return Parts(float((1 / alike.double()).sum()))
 
@@ -74,10 +78,10 @@ def swap_reg(probe: Probe, *, samples: int = 16, mu: float = 0.0, sigma: float =
     return Parts(_patterns(probe, samples) * factor, factor=factor)
 
 
-def _patterns(probe: Probe, samples: int) -> int:
+def _patterns(probe: Probe, samples: int) -> float:
     if samples < 1:
         raise SettingError(f"samples is {samples}; it must be 1 or more.")
     patterns = probe.relu_patterns(samples)
     if not patterns:
         raise UnsupportedError("the network has no ReLU modules behind feature maps of images.")
-    return patterns
+    return patterns if probe.relu_codes().finite else nan

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import log
+from math import isfinite, log, nan
 from typing import Literal
 
 import torch
@@ -98,6 +98,8 @@ def sigeo(
 def steadiness(gradients: Sequence[Weights], *, per_layer: bool) -> float:
     """Sum over layers of ln( sum of mean|g| / sigma over weights with sigma > 0 ), or one logarithm of all together."""
     totals = list(layer_ratios(gradients).values())
+    if not all(map(isfinite, totals)):
+        return nan
     if per_layer:
         return sum(log(total) for total in totals if total > 0)
     return log(sum(totals)) if sum(totals) > 0 else 0.0
@@ -129,7 +131,7 @@ def _ratio_sum(gradients: Sequence[Tensor]) -> float:
         variance += (gradient - first).sub_(mean).square_()
     deviation = variance.mul_(1 / count).sqrt_()
     ratio = size.mul_(1 / count).div_(deviation)
-    return float(torch.where(deviation > 0, ratio, 0.0).double().sum())
+    return float(torch.where(deviation != 0, ratio, 0.0).double().sum())
 
 
 def fisher_rao(weights: Weights, gradients: Sequence[LossGradients]) -> float:
