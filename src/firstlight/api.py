@@ -8,8 +8,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from torch import nn
-
 from firstlight.algorithms import Candidate, Limits
 from firstlight.algorithms.objective import parse_amount
 from firstlight.algorithms.runner import SearchResult, SearchSetting, run_search
@@ -19,8 +17,8 @@ from firstlight.probe import Batches, Loss, Probe
 from firstlight.proxies import Proxy, ProxyRequest, Score, measure_all, parse_requests
 from firstlight.ranking import Ranking, rank_networks, read_criteria, score_architectures
 from firstlight.run.executor import make_executor, one_thread
-from firstlight.run.models import Model, score_model, seeded
-from firstlight.run.repeats import combine, draw_seeds
+from firstlight.run.models import Model, drawn_networks, score_model
+from firstlight.run.repeats import combine
 from firstlight.run.scoring import NetworkScore, ScoreService, Setting, source_for
 from firstlight.run.store import Store
 from firstlight.spaces import SPACES, Architecture, Space
@@ -52,15 +50,9 @@ def score(
     >>> firstlight.score(model, torch.randn(1, 3, 32, 32), proxies=("dextr", "params"))["dextr"].value
     """
     requests = parse_requests(proxies)
-    if repeats > 1 and isinstance(model, nn.Module):
-        raise SettingError(
-            "repeats draw the weights anew; give the function that makes the model instead of the model."
-        )
     draws = []
     with one_thread():
-        for drawn in draw_seeds(seed, repeats):
-            with seeded(drawn):
-                network = model if isinstance(model, nn.Module) else model()
+        for drawn, network in drawn_networks(getattr(model, "__name__", "The model"), model, seed, repeats):
             shown = batches(drawn) if callable(batches) else batches
             probe = Probe(network, shown, loss=loss, logits=logits, seed=drawn)
             draws.append(measure_all(requests, probe))

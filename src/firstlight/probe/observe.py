@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
@@ -60,7 +61,7 @@ def hooked(modules: Iterable[nn.Module], hook: Callable[..., Any], *, before: bo
             handle.remove()
 
 
-class LayerListener:
+class LayerListener(ABC):
     """Keeps a tensor of each layer on the way forward, and meets it again with the gradient of the layer's output.
 
     With `copies` the tensors are copied; without, `overwritten` tells whether a later layer wrote into one of them, so
@@ -73,12 +74,13 @@ class LayerListener:
         self._copies = copies
         self._listening = False
 
+    @abstractmethod
     def keep(self, layer: nn.Module, inputs: tuple[Tensor, ...], output: Tensor) -> Tensor:
         """The tensor to be met again."""
-        raise NotImplementedError
 
+    @abstractmethod
     def meet(self, layer: nn.Module, kept: Tensor, gradient: Tensor) -> None:
-        raise NotImplementedError
+        """Measure, from what was kept and the gradient of the layer's output."""
 
     def watching(self, layers: Iterable[nn.Module]) -> AbstractContextManager[None]:
         return hooked(layers, self._forward)

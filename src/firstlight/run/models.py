@@ -42,22 +42,28 @@ def score_model(
     With `repeats`, the function is called so often, each time with other random numbers; `batches` may be a function of
     the draw's seed.
     """
-    if repeats > 1 and isinstance(model, nn.Module):
-        raise SettingError(
-            f"{name} is a finished model; repeats draw its weights anew. Give the function that makes it instead."
-        )
     draws = []
     with one_thread():
-        for drawn in draw_seeds(seed, repeats):
-            with seeded(drawn):
-                network = _placed(_built(name, model), device)
+        for drawn, network in drawn_networks(name, model, seed, repeats):
             try:
-                probe = Probe(network, batches(drawn) if callable(batches) else batches, seed=drawn)
+                probe = Probe(_placed(network, device), batches(drawn) if callable(batches) else batches, seed=drawn)
                 cost = probe.cost()
             except ModelError as error:
                 raise ModelError(f"{name}: {error}") from error
             draws.append(measured(requests, probe))
     return NetworkScore(name, {key: combine([draw[key] for draw in draws]) for key in draws[0]}, cost)
+
+
+def drawn_networks(name: str, model: Model, seed: int, repeats: int) -> Iterator[tuple[int, nn.Module]]:
+    """The seed of each draw, and the network that the function makes with its random numbers."""
+    if repeats > 1 and isinstance(model, nn.Module):
+        raise SettingError(
+            f"{name} is a finished model; repeats draw its weights anew. Give the function that makes it instead."
+        )
+    for drawn in draw_seeds(seed, repeats):
+        with seeded(drawn):
+            network = _built(name, model)
+        yield drawn, network
 
 
 def _placed(network: nn.Module, device: str | None) -> nn.Module:
