@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
+
 import pytest
 import torch
 import torch.nn.functional as F
@@ -10,6 +13,7 @@ from torch import Tensor, nn
 
 from firstlight.errors import DataError, ModelError, UnsupportedError
 from firstlight.probe import Probe
+from firstlight.probe.spectra import SmallestCorrelation
 
 NETS = ["residual", "smooth", "attention", "gated", "mlp"]
 COUPLED = {"residual", "smooth"}
@@ -115,6 +119,69 @@ def test_kernel_of_a_network_that_takes_words() -> None:
     x, y = torch.randint(9, (4, 3)), torch.tensor([0, 1, 2, 0])
     rows = slow.per_sample_logit_gradients(model, x, y)
     assert torch.allclose(Probe(model, (x, y)).label_kernel(), rows @ rows.T, rtol=1e-9, atol=1e-12)
+
+
+class WordsAndNumbers(nn.Module):
+    """Layers that no input which can move leads to, beside one that it does; and a weight that two layers share."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.words = nn.Embedding(9, 4)
+        self.of_words, self.of_numbers = nn.Linear(4, 6), nn.Linear(2, 6)
+        self.again = nn.Linear(4, 6)
+        self.again.weight = self.of_words.weight
+        self.head = nn.Linear(6, 3)
+
+    def forward(self, words: Tensor, numbers: Tensor) -> Tensor:
+        embedded = self.words(words)
+        hidden = self.of_words(embedded).tanh() * self.again(embedded)
+        return self.head((hidden + self.of_numbers(numbers)).tanh())
+
+
+@pytest.mark.parametrize("together", [False, True])
+def test_kernel_with_layers_off_the_inputs_path_and_tied_weights(together: bool) -> None:
+    torch.manual_seed(0)
+    model = WordsAndNumbers().double()
+    words, numbers = torch.randint(9, (4,)), torch.randn(4, 2, dtype=torch.float64)
+    y = torch.tensor([0, 1, 2, 0])
+    wanted = [p for layer in slow.layers(model).values() for p in (layer.weight, layer.bias)]
+    different = list(dict.fromkeys(wanted))
+    logits = model(words, numbers).gather(1, y[:, None])[:, 0]
+    rows = torch.stack(
+        [torch.cat([g.flatten() for g in torch.autograd.grad(z, different, retain_graph=True)]) for z in logits]
+    )
+    probe = Probe(model, ((words, numbers), y))
+    probe.expected |= {"gradients", "fisher", "jacobian"} if together else set()
+    assert torch.allclose(probe.label_kernel(), rows @ rows.T, rtol=1e-9, atol=1e-12)
+    assert len(probe.loss_gradients().weights) == 3
+
+
+def test_gradients_of_fused_attention_include_its_queries() -> None:
+    x, y = batch()
+    model = nets.build("fused_attention")
+    found = Probe(model, (x, y)).loss_gradients().weights
+    F.cross_entropy(model.train()(x), y).backward()
+    assert found.keys() == {"patches", "attention.in_proj_weight", "attention.out_proj", "head"}
+    assert torch.allclose(found["attention.in_proj_weight"], model.attention.in_proj_weight.grad, rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    "made", [nn.utils.parametrizations.weight_norm, nn.utils.parametrizations.spectral_norm, torch.nn.utils.weight_norm]
+)
+@pytest.mark.filterwarnings("ignore:.*weight_norm:FutureWarning")
+def test_weights_made_of_others_are_refused(made: Callable[[nn.Module], nn.Module]) -> None:
+    model = nn.Sequential(nn.Flatten(), made(nn.Linear(192, 3)))
+    with pytest.raises(UnsupportedError, match="computed from other parameters"):
+        Probe(model, batch()).loss_gradients()
+
+
+def test_an_own_loss_may_do_without_targets() -> None:
+    x, _ = batch()
+    found = Probe(nets.build("mlp"), x, loss=lambda logits, targets: logits.square().mean()).loss_gradients()
+    model = nets.build("mlp").train()
+    model(x).square().mean().backward()
+    for name, layer in slow.layers(model).items():
+        assert torch.allclose(found.weights[name], layer.weight.grad, rtol=1e-9, atol=1e-14)
 
 
 @pytest.mark.parametrize("name", NETS)
@@ -246,3 +313,37 @@ def test_several_inputs_and_outputs(named: bool) -> None:
         Probe(model, (inputs, y), logits="answer" if named else 7).loss_gradients()
     with pytest.raises(UnsupportedError, match="one input"):
         probe.output_curvature()
+
+
+@dataclass
+class Answer:
+    features: Tensor
+    logits: Tensor
+
+
+def test_logits_that_are_an_attribute_or_not_there_at_all() -> None:
+    class Answering(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layer, self.head = nn.Linear(4, 6), nn.Linear(6, 3)
+
+        def forward(self, x: Tensor) -> Answer:
+            features = self.layer(x)
+            return Answer(features, self.head(features))
+
+    torch.manual_seed(0)
+    batch = (torch.randn(5, 4), torch.tensor([0, 1, 2, 0, 1]))
+    assert Probe(Answering(), batch, logits="logits").loss_gradients().weights.keys() == {"layer", "head"}
+    with pytest.raises(UnsupportedError, match="logits="):
+        Probe(Answering(), batch).loss_gradients()
+    with pytest.raises(DataError, match="one tensor"):
+        Probe(nn.Linear(4, 3), batch, logits=0).loss_gradients()
+
+
+def test_feature_maps_take_the_named_logits_for_the_networks_own() -> None:
+    torch.manual_seed(0)
+    model = Several(named=True)
+    inputs = {"dense": torch.randn(5, 4), "words": torch.randint(7, (5,))}
+    found = Probe(model, inputs, logits="logits").feature_statistic(SmallestCorrelation())
+    last = dict(zip(found.names, found.values.tolist(), strict=True))
+    assert last["<root>"] == last["head"]

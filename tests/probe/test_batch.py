@@ -9,6 +9,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
+from torch.utils.data import DataLoader, TensorDataset
 
 from firstlight.errors import DataError, UnsupportedError
 from firstlight.probe.batch import Batch, as_batches
@@ -144,3 +145,18 @@ def test_the_one_input_that_can_move() -> None:
     with pytest.raises(UnsupportedError, match="whole numbers"):
         _ = Batch((torch.arange(3),)).image
     assert "(3, 2) torch.float32 on cpu" in Batch((x,)).described()
+
+
+def test_a_list_as_a_loader_gives_it_is_one_batch() -> None:
+    data = TensorDataset(numbered(6), torch.arange(6))
+    found = as_batches(next(iter(DataLoader(data, 6))), CPU, None)
+    assert len(found) == 1
+    assert found[0].targets is not None
+    assert found[0].targets.tolist() == list(range(6))
+    assert len(as_batches([numbered(6), numbered(6)], CPU, None)) == 2
+    assert [b.targets is not None for b in as_batches(DataLoader(data, 3), CPU, None)] == [True, True]
+
+
+def test_three_tensors_in_a_tuple_could_be_anything() -> None:
+    with pytest.raises(DataError, match="several inputs or several batches"):
+        as_batches((numbered(2), numbered(2), numbered(2)), CPU, None)

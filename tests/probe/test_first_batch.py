@@ -10,8 +10,8 @@ from tests import nets
 from torch import nn
 
 import firstlight
+from firstlight.errors import DataError
 from firstlight.probe import Probe
-from firstlight.probe.batch import Batch
 from firstlight.probe.first_batch import FirstBatchQuantities
 
 PIECES = {"codes", "kernel", "jacobian", "gradients", "fisher", "hessian"}
@@ -50,16 +50,38 @@ def test_a_piece_that_cannot_be_had_does_not_spoil_the_others() -> None:
     assert probe.input_jacobian().shape == (6, 192)
 
 
+def test_what_a_network_lacks_costs_no_pass() -> None:
+    net, calls = counted("fused_attention")  # no ReLU, and no layer of its attention can be watched
+    found = firstlight.score(net, data(), "naswot,ntk_trace,fisher,grad_norm,jacov,grasp")
+    assert [name for name, score in found.items() if score.ok] == ["grad_norm", "jacov", "grasp"]
+    assert "no ReLU" in found["naswot"].note
+    assert "nn.MultiheadAttention" in found["ntk_trace"].note
+    assert "nn.MultiheadAttention" in found["fisher"].note
+    assert len(calls) == 1
+
+
+def test_after_one_failure_each_piece_goes_by_itself() -> None:
+    net, calls = counted("residual")
+    x, _ = data()
+    probe = Probe(net, (x, torch.full((6,), 7)))  # five classes
+    probe.expected |= PIECES
+    with pytest.raises(DataError, match="0 to 4"):
+        probe.loss_gradients()
+    assert probe.relu_codes().agreement.shape == (6, 6)
+    assert probe.input_jacobian().shape == (6, 192)
+    assert len(calls) == 4  # together, the loss, the codes, the Jacobian
+
+
 def out_of_memory_above(limit: int, monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Let passes of larger batches fail as PyTorch's CPU allocator does."""
     sizes: list[int] = []
     plain = FirstBatchQuantities._pass
 
-    def scarce(self: Any, batch: Batch, wanted: set[str], *, copies: bool) -> Any:
-        sizes.append(len(batch))
-        if len(batch) > limit:
+    def scarce(self: Any, wanted: set[str], *, careful: bool) -> Any:
+        sizes.append(len(self.batches[0]))
+        if sizes[-1] > limit:
             raise RuntimeError("DefaultCPUAllocator: can't allocate memory")
-        return plain(self, batch, wanted, copies=copies)
+        return plain(self, wanted, careful=careful)
 
     monkeypatch.setattr(FirstBatchQuantities, "_pass", scarce)
     return sizes
@@ -68,15 +90,26 @@ def out_of_memory_above(limit: int, monkeypatch: pytest.MonkeyPatch) -> list[int
 @pytest.mark.parametrize("name", ["attention", "mlp", "gated"])
 def test_chunks_do_not_change_a_value(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = Probe(nets.build(name), data())
-    expected, jacobian = whole.loss_gradients(), whole.input_jacobian()
+    expected, jacobian, fisher = whole.loss_gradients(), whole.input_jacobian(), whole.fisher()
     sizes = out_of_memory_above(2, monkeypatch)
     probe = Probe(nets.build(name), data())
     found = probe.loss_gradients()
-    assert sizes == [6, 6, 3, 3, 2, 2, 2]
+    assert sizes == [6, 3, 3, 2, 2, 2]
     assert found.loss == pytest.approx(expected.loss, rel=1e-12)
     for layer, gradient in expected.weights.items():
         assert torch.allclose(found.weights[layer], gradient, rtol=1e-9, atol=1e-14)
     assert torch.allclose(probe.input_jacobian(), jacobian, rtol=1e-9, atol=1e-14)
+    assert probe.fisher() == pytest.approx(fisher, rel=1e-9)
+
+
+@pytest.mark.parametrize("random", [nn.Dropout(0.5), nn.RReLU()])
+def test_chunks_are_refused_where_random_numbers_would_differ(
+    random: nn.Module, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out_of_memory_above(2, monkeypatch)
+    net = nn.Sequential(nets.build("mlp"), random)
+    score = firstlight.score(net, data(), "grad_norm")["grad_norm"]
+    assert score.status == "out_of_memory"
 
 
 def test_chunks_are_refused_where_batch_norm_couples_samples(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -89,10 +122,10 @@ def test_chunks_are_refused_where_batch_norm_couples_samples(monkeypatch: pytest
 def test_together_is_given_up_before_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     plain = FirstBatchQuantities._pass
 
-    def scarce(self: Any, batch: Batch, wanted: set[str], *, copies: bool) -> Any:
+    def scarce(self: Any, wanted: set[str], *, careful: bool) -> Any:
         if len(wanted) > 1:
             raise MemoryError("too much at once")
-        return plain(self, batch, wanted, copies=copies)
+        return plain(self, wanted, careful=careful)
 
     expected = firstlight.score(nets.build("residual"), data(), "grad_norm,jacov,ntk_trace")
     monkeypatch.setattr(FirstBatchQuantities, "_pass", scarce)

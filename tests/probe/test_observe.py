@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-import torch
-from torch import nn
+import copy
 
-from firstlight.probe.observe import device_of, dtype_of, undisturbed
+import torch
+from torch import Tensor, nn
+
+import firstlight
+from firstlight.probe.observe import device_of, dtype_of, random_state, undisturbed
 
 
 def test_modes_are_set_for_the_time_of_the_measurement() -> None:
@@ -31,3 +34,48 @@ def test_where_and_in_which_precision_a_model_lives() -> None:
     assert device_of(nn.Identity()) == torch.device("cpu")
     assert dtype_of(nn.Linear(2, 2).half()) == torch.float16
     assert dtype_of(nn.Identity()) is None
+
+
+class Remembering(nn.Module):
+    """Keeps activations in attributes, as some models do, and a buffer that it makes when it is first run."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = nn.Conv2d(3, 4, 1)
+        self.last: Tensor | None = None
+        self.calls = 0
+
+    def forward(self, x: Tensor) -> Tensor:
+        self.register_buffer("mean", x.mean())
+        self.last = self.feature = self.layer(x)
+        self.calls += 1
+        return self.last.relu().mean((2, 3))
+
+
+def test_what_a_forward_pass_stores_in_the_model_is_gone_afterwards() -> None:
+    model = Remembering()
+    before = dict(vars(model))
+    scores = firstlight.score(model, (torch.randn(4, 3, 8, 8), torch.tensor([0, 1, 2, 3])), "grad_norm,dextr,jacov")
+    assert all(score.ok for score in scores.values())
+    assert vars(model) == before
+    assert (model.last, model.calls, dict(model.named_buffers())) == (None, 0, {})
+    copy.deepcopy(model)
+
+
+def test_random_layers_move_the_random_state() -> None:
+    model = nn.Dropout(0.5)
+    before = random_state(model)
+    model.eval()(torch.ones(3))
+    assert torch.equal(before, random_state(model))
+    model.train()(torch.ones(3))
+    assert not torch.equal(before, random_state(model))
+
+
+def test_the_callers_autocast_has_no_say() -> None:
+    torch.manual_seed(0)
+    model, x = nn.Sequential(nn.Flatten(), nn.Linear(12, 3)), torch.randn(4, 3, 2, 2)
+    batch = (x, torch.tensor([0, 1, 2, 0]))
+    expected = firstlight.score(model, batch, "grad_norm,dextr,ntk_trace")
+    with torch.autocast("cpu", torch.bfloat16):
+        found = firstlight.score(model, batch, "grad_norm,dextr,ntk_trace")
+    assert {name: score.value for name, score in found.items()} == {n: score.value for n, score in expected.items()}

@@ -73,3 +73,43 @@ def test_the_last_features_are_those_before_global_pooling() -> None:
     net(x)  # nobody is watching any more
     with pytest.raises(UnsupportedError, match="no feature maps"):
         recorder.take()
+
+
+def test_the_last_map_is_that_before_pooling_of_any_kind() -> None:
+    heads: list[list[nn.Module]] = [
+        [nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(6, 3)],
+        [nn.AvgPool2d(8), nn.Flatten(), nn.Linear(6, 3)],
+        [nn.AvgPool2d(8), nn.Conv2d(6, 3, 1), nn.Flatten()],
+        [nn.Flatten(), nn.Linear(384, 3)],
+    ]
+    body = nn.Sequential(nn.Conv2d(3, 6, 3, padding=1), nn.ReLU())
+    changes = set()
+    for head in heads:
+        net = nn.Sequential(*body, *head).double()
+        pair = torch.stack([nets.images(2, seed=1), nets.images(2, seed=2)])
+        changes.add(Probe(net, nets.images(2)).feature_change(given=pair)[0])
+    assert len(changes) == 1
+
+
+def test_maps_of_one_pixel_count_where_there_are_no_larger_ones() -> None:
+    net = nn.Sequential(nn.Conv2d(3, 6, 8), nn.ReLU(), nn.Flatten(), nn.Linear(6, 3)).double()
+    pair = torch.stack([nets.images(2, seed=1), nets.images(2, seed=2)])
+    assert Probe(net, nets.images(2)).feature_change(given=pair)[0] > -inf
+
+
+def test_what_is_done_in_place_behind_the_last_map_does_not_reach_back() -> None:
+    class Doubling(nn.Module):
+        def __init__(self, in_place: bool) -> None:
+            super().__init__()
+            self.layer, self.in_place = nn.Conv2d(3, 4, 1), in_place
+
+        def forward(self, x: Tensor) -> Tensor:
+            x = self.layer(x)
+            return (x.mul_(2) if self.in_place else x * 2).mean((2, 3))
+
+    torch.manual_seed(0)
+    apart, in_place = Doubling(False).double(), Doubling(True).double()
+    in_place.load_state_dict(apart.state_dict())
+    pair = torch.stack([nets.images(2, seed=1), nets.images(2, seed=2)])
+    found = [Probe(net, nets.images(2)).feature_change(given=pair) for net in (apart, in_place)]
+    assert found[0] == found[1]

@@ -9,11 +9,14 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from tests import nets
 from torch import nn
 
+import firstlight
 from firstlight.errors import SettingError, UnknownNameError, UnsupportedError
 from firstlight.probe import Probe
 from firstlight.proxies import PROXIES, Parts, ProxyRequest, Score, parse_requests, proxy
+from firstlight.run.scoring import source_for
 
 
 @proxy(reference="Nobody1900")
@@ -60,8 +63,31 @@ def test_settings_are_read_by_their_type() -> None:
     assert (score.value, score.note, score.parts) == (5.0, "b", {"rate": 2.0})
 
 
+@pytest.mark.parametrize("text", ["zico:batches=1", "sigeo:batches=1", "gradsign:samples=0", "meco:images=-1"])
+def test_counts_that_make_no_sense_are_refused(text: str) -> None:
+    least = 2 if "batches" in text else 1
+    with pytest.raises(SettingError, match=f"must be {least} or more"):
+        ProxyRequest.parse(text)
+
+
+@pytest.mark.parametrize("text", ["sigeo:lambda1=nan", "swap_reg:mu=inf"])
+def test_numbers_that_are_none_are_refused(text: str) -> None:
+    with pytest.raises(SettingError, match="finite"):
+        ProxyRequest.parse(text)
+
+
+def test_more_samples_than_there_are_is_said_and_not_ignored() -> None:
+    net, x = nets.build("plain"), nets.images(4)
+    score = firstlight.score(net, x, "swap:samples=8")["swap:samples=8"]
+    assert score.status == "unsupported"
+    assert "8 samples" in score.note
+    assert "holds 4" in score.note
+    assert firstlight.score(net, x, "swap,zen:samples=8")["zen:samples=8"].ok  # which draws inputs of its own
+    assert source_for(parse_requests("swap:samples=100,meco")).batch_size == 100
+
+
 @pytest.mark.usefixtures("registered")
-@given(st.integers(), st.sampled_from(["a", "b"]), st.floats(allow_nan=False), st.booleans())
+@given(st.integers(1), st.sampled_from(["a", "b"]), st.floats(allow_nan=False, allow_infinity=False), st.booleans())
 def test_the_text_of_a_request_reads_back(size: int, kind: str, rate: float, strict: bool) -> None:
     asked = {"kind": kind, "rate": rate, "size": size, "strict": strict}
     different = tuple(item for item in asked.items() if item[1] != example.settings[item[0]].default)

@@ -68,8 +68,10 @@ def test_asking_together_or_alone_is_the_same(kind: str) -> None:
     for name in PROXIES:
         alone = firstlight.score(model, batches, name)[name]
         assert together[name].status == alone.status
-        assert together[name].parts == alone.parts
-        assert together[name].value == alone.value or math.isnan(alone.value)
+        # a backward pass that can be differentiated once more, as grasp needs it, rounds otherwise in transformers
+        tolerance = 1e-6 if kind == "attention" else 0.0
+        assert together[name].parts == pytest.approx(alone.parts, rel=tolerance, abs=0.0)
+        assert together[name].value == pytest.approx(alone.value, rel=tolerance, abs=0.0, nan_ok=True)
 
 
 @pytest.mark.parametrize("kind", UNSUPPORTED)

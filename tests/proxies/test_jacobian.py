@@ -9,6 +9,7 @@ from tests import nets, slow
 from torch import Tensor, nn
 
 import firstlight
+from firstlight.errors import DataError
 from firstlight.probe import Probe
 from firstlight.proxies.jacobian import K, epe_nas, jacov
 
@@ -61,6 +62,11 @@ def test_scale_and_order_of_samples_do_not_matter() -> None:
     assert epe_nas(scaled).value == pytest.approx(epe_nas(found).value, rel=1e-9)
 
 
+def wide(name: str, classes: int) -> nn.Module:
+    """The network with so many logits, of which all but its own are zero."""
+    return nn.Sequential(nets.build(name), nn.ZeroPad1d((0, classes - 5 + (name == "smooth"))))
+
+
 def energies(name: str, x: Tensor, labels: list[int]) -> dict[int, list[float]]:
     """For each class, the terms of all its pairs of samples."""
     jacobian = slow.input_jacobian(nets.build(name), x).numpy()
@@ -86,18 +92,20 @@ def test_epe_nas_of_more_than_a_hundred_classes(name: str) -> None:
     x, labels = nets.images(8), [7, 120, 7, 3, 120, 120, 55, 3]
     sizes = [sum(t) / len(t) ** 0.5 for t in energies(name, x, labels).values() if len(t) > 1]
     expected = sum(abs(a - b) for a in sizes for b in sizes) / len(sizes)
-    found = epe_nas(Probe(nets.build(name), (x, torch.tensor(labels)))).value
+    found = epe_nas(Probe(wide(name, 121), (x, torch.tensor(labels)))).value
     assert found == pytest.approx(expected, rel=1e-7)
     assert len(sizes) == 3
 
 
 def test_a_hundred_classes_are_not_more_than_a_hundred() -> None:
-    x, pair = nets.images(4), torch.tensor([0, 0, 9, 9])
-    few, hundred, more = (
-        epe_nas(Probe(nets.build("plain"), (x, pair.where(pair == 0, torch.tensor(label))))).value
-        for label in (9, 99, 100)
-    )
+    x, labels = nets.images(4), torch.tensor([0, 0, 4, 4])
+    few, hundred, more = (epe_nas(Probe(wide("plain", classes), (x, labels))).value for classes in (5, 100, 101))
     assert few == hundred != more
+
+
+def test_labels_beyond_the_logits_are_refused() -> None:
+    with pytest.raises(DataError, match="0 to 4"):
+        epe_nas(Probe(nets.build("plain"), (nets.images(4), torch.tensor([0, 0, 5, 5]))))
 
 
 def test_one_hot_labels_are_labels() -> None:

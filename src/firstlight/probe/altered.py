@@ -53,11 +53,11 @@ class AlteredQuantities(BackwardQuantities):
         """
         self._require_batches(batches)
         twin = self._with(copy.deepcopy(self.model))
-        losses = [functools.partial(twin._loss_of, self._batch_with_targets(index)) for index in range(batches)]
+        losses = [functools.partial(twin._loss_of, self._batch_for_loss(index)) for index in range(batches)]
         with twin._watched("training steps", training=True), torch.enable_grad():
             if recipe == "images":
                 twin.model.requires_grad_(True)
-                watched = {name: layer.weight for name, layer in gradients.weighted_layers(twin.model).items()}
+                watched = gradients.weights_of(twin.model)
                 return steps.take_steps(losses, watched, torch.optim.SGD(twin.model.parameters(), lr=1.0))
             watched = {name: p for name, p in twin.model.named_parameters() if p.requires_grad}
             if not watched:

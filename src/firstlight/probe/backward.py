@@ -16,7 +16,7 @@ class BackwardQuantities(FirstBatchQuantities):
     @quantity
     def weights(self) -> gradients.Weights:
         """The weight of each convolution and linear map by the layer's name. Costs nothing."""
-        return gradients.layer_weights(self.model)
+        return {name: weight.detach() for name, weight in gradients.weights_of(self.model).items()}
 
     @quantity
     def loss_gradients(self, index: int = 0) -> gradients.LossGradients:
@@ -34,7 +34,7 @@ class BackwardQuantities(FirstBatchQuantities):
 
         One forward and one backward pass for each sample alone, in train mode: BatchNorm couples nothing.
         """
-        singles = self._batch_with_targets(0).chunks(1)[:samples]
+        singles = self._batch_for_loss(0).chunks(1)[:samples]
         with self._watched("sample gradients", training=True):
             losses = (functools.partial(self._loss_of, single) for single in singles)
             return gradients.sample_gradients(self.model, losses)

@@ -62,8 +62,13 @@ class Batch:
 
 def as_batches(batches: Any, device: torch.device, dtype: torch.dtype | None) -> list[Batch]:
     """Batches as users write them, moved to where the network lives; floating-point inputs take its precision."""
-    if isinstance(batches, (Tensor, Mapping)) or _is_pair(batches):
+    if isinstance(batches, (Tensor, Mapping)) or _is_pair(batches) or _is_loaded_pair(batches):
         items: list[Any] = [batches]
+    elif isinstance(batches, tuple) and all(isinstance(item, Tensor) for item in batches):
+        raise DataError(
+            f"A tuple of {len(batches)} tensors can be several inputs or several batches. Write inputs as "
+            "((a, b, c), targets), with None for no targets, and batches as a list."
+        )
     else:
         items = list(batches) if isinstance(batches, Iterable) else [None]
     found = []
@@ -99,6 +104,17 @@ def _tensors(inputs: Any) -> tuple[Tensor, ...]:
     values = (inputs,) if isinstance(inputs, Tensor) else inputs.values() if isinstance(inputs, Mapping) else inputs
     values = tuple(values) if isinstance(values, Iterable) else ()
     return values if all(isinstance(value, Tensor) for value in values) else ()
+
+
+def _is_loaded_pair(item: object) -> bool:
+    """Inputs and targets in a list, as a DataLoader gives them: tensors of different dimensions are no two batches."""
+    return (
+        isinstance(item, list)
+        and len(item) == 2
+        and all(isinstance(part, Tensor) and part.ndim for part in item)
+        and item[0].ndim != item[1].ndim
+        and len(item[0]) == len(item[1])
+    )
 
 
 def _is_pair(item: object) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -99,8 +99,13 @@ class FeatureRecorder:
         self._seen: dict[tuple[Hashable, int], tuple[ref[Tensor], int, int]] = {}
 
     @contextmanager
-    def watching(self, model: nn.Module, modules: Modules) -> Iterator[None]:
-        """Record the calls of the model's modules; one hook for all of them leaves the modules themselves untouched."""
+    def watching(
+        self, model: nn.Module, modules: Modules, logits_in: Callable[[Any], Any] | None = None
+    ) -> Iterator[None]:
+        """Record the calls of the model's modules; one hook for all of them leaves the modules themselves untouched.
+
+        `logits_in` finds the logits in what the network returns, if that is not one tensor.
+        """
         names = {
             module: name or "<root>"
             for name, module in model.named_modules()
@@ -110,6 +115,8 @@ class FeatureRecorder:
         def hook(module: nn.Module, inputs: tuple[Any, ...], output: Any) -> None:
             name = names.get(module)
             if name is not None:
+                if module is model and logits_in is not None:
+                    output = logits_in(output)
                 self._record(name, module, inputs, output)
 
         handle = register_module_forward_hook(hook)

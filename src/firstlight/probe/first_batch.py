@@ -7,6 +7,7 @@ from typing import Any, Literal, get_args
 
 import torch
 from torch import Tensor, nn
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from firstlight.errors import UnsupportedError, is_out_of_memory
 from firstlight.probe.batch import Batch
@@ -16,15 +17,21 @@ from firstlight.probe.gradients import (
     average,
     differentiable,
     gradients_of,
-    weighted_layers,
+    layers_of,
+    refuse_hidden_layers,
+    weights_of,
 )
 from firstlight.probe.kernel import GramRecorder
-from firstlight.probe.rectifiers import PATTERN_SAMPLES, CodeRecorder, ReluCodes
-from firstlight.probe.subject import Subject
+from firstlight.probe.observe import random_state
+from firstlight.probe.rectifiers import PATTERN_SAMPLES, CodeRecorder, ReluCodes, rectifiers_of
+from firstlight.probe.subject import Subject, are_probabilities, refuse_other_labels
 
 # What can be measured of the pass; those in `Probe.expected` are measured together
-Piece = Literal["codes", "kernel", "jacobian", "gradients", "fisher", "hessian"]
+Piece = Literal["codes", "kernel", "jacobian", "gradients", "fisher", "hessian", "width"]
+PIECES: tuple[Piece, ...] = get_args(Piece)
 OF_LOSS = {"gradients", "fisher", "hessian"}
+# What comes with every pass that computes logits
+FREE = {"width", "random"}
 
 
 class FirstBatchQuantities(Subject):
@@ -66,14 +73,62 @@ class FirstBatchQuantities(Subject):
         found: float = self._piece("hessian")
         return found
 
+    def labels(self) -> Tensor:
+        """One class for each sample. Free with all the others but the codes."""
+        targets = self._batch_with_targets(0).targets
+        assert targets is not None
+        if targets.is_floating_point() and are_probabilities(targets):
+            targets = targets.argmax(1)
+        if targets.ndim != 1 or targets.is_floating_point():
+            raise UnsupportedError("this needs one class label for each sample.")
+        refuse_other_labels(targets, self.logit_width())
+        return targets
+
+    def logit_width(self) -> int:
+        """How many logits a sample has. Free with all the others but the codes."""
+        found: int = self._piece("width")
+        return found
+
     def _piece(self, piece: Piece) -> Any:
         known: dict[str, Any] = self._memory.setdefault(("first batch",), {})
         if piece not in known:
-            wanted: set[str] = {piece, *(p for p in get_args(Piece) if p in self.expected)} - known.keys()
-            # what another piece lacks is not missed here, and alone it needs less memory
-            found = self._attempt(wanted, any_error=len(wanted) > 1) or self._attempt({piece})
+            self._require(piece)
+            wanted: set[str] = {
+                piece,
+                *(p for p in PIECES if p in self.expected and p not in known and self._possible(p)),
+            }
+            found = self._attempt(wanted, any_error=len(wanted) > 1)
+            if (
+                found is None and len(wanted) > 1
+            ):  # each by itself: it may not lack what another does, or fit into memory
+                self.expected -= set(PIECES)
+                found = self._attempt({piece})
             known.update(found or self._measure_in_chunks(piece))
         return known[piece]
+
+    def _require(self, piece: Piece) -> None:
+        """Refuse a piece that network and batch do not have, before any pass is made for it."""
+        if piece == "codes":
+            rectifiers_of(self.model)
+        if piece == "jacobian" and not any(x.is_floating_point() for x in self.batches[0].inputs):
+            raise UnsupportedError("the Jacobian needs inputs that can move; this network takes whole numbers.")
+        if piece == "kernel":
+            targets = self._batch_with_targets(0).targets
+            if targets is not None and (targets.ndim != 1 or targets.is_floating_point()):
+                raise UnsupportedError("the kernel of label logits needs one whole-number label for each sample.")
+        if piece in OF_LOSS:
+            self._batch_for_loss(0)
+        if piece in OF_LOSS | {"kernel"}:
+            weights_of(self.model)
+        if piece in ("kernel", "fisher"):
+            refuse_hidden_layers(self.model)
+
+    def _possible(self, piece: Piece) -> bool:
+        try:
+            self._require(piece)
+        except UnsupportedError:
+            return False
+        return True
 
     def _attempt(self, wanted: set[str], *, any_error: bool = False) -> dict[str, Any] | None:
         """The pieces; None if memory runs out, or for `any_error`. A retry starts when the failed pass is let go."""
@@ -91,82 +146,91 @@ class FirstBatchQuantities(Subject):
         while size > 1 and self._adds_up(piece):
             size = (size + 1) // 2
             chunks = batch.chunks(size)
-            parts = [found[piece] for chunk in chunks if (found := self._with(self.model, [chunk])._attempt({piece}))]
-            if len(parts) < len(chunks):
-                continue
-            if piece == "jacobian":
-                return {piece: torch.cat(parts)}
-            shares = [len(chunk) / len(batch) for chunk in chunks]
-            return {piece: average(list(zip(shares, parts, strict=True)))}
+            parts = [found for chunk in chunks if (found := self._with(self.model, [chunk])._attempt({piece}))]
+            if any(part["random"] for part in parts):
+                break  # other random numbers than those of the whole batch
+            if len(parts) == len(chunks):
+                shares = [len(chunk) / len(batch) for chunk in chunks]
+                return {piece: _joined(piece, [part[piece] for part in parts], shares)}
         raise MemoryError(f"a batch of {len(batch)} ({batch.described()}) does not fit into memory, nor do its parts.")
 
     def _adds_up(self, piece: Piece) -> bool:
         """Whether samples know nothing of each other, so that parts of the batch make up the whole."""
-        coupling = (nn.modules.batchnorm._BatchNorm, nn.modules.dropout._DropoutNd)
-        coupled = any(isinstance(module, coupling) for module in self.model.modules())
-        return not coupled and (piece == "jacobian" or (piece == "gradients" and self._loss is None))
+        coupled = any(isinstance(module, nn.modules.batchnorm._BatchNorm) for module in self.model.modules())
+        return not coupled and (piece == "jacobian" or (piece in ("gradients", "fisher") and self._loss is None))
 
     def _measure(self, wanted: set[str]) -> dict[str, Any]:
-        batch = self._batch_with_targets(0) if wanted & (OF_LOSS | {"kernel"}) else self.batches[0]
-        found = self._pass(batch, wanted, copies=False)
-        # copies of activations only if the model turns out to overwrite some in place
-        return self._pass(batch, wanted, copies=True) or {} if found is None else found
+        found = self._pass(wanted, careful=False)
+        return self._pass(wanted, careful=True) or {} if found is None else found
 
-    def _pass(self, batch: Batch, wanted: set[str], *, copies: bool) -> dict[str, Any] | None:
-        """The pieces; None if an activation that is needed was overwritten."""
-        layers = weighted_layers(self.model) if wanted - {"codes", "jacobian"} else {}
+    def _pass(self, wanted: set[str], *, careful: bool) -> dict[str, Any] | None:
+        """The pieces; None if an activation that is needed was overwritten, or a layer was not reached.
+
+        `careful` copies activations, and differentiates with respect to all weights, too.
+        """
+        batch = self.batches[0]
+        weights = weights_of(self.model) if wanted & (OF_LOSS | {"kernel"}) else {}
+        layers = layers_of(self.model) if wanted & {"kernel", "fisher"} else []
         leaves = [x.clone().requires_grad_() for x in batch.inputs if x.is_floating_point()]
-        sources = [layer.weight for layer in layers.values()] if wanted & OF_LOSS else []
-        if not leaves and "kernel" in wanted:  # gradients must set out somewhere
-            sources = list(self.model.parameters())
-        if not leaves and "jacobian" in wanted:
-            raise UnsupportedError("the Jacobian needs inputs that can move; this network takes whole numbers.")
+        sources = list(weights.values()) if wanted & OF_LOSS or careful or not leaves else []
         codes = CodeRecorder(len(batch), pattern_samples=PATTERN_SAMPLES)
-        gram = GramRecorder(len(batch), copies)
-        fisher = FisherRecorder(copies)
+        gram = GramRecorder(len(batch), copies=careful)
+        fisher = FisherRecorder(copies=careful)
         found: dict[str, Any] = {}
         with ExitStack() as context:
             context.enter_context(self._watched("first batch", training=True))
+            # fused attention cannot be differentiated twice, and none of the pieces should depend on who else asks
+            context.enter_context(sdpa_kernel(SDPBackend.MATH))
             context.enter_context(differentiable(self.model, *sources))
             if "codes" in wanted:
                 context.enter_context(codes.watching(self.model))
             if "kernel" in wanted:
-                context.enter_context(gram.watching(layers.values()))
+                context.enter_context(gram.watching(layers))
             if "fisher" in wanted:
-                context.enter_context(fisher.watching(layers.values()))
+                context.enter_context(fisher.watching(layers))
             if wanted == {"codes"}:
                 with torch.no_grad():
                     self._forward(batch)
             else:
+                before = random_state(self.model)
                 logits = self._logits(batch, _moving(leaves) if wanted & {"kernel", "jacobian"} else torch.clone)
+                found["random"] = not torch.equal(before, random_state(self.model))
+                found["width"] = logits.shape[1] if logits.ndim > 1 else 1
                 if "kernel" in wanted:
+                    ends = leaves + sources if careful else leaves or sources
                     with gram.listening():
-                        _gradients(self._label_logits(logits, batch).sum(), leaves or sources, keep=len(wanted) > 1)
+                        _gradients(self._label_logits(logits, batch).sum(), ends, keep=len(wanted) > 1)
                     found["kernel"] = gram.gram()
                 if "jacobian" in wanted:
                     found["jacobian"] = _jacobian(logits.sum(), leaves, keep=bool(wanted & OF_LOSS))
                 if wanted & OF_LOSS:
                     loss = self._loss_value(logits, batch.targets)
                     with fisher.listening():
-                        gradient = gradients_of(loss, layers, differentiable="hessian" in wanted)
+                        gradient = gradients_of(loss, weights, differentiable="hessian" in wanted)
                     found["fisher"] = fisher.total
                     if "hessian" in wanted:
-                        found["hessian"] = _hessian_product(gradient, {n: layer.weight for n, layer in layers.items()})
+                        found["hessian"] = _hessian_product(gradient, weights)
                     detached = {name: tensor.detach() for name, tensor in gradient.items()}
                     found["gradients"] = LossGradients(float(loss.detach()), detached)
-        if gram.overwritten or fisher.overwritten:
+        if gram.overwritten or fisher.overwritten or (gram.unreached and not careful):
             return None
         if "codes" in wanted:
             found["codes"] = codes.codes()
-        return {name: value for name, value in found.items() if name in wanted | {"gradients"}}
+        return {name: value for name, value in found.items() if name in wanted | {"gradients"} | FREE}
 
     def _label_logits(self, logits: Tensor, batch: Batch) -> Tensor:
-        targets = batch.targets
-        assert targets is not None
-        if targets.ndim != 1 or targets.is_floating_point():
-            raise UnsupportedError("the kernel of label logits needs one whole-number label for each sample.")
-        self._check_labels(logits, targets)
-        return logits.gather(1, targets[:, None])[:, 0]
+        assert batch.targets is not None
+        self._check_labels(logits, batch.targets)
+        return logits.gather(1, batch.targets[:, None])[:, 0]
+
+
+def _joined(piece: Piece, parts: list[Any], shares: list[float]) -> Any:
+    """What the whole batch would have given, from its parts and their shares in the number of samples."""
+    if piece == "jacobian":
+        return torch.cat(parts)
+    if piece == "fisher":  # the gradient of a mean over samples, squared, and a mean of that
+        return sum(share**3 * part for share, part in zip(shares, parts, strict=True))
+    return average(list(zip(shares, parts, strict=True)))
 
 
 def _moving(leaves: list[Tensor]) -> Any:

@@ -39,7 +39,9 @@ class ForwardQuantities(FirstBatchQuantities):
         if statistic not in known:
             wanted = {entry for entry in self.expected if isinstance(entry, features.Statistic)}
             recorder = features.FeatureRecorder({statistic, *wanted} - known.keys(), self.seed)
-            with self._watched("features", training=True), torch.no_grad(), recorder.watching(self.model, modules):
+            named = None if self._logits_name is None else self.logits_in
+            watching = recorder.watching(self.model, modules, named)
+            with self._watched("features", training=True), torch.no_grad(), watching:
                 self._forward(self.batches[0].head(images))
             known.update(recorder.values())
         return known[statistic]

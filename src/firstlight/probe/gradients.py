@@ -13,6 +13,7 @@ from firstlight.errors import UnsupportedError
 from firstlight.probe.observe import LayerListener
 
 Weights = dict[str, Tensor]
+_ATTENTION_WEIGHTS = ("in_proj_weight", "q_proj_weight", "k_proj_weight", "v_proj_weight")
 # What a backward pass starts from: a scalar made of the network's output for a batch
 Scalar = Callable[[], Tensor]
 
@@ -28,16 +29,41 @@ class LossGradients:
     weights: Weights
 
 
-def weighted_layers(model: nn.Module) -> dict[str, nn.Conv2d | nn.Linear]:
+def layers_of(model: nn.Module) -> list[nn.Conv2d | nn.Linear]:
     """The layers that gradient proxies look at: convolutions and linear maps, wherever they are nested."""
-    layers = {name: module for name, module in model.named_modules() if isinstance(module, (nn.Conv2d, nn.Linear))}
-    if not layers:
-        raise UnsupportedError("the network has no Conv2d or Linear layer, so that there are no weights to look at.")
+    layers = [module for module in model.modules() if isinstance(module, (nn.Conv2d, nn.Linear))]
+    for layer in layers:
+        if not isinstance(layer._parameters.get("weight"), nn.Parameter):
+            raise UnsupportedError(
+                f"the weight of {layer} is computed from other parameters (weight_norm, parametrize); gradients are "
+                "taken with respect to plain weights."
+            )
     return layers
 
 
-def layer_weights(model: nn.Module) -> Weights:
-    return {name: layer.weight.detach() for name, layer in weighted_layers(model).items()}
+def weights_of(model: nn.Module) -> Weights:
+    """The weights of these layers by the layer's name, and of PyTorch's attention by their own; tied ones once."""
+    layers_of(model)
+    found: dict[Tensor, str] = {}
+    for name, module in model.named_modules():
+        if isinstance(module, (nn.Conv2d, nn.Linear)):
+            found.setdefault(module.weight, name)
+        elif isinstance(module, nn.MultiheadAttention):
+            for inner in _ATTENTION_WEIGHTS:
+                if (weight := getattr(module, inner)) is not None:
+                    found.setdefault(weight, f"{name}.{inner}".lstrip("."))
+    if not found:
+        raise UnsupportedError("the network has no Conv2d or Linear layer, so that there are no weights to look at.")
+    return {name: weight for weight, name in found.items()}
+
+
+def refuse_hidden_layers(model: nn.Module) -> None:
+    """Where inputs and outputs of single layers are needed."""
+    if any(isinstance(module, nn.MultiheadAttention) for module in model.modules()):
+        raise UnsupportedError(
+            "nn.MultiheadAttention does not let its linear maps be watched one by one; write attention with nn.Linear "
+            "layers to measure this."
+        )
 
 
 @contextmanager
@@ -58,10 +84,10 @@ def differentiable(model: nn.Module, *parameters: Tensor) -> Iterator[None]:
 
 def loss_gradients(model: nn.Module, loss: Scalar) -> LossGradients:
     """One forward and one backward pass."""
-    layers = weighted_layers(model)
-    with differentiable(model, *(layer.weight for layer in layers.values())):
+    weights = weights_of(model)
+    with differentiable(model, *weights.values()):
         value = loss()
-        return LossGradients(float(value.detach()), gradients_of(value, layers))
+        return LossGradients(float(value.detach()), gradients_of(value, weights))
 
 
 def average(parts: Sequence[tuple[float, LossGradients]]) -> LossGradients:
@@ -73,14 +99,11 @@ def average(parts: Sequence[tuple[float, LossGradients]]) -> LossGradients:
     return LossGradients(sum(share * part.loss for share, part in parts), weights)
 
 
-def gradients_of(
-    value: Tensor, layers: Mapping[str, nn.Conv2d | nn.Linear], *, differentiable: bool = False
-) -> Weights:
+def gradients_of(value: Tensor, weights: Mapping[str, Tensor], *, differentiable: bool = False) -> Weights:
     if not value.requires_grad:
         raise UnsupportedError("the loss does not depend on any weight of a convolution or linear map.")
-    weights = [layer.weight for layer in layers.values()]
-    gradients = torch.autograd.grad(value, weights, allow_unused=True, create_graph=differentiable)
-    return {name: gradient for name, gradient in zip(layers, gradients, strict=True) if gradient is not None}
+    gradients = torch.autograd.grad(value, list(weights.values()), allow_unused=True, create_graph=differentiable)
+    return {name: gradient for name, gradient in zip(weights, gradients, strict=True) if gradient is not None}
 
 
 class FisherRecorder(LayerListener):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 
 import torch
 import torch.nn.functional as F
@@ -29,8 +30,8 @@ class GramRecorder(LayerListener):
     def __init__(self, samples: int, copies: bool) -> None:
         super().__init__(copies)
         self._samples = samples
-        self._calls: Counter[nn.Module] = Counter()
-        self._sums: dict[nn.Module, Tensor] = {}  # per-sample gradients of layers that are called more than once
+        self._uses: Counter[Tensor] = Counter()
+        self._sums: dict[Tensor, Tensor] = {}  # per-sample gradients of what is used more than once
         self._gram = torch.zeros(samples, samples, dtype=torch.float64)
 
     def gram(self) -> Tensor:
@@ -44,31 +45,36 @@ class GramRecorder(LayerListener):
                 f"a layer sees {len(output)} rows for {self._samples} samples, so that its gradients cannot be told "
                 "apart by sample."
             )
-        self._calls[layer] += 1
+        assert isinstance(layer, Layer)
+        self._uses.update(parameters_of(layer))
         return inputs[0]
 
     def meet(self, layer: nn.Module, kept: Tensor, gradient: Tensor) -> None:
         assert isinstance(layer, Layer)
-        gradients = per_sample_gradients(layer, kept, gradient)
-        if self._calls[layer] == 1:
-            self._gram += _products(gradients)
-        else:
-            self._sums[layer] = gradients if layer not in self._sums else self._sums[layer] + gradients
+        for parameter, own in zip(parameters_of(layer), per_sample_gradients(layer, kept, gradient), strict=True):
+            if self._uses[parameter] == 1:
+                self._gram += _products(own)
+            else:
+                self._sums[parameter] = self._sums[parameter] + own if parameter in self._sums else own
 
 
-def per_sample_gradients(layer: Layer, x: Tensor, gradient: Tensor) -> Tensor:
-    """Of the layer's weight and bias, flattened: shape (samples, numbers of the layer)."""
+def parameters_of(layer: Layer) -> list[Tensor]:
+    return [layer.weight] if layer.bias is None else [layer.weight, layer.bias]
+
+
+def per_sample_gradients(layer: Layer, x: Tensor, gradient: Tensor) -> list[Tensor]:
+    """Of the layer's weight and of its bias, if it has one, each of shape (samples, numbers)."""
     samples = len(x)
     if isinstance(layer, nn.Linear):
         x, gradient = x.reshape(samples, -1, layer.in_features), gradient.reshape(samples, -1, layer.out_features)
-        weight, bias = torch.bmm(gradient.mT, x), gradient.sum(1)
+        weight, positions = torch.bmm(gradient.mT, x), 1
     else:
         groups, channels = layer.groups, layer.out_channels
         gradient = gradient.reshape(samples * groups, channels // groups, -1)
         columns = _columns(layer, x).reshape(samples * groups, -1, gradient.shape[-1])
-        weight, bias = torch.bmm(gradient, columns.mT), gradient.sum(-1)
-    parts = [weight.reshape(samples, -1)] + ([] if layer.bias is None else [bias.reshape(samples, -1)])
-    return torch.cat(parts, dim=1) if len(parts) > 1 else parts[0]
+        weight, positions = torch.bmm(gradient, columns.mT), 2
+    parts = [weight] if layer.bias is None else [weight, gradient.sum(positions)]
+    return [part.reshape(samples, -1) for part in parts]
 
 
 def _columns(layer: nn.Conv2d, x: Tensor) -> Tensor:
@@ -87,7 +93,7 @@ def _products(gradients: Tensor) -> Tensor:
     return (gradients @ gradients.T).double().cpu()
 
 
-def coupled_gram(outputs: Tensor, parameters: list[nn.Parameter]) -> Tensor:
+def coupled_gram(outputs: Tensor, parameters: Sequence[Tensor]) -> Tensor:
     """Products of the true gradients of all outputs, coupling of samples and all: one backward pass for each output."""
     rows = []
     for output in outputs:

@@ -17,12 +17,14 @@ from torch import Tensor, nn
 def undisturbed(model: nn.Module, *, training: bool, seed: int) -> Iterator[None]:
     """Run with `model` in the given mode and all random streams set to `seed`; afterwards restore everything.
 
-    Restored are each module's mode, every buffer (running statistics and their counters), and the random state of
-    PyTorch on the CPU and on the model's devices, of NumPy and of Python. Hooks are the caller's own to remove.
+    Restored are each module's mode and other attributes, every buffer (running statistics and their counters), and the
+    random state of PyTorch on the CPU and on the model's devices, of NumPy and of Python. Hooks are the caller's own to
+    remove.
     """
     modules = list(model.modules())
-    switched = [module for module in modules if module.training != training]
-    buffers = [(module._buffers, dict(module._buffers)) for module in modules if module._buffers]
+    # what a forward pass stores in attributes would keep its whole graph alive
+    owned = [owner for module in modules for owner in (module.__dict__, module._buffers)]
+    before = [dict(owner) for owner in owned]
     python_state, numpy_state = random.getstate(), np.random.get_state()
     accelerators = _accelerators(model)
     device_type = accelerators[0].type if accelerators else "cuda"
@@ -34,16 +36,14 @@ def undisturbed(model: nn.Module, *, training: bool, seed: int) -> Iterator[None
                 torch.default_generator.manual_seed(seed)
             random.seed(seed)
             np.random.seed(seed % 2**32)
-            for module in switched:
+            for module in modules:
                 module.training = training
-            _lend_copies([current for current, _ in buffers])
+            _lend_copies([module._buffers for module in modules if module._buffers])
             yield
         finally:
-            for module in switched:
-                module.training = not training
-            for current, original in buffers:
-                current.clear()
-                current.update(original)
+            for owner, original in zip(owned, before, strict=True):
+                owner.clear()
+                owner.update(original)
             random.setstate(python_state)
             np.random.set_state(numpy_state)
 
@@ -65,12 +65,14 @@ class LayerListener(ABC):
     """Keeps a tensor of each layer on the way forward, and meets it again with the gradient of the layer's output.
 
     With `copies` the tensors are copied; without, `overwritten` tells whether a later layer wrote into one of them, so
-    that what was measured means nothing. Only the backward pass of `listening` counts; others through the same graph
-    are let pass.
+    that what was measured means nothing. `unreached` tells whether some layer met no gradient: nothing before it was
+    differentiated, or nothing behind it mattered. Only the backward pass of `listening` counts; others through the same
+    graph are let pass.
     """
 
     def __init__(self, copies: bool) -> None:
         self.overwritten = False
+        self._kept = self._met = 0
         self._copies = copies
         self._listening = False
 
@@ -82,6 +84,10 @@ class LayerListener(ABC):
     def meet(self, layer: nn.Module, kept: Tensor, gradient: Tensor) -> None:
         """Measure, from what was kept and the gradient of the layer's output."""
 
+    @property
+    def unreached(self) -> bool:
+        return self._met < self._kept
+
     def watching(self, layers: Iterable[nn.Module]) -> AbstractContextManager[None]:
         return hooked(layers, self._forward)
 
@@ -92,6 +98,7 @@ class LayerListener(ABC):
         self._listening = False
 
     def _forward(self, layer: nn.Module, inputs: tuple[Tensor, ...], output: Tensor) -> None:
+        self._kept += 1
         if not output.requires_grad:
             return
         kept = self.keep(layer, inputs, output).detach()
@@ -101,10 +108,17 @@ class LayerListener(ABC):
 
         def backward(gradient: Tensor) -> None:
             if self._listening:
+                self._met += 1
                 self.overwritten |= not self._copies and kept._version != version
                 self.meet(layer, kept, gradient.detach())
 
         output.register_hook(backward)
+
+
+def random_state(model: nn.Module) -> Tensor:
+    """Of the generator that layers on the model's device draw from: what changes it is random."""
+    accelerators = _accelerators(model)
+    return torch.get_device_module(accelerators[0]).get_rng_state() if accelerators else torch.get_rng_state()
 
 
 def _lend_copies(owners: list[dict[str, Tensor | None]]) -> None:

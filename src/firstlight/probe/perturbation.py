@@ -14,7 +14,10 @@ from firstlight.probe.observe import hooked
 
 
 class LastFeatures:
-    """Keeps the last feature map of a forward pass: what global pooling, if there is any, gets to see."""
+    """Keeps the last feature map of a forward pass: what global pooling, if there is any, gets to see.
+
+    Pooling to a size, and maps of one pixel behind larger ones, are already behind it.
+    """
 
     def __init__(self) -> None:
         self._last: Tensor | None = None
@@ -25,14 +28,16 @@ class LastFeatures:
 
     def _see(self, module: nn.Module, inputs: Any, output: Any) -> None:
         pools = isinstance(module, (nn.AdaptiveAvgPool2d, nn.AdaptiveMaxPool2d))
-        if isinstance(output, Tensor) and output.ndim == 4 and not pools:
-            self._last = output
+        if not isinstance(output, Tensor) or output.ndim != 4 or pools:
+            return
+        if self._last is None or output.shape[2:].numel() > 1 or self._last.shape[2:].numel() == 1:
+            self._last = output.detach().clone()  # what comes next may work in place
 
     def take(self) -> Tensor:
         if self._last is None:
             raise UnsupportedError("the network has no feature maps of images to measure a change in.")
         last, self._last = self._last, None
-        return last.detach().clone()
+        return last
 
 
 def log_batch_norm_scale(model: nn.Module) -> float:

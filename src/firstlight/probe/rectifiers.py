@@ -33,6 +33,13 @@ class ReluCodes:
     finite: bool
 
 
+def rectifiers_of(model: nn.Module) -> list[nn.Module]:
+    rectifiers: list[nn.Module] = [module for module in model.modules() if isinstance(module, nn.ReLU)]
+    if not rectifiers:
+        raise UnsupportedError("the network has no ReLU modules, so that there are no on/off codes to compare.")
+    return rectifiers
+
+
 class CodeRecorder:
     """Forward hooks on every ReLU module; what they see is reduced as it passes.
 
@@ -49,10 +56,7 @@ class CodeRecorder:
         self._patterns: list[Tensor] = []
 
     def watching(self, model: nn.Module) -> AbstractContextManager[None]:
-        rectifiers = [module for module in model.modules() if isinstance(module, nn.ReLU)]
-        if not rectifiers:
-            raise UnsupportedError("the network has no ReLU modules, so that there are no on/off codes to compare.")
-        return hooked(rectifiers, self._see, before=True)
+        return hooked(rectifiers_of(model), self._see, before=True)
 
     def _see(self, module: nn.Module, inputs: tuple[Any, ...]) -> None:
         x = inputs[0].detach()

@@ -10,6 +10,8 @@ from torch import Tensor, nn
 
 from firstlight.probe.features import MapStack
 
+# How many rows of a map are drawn where not all count, unless said otherwise; as published
+FEW_ROWS = 8
 _NORMALISING = (nn.modules.batchnorm._NormBase, nn.LayerNorm, nn.GroupNorm)
 # A normalisation layer answers with entries of the size of its gain, unless it was fed a constant: then with noise
 _NOISE_RMS = 1e-3

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Self
 
@@ -50,31 +50,26 @@ class Subject:
         twin.batches = self.batches if batches is None else batches
         return twin
 
-    def labels(self, index: int = 0) -> Tensor:
-        targets = self._batch_with_targets(index).targets
-        assert targets is not None
-        if targets.is_floating_point() and are_probabilities(targets):
-            return targets.argmax(1)
-        if targets.ndim != 1 or targets.is_floating_point():
-            raise UnsupportedError("this needs one class label for each sample.")
-        return targets
-
     def _batch_with_targets(self, index: int) -> Batch:
         batch = self.batches[index]
         if batch.targets is None:
             raise UnsupportedError("this needs targets; pass batches as pairs (inputs, targets).")
         return batch
 
+    def _batch_for_loss(self, index: int) -> Batch:
+        """A loss of the user's own may do without targets."""
+        return self._batch_with_targets(index) if self._loss is None else self.batches[index]
+
     def _loss_of(self, batch: Batch) -> Tensor:
         return self._loss_value(self._logits(batch), batch.targets)
 
     def _loss_value(self, logits: Tensor, targets: Tensor | None) -> Tensor:
-        assert targets is not None
         if self._loss is not None:
             value = self._loss(logits, targets)
             if not isinstance(value, Tensor) or value.numel() != 1:
                 raise DataError(f"The loss must be one number; it is {value!r:.200}.")
             return value.reshape(())
+        assert targets is not None
         if targets.is_floating_point() and (targets.shape != logits.shape or not are_probabilities(targets)):
             raise UnsupportedError(
                 "targets that are not class labels need a loss of their own; pass loss=, such as "
@@ -91,17 +86,14 @@ class Subject:
                 f"labels of shape {tuple(targets.shape)} do not go with logits of {tuple(logits.shape)}; give one "
                 "class label for each sample, or a loss of your own with loss=."
             )
-        low, high = int(targets.min()), int(targets.max())
-        if low < 0 or high >= logits.shape[1]:
-            raise DataError(
-                f"Labels run from {low} to {high}; the network tells apart {logits.shape[1]} classes, "
-                f"so that labels must be 0 to {logits.shape[1] - 1}."
-            )
+        refuse_other_labels(targets, logits.shape[1])
 
     def _logits(self, batch: Batch, change: Callable[[Tensor], Any] = torch.clone) -> Tensor:
         logits = self.logits_in(self._forward(batch, change))
         if not isinstance(logits, Tensor):
-            raise UnsupportedError(f"the logits are a {type(logits).__name__}; expected a tensor.")
+            raise UnsupportedError(
+                f"the logits are a {type(logits).__name__}; expected a tensor. Name it with logits=."
+            )
         return logits
 
     def logits_in(self, output: Any) -> Any:
@@ -113,17 +105,27 @@ class Subject:
                     f"the network returns a {type(output).__name__}; name the logits in it with logits= ({there})."
                 )
             return output
+        name = self._logits_name
+        if isinstance(output, Tensor):
+            raise DataError(
+                f"The network returns one tensor, so that there is no part {name!r} in it; leave logits out."
+            )
+        if isinstance(name, str) and not isinstance(output, Mapping) and hasattr(output, name):
+            return getattr(output, name)  # a data class, say
         try:
-            return output[self._logits_name]
+            return output[name]
         except (KeyError, IndexError, TypeError) as error:
             raise DataError(
-                f"The output, a {type(output).__name__}, has no part {self._logits_name!r} that could be the logits."
+                f"The output, a {type(output).__name__}, has no part {name!r} that could be the logits."
             ) from error
 
     @contextmanager
     def _watched(self, purpose: str, *, training: bool) -> Iterator[None]:
-        # inference tensors carry no version, by which the measurements notice what changed in place
-        with torch.inference_mode(False), undisturbed(self.model, training=training, seed=derive(self.seed, purpose)):
+        # inference tensors carry no version, by which the measurements notice what changed in place; and what is
+        # measured should not depend on the caller's precision
+        full_precision = torch.autocast(device_of(self.model).type, enabled=False)
+        undone = undisturbed(self.model, training=training, seed=derive(self.seed, purpose))
+        with torch.inference_mode(False), full_precision, undone:
             yield
 
     @contextmanager
@@ -148,6 +150,15 @@ class Subject:
     def _forward(self, batch: Batch, change: Callable[[Tensor], Any] = torch.clone) -> Any:
         with self._explained(batch):
             return batch.feed(self.model, change)
+
+
+def refuse_other_labels(labels: Tensor, classes: int) -> None:
+    low, high = int(labels.min()), int(labels.max())
+    if low < 0 or high >= classes:
+        raise DataError(
+            f"Labels run from {low} to {high}; the network tells apart {classes} classes, so that labels must be 0 to "
+            f"{classes - 1}."
+        )
 
 
 def are_probabilities(targets: Tensor) -> bool:

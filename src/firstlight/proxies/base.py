@@ -12,6 +12,8 @@ from typing import Any, Literal, get_args
 from firstlight.errors import SettingError, UnsupportedError, is_out_of_memory
 from firstlight.probe import Probe
 
+# Settings by which proxies say how many samples of the batch they look at; by default they make do with what there is
+SAMPLE_COUNTS = ("images", "samples")
 Status = Literal["ok", "non_finite", "unsupported", "out_of_memory", "failed"]
 
 
@@ -76,6 +78,7 @@ class Proxy:
     revision: int
     batch_size: int = 1
     batches: int = 1
+    fewest_batches: int = 1
     expects: tuple[Hashable, ...] = ()
 
     @property
@@ -100,13 +103,14 @@ def proxy(
     revision: int = 1,
     batch_size: int = 1,
     batches: int = 1,
+    fewest_batches: int = 1,
     expects: tuple[Hashable, ...] = (),
 ) -> Callable[[Callable[..., Parts]], Proxy]:
     """Make a proxy of a formula `f(probe, *, setting=default, ...) -> Parts`; its name is the function's.
 
     Raise `revision` when the formula's values change, so that stored scores of the old one are not reused.
-    `batch_size` and `batches` are what it is given unless the user says otherwise. `expects` are quantities that others
-    can measure for it along the way (see `Probe.expected`).
+    `batch_size` and `batches` are what it is given unless the user says otherwise; less than `fewest_batches` is
+    refused. `expects` are quantities that others can measure for it along the way (see `Probe.expected`).
     """
 
     def decorate(function: Callable[..., Parts]) -> Proxy:
@@ -120,6 +124,7 @@ def proxy(
             revision,
             batch_size,
             batches,
+            fewest_batches,
             expects,
         )
 
@@ -132,6 +137,14 @@ class ProxyRequest:
 
     proxy: Proxy
     settings: tuple[tuple[str, Any], ...] = ()
+
+    def __post_init__(self) -> None:
+        for name, value in self.settings:
+            least = self.proxy.fewest_batches if name == "batches" else 1
+            if isinstance(value, int) and not isinstance(value, bool) and value < least:
+                raise SettingError(f"{self.proxy.name}:{name} is {value}; it must be {least} or more.")
+            if isinstance(value, float) and not math.isfinite(value):
+                raise SettingError(f"{self.proxy.name}:{name} is {value}; it must be a finite number.")
 
     @classmethod
     def parse(cls, text: str) -> ProxyRequest:
@@ -162,8 +175,18 @@ class ProxyRequest:
         seconds = time.perf_counter() - start
         return replace(score, seconds=seconds, higher_is_better=self.proxy.higher_is_better)
 
+    @property
+    def samples(self) -> int:
+        """How many samples a batch must hold to give it what its settings ask for."""
+        return max((value for name, value in self.settings if name in SAMPLE_COUNTS), default=1)
+
     def _answer(self, probe: Probe) -> Score:
         try:
+            if self.proxy.needs_data and self.samples > (given := len(probe.batches[0])):
+                raise UnsupportedError(
+                    f"{self} asks for {self.samples} samples and the batch holds {given}. Pass a larger batch, or "
+                    f"--batch-size {self.samples} on the command line."
+                )
             outcome = self.proxy(probe, **dict(self.settings))
         except UnsupportedError as error:
             return Score.without_value("unsupported", str(error))

@@ -9,11 +9,10 @@ import torch
 
 from firstlight.errors import UnsupportedError
 from firstlight.probe import Probe
-from firstlight.probe.spectra import InverseCondition, SampledInverseCondition
+from firstlight.probe.spectra import FEW_ROWS, InverseCondition, SampledInverseCondition
 from firstlight.proxies.base import Parts, proxy
 from firstlight.seeds import torch_generator
 
-OPT_ROWS = 8
 NO_SIGNAL = "the output does not change with the input: no curvature"
 OWN_SIZE = "the network takes no larger inputs, so its curvature was measured at its own input size: expect noise"
 
@@ -41,8 +40,8 @@ def dextr(probe: Probe, *, variant: Literal["paper", "official"] = "paper", imag
     return _combined(probe, independence_term(probe, images))
 
 
-@proxy(reference="Asthana2025dextr", expects=(SampledInverseCondition(OPT_ROWS),))
-def dextr_opt(probe: Probe, *, rows: int = OPT_ROWS, images: int = 1) -> Parts:
+@proxy(reference="Asthana2025dextr", expects=(SampledInverseCondition(FEW_ROWS),))
+def dextr_opt(probe: Probe, *, rows: int = FEW_ROWS, images: int = 1) -> Parts:
     """Dextr from a few channels of each output: for varying widths.
 
         M = ln(1 + S) ln(1 + k) / ( ln(1 + S) + ln(1 + k) )

@@ -5,7 +5,6 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from firstlight.errors import SettingError
 from firstlight.probe import Probe
 from firstlight.proxies.base import Parts, proxy
 
@@ -105,8 +104,6 @@ def gradsign(probe: Probe, *, samples: int = 16) -> Parts:
 
     Scale: 0 to the number of samples. Higher is better. Cost: one pass forward and back for each sample.
     """
-    if samples < 1:
-        raise SettingError(f"gradsign:samples is {samples}; it must be 1 or more.")
     found = probe.sample_gradients(min(samples, len(probe.batches[0])))
     return Parts(found.sign_agreement / found.weights if found.weights else 0.0, total=found.sign_agreement)
 

@@ -44,14 +44,14 @@ def epe_nas(probe: Probe) -> Parts:
         M = sum over classes of |E|
         E = sum over pairs of samples of the class of ln(|correlation| + 1e-5)
 
-    The correlations are those of `jacov`; each sample is paired with itself, too. With more than 100 classes E is
+    The correlations are those of `jacov`; each sample is paired with itself, too. With more than 100 logits E is
     divided by the number of the class's samples, classes of one sample are left out, and M is the sum over pairs of
     classes of |E - E'| over the number of classes.
 
     Scale: grows with the number of samples of a class. Higher is better. Cost: that of `jacov`, shared with it.
     """
-    jacobian, labels = probe.input_jacobian().double(), probe.labels()
-    many = int(labels.max()) >= MANY_CLASSES
+    labels, jacobian = probe.labels(), probe.input_jacobian().double()
+    many = probe.logit_width() > MANY_CLASSES
     per_class = []
     classes, counts = labels.unique(return_counts=True)
     if int(counts.max()) < 2:

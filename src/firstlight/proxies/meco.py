@@ -5,10 +5,8 @@ from __future__ import annotations
 from math import nan
 
 from firstlight.probe import Probe
-from firstlight.probe.spectra import SmallestCorrelation
+from firstlight.probe.spectra import FEW_ROWS, SmallestCorrelation
 from firstlight.proxies.base import Parts, proxy
-
-OPT_ROWS = 8
 
 
 @proxy(reference="Jiang2023meco", expects=(SmallestCorrelation(),))
@@ -26,8 +24,8 @@ def meco(probe: Probe, *, images: int = 1) -> Parts:
     return _total(probe, SmallestCorrelation(), images)
 
 
-@proxy(reference="Jiang2023meco", expects=(SmallestCorrelation(OPT_ROWS),))
-def meco_opt(probe: Probe, *, rows: int = OPT_ROWS, images: int = 1) -> Parts:
+@proxy(reference="Jiang2023meco", expects=(SmallestCorrelation(FEW_ROWS),))
+def meco_opt(probe: Probe, *, rows: int = FEW_ROWS, images: int = 1) -> Parts:
     """MeCo from a few channels of each output: for varying widths.
 
         M = sum over all module outputs X of (n / b) lambda_min(P(X'))

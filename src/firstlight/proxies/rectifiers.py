@@ -79,8 +79,6 @@ def swap_reg(probe: Probe, *, samples: int = 16, mu: float = 0.0, sigma: float =
 
 
 def _patterns(probe: Probe, samples: int) -> float:
-    if samples < 1:
-        raise SettingError(f"samples is {samples}; it must be 1 or more.")
     patterns = probe.relu_patterns(samples)
     if not patterns:
         raise UnsupportedError("the network has no ReLU modules behind feature maps of images.")

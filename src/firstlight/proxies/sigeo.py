@@ -20,7 +20,7 @@ EPSILON = 1e-5
 TINY = 1e-10
 
 
-@proxy(reference="Li2023zico", needs_labels=True, batch_size=64, batches=2, expects=("gradients",))
+@proxy(reference="Li2023zico", needs_labels=True, batch_size=64, batches=2, fewest_batches=2, expects=("gradients",))
 def zico(probe: Probe, *, batches: int = 2) -> Parts:
     """Large and steady gradients over batches.
 
@@ -33,7 +33,7 @@ def zico(probe: Probe, *, batches: int = 2) -> Parts:
     Scale: about 50 to 600 on NAS-Bench-201. Higher is better. Cost: one pass forward and back for each batch, shared by
     all gradient proxies.
     """
-    return Parts(steadiness([entry.weights for entry in probe.all_loss_gradients(max(2, batches))], per_layer=True))
+    return Parts(steadiness([entry.weights for entry in probe.all_loss_gradients(batches)], per_layer=True))
 
 
 @proxy(reference="Zheng2023sigeo", needs_labels=True, batch_size=64, batches=4, expects=("gradients",))
@@ -51,7 +51,9 @@ def fr_norm(probe: Probe, *, batches: int = 4) -> Parts:
     return Parts(fisher_rao(probe.weights(), probe.all_loss_gradients(batches)))
 
 
-@proxy(reference="Zheng2023sigeo", needs_labels=True, batch_size=64, batches=4, expects=("gradients",))
+@proxy(
+    reference="Zheng2023sigeo", needs_labels=True, batch_size=64, batches=4, fewest_batches=2, expects=("gradients",)
+)
 def sigeo(
     probe: Probe,
     *,
@@ -79,16 +81,15 @@ def sigeo(
     Scale: about 50 to 600 on NAS-Bench-201. Higher is better. Cost: one pass forward and back for each batch, shared by
     all gradient proxies (the official variants: their own).
     """
-    count = max(2, batches)
     if neuron_wise and variant != "paper":
         raise SettingError(f"sigeo:neuron_wise is a form of the paper; variant={variant} has none.")
     if variant == "paper":
-        gradients = probe.all_loss_gradients(count)
+        gradients = probe.all_loss_gradients(batches)
         first = steadiness([entry.weights for entry in gradients], per_layer=not neuron_wise)
         second, loss = fisher_rao(probe.weights(), gradients), gradients[-1].loss
     else:
         recipe: Literal["images", "clicks"] = "images" if variant == "official-cv" else "clicks"
-        steps = probe.training_steps(recipe=recipe, batches=count)
+        steps = probe.training_steps(recipe=recipe, batches=batches)
         first, second = _official_images(steps) if recipe == "images" else _official_clicks(steps, probe.layer_groups())
         loss = steps.losses[-1]
     value = lambda1 * first + lambda2 * second - lambda3 * loss

@@ -20,7 +20,7 @@ def zen(probe: Probe, *, step: float = 0.01, samples: int = 16, draws: int = 1) 
 
     Scale: about 10 to 100 on NAS-Bench-201. Higher is better. Cost: two forward passes of 16 samples for each draw.
     """
-    found = [probe.feature_change(step=step, samples=samples, draw=draw) for draw in range(max(1, draws))]
+    found = [probe.feature_change(step=step, samples=samples, draw=draw) for draw in range(draws)]
     change, scale = (sum(terms) / len(found) for terms in zip(*found, strict=True))
     note = "the features do not change with the input" if change == -inf else ""
     return Parts(change + scale, note=note, change=change, scale=scale)

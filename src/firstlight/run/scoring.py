@@ -45,7 +45,7 @@ def source_for(
 ) -> InputSource:
     """As large and as many batches as the most demanding of the proxies takes, unless the user says otherwise."""
     requests = list(requests)
-    size = max((request.proxy.batch_size for request in requests), default=1)
+    size = max((max(request.proxy.batch_size, request.samples) for request in requests), default=1)
     count = max((dict(request.settings).get("batches", request.proxy.batches) for request in requests), default=1)
     return InputSource(name, size if batch_size is None else batch_size, count if batches is None else batches)
 
