@@ -164,9 +164,9 @@ class FirstBatchQuantities(Subject):
         return self._pass(wanted, careful=True) or {} if found is None else found
 
     def _pass(self, wanted: set[str], *, careful: bool) -> dict[str, Any] | None:
-        """The pieces; None if an activation that is needed was overwritten, or a layer was not reached.
+        """The pieces; None if an activation that is needed was overwritten, or a layer was cut off from the inputs.
 
-        `careful` copies activations, and differentiates with respect to all weights, too.
+        `careful` copies activations, and lets gradients set out from all weights.
         """
         batch = self.batches[0]
         weights = weights_of(self.model) if wanted & (OF_LOSS | {"kernel"}) else {}
@@ -197,9 +197,11 @@ class FirstBatchQuantities(Subject):
                 found["random"] = not torch.equal(before, random_state(self.model))
                 found["width"] = logits.shape[1] if logits.ndim > 1 else 1
                 if "kernel" in wanted:
-                    ends = leaves + sources if careful else leaves or sources
-                    with gram.listening():
-                        _gradients(self._label_logits(logits, batch).sum(), ends, keep=len(wanted) > 1)
+                    total = self._label_logits(logits, batch).sum()
+                    with gram.listening():  # down to the inputs, which takes no weight gradients; then what is beside
+                        _gradients(total, leaves, keep=True)
+                        beside = [layer.weight for layer in layers if layer in gram.unmet] if sources else []
+                        _gradients(total, beside, keep=len(wanted) > 1)
                     found["kernel"] = gram.gram()
                 if "jacobian" in wanted:
                     found["jacobian"] = _jacobian(logits.sum(), leaves, keep=bool(wanted & OF_LOSS))
@@ -212,7 +214,7 @@ class FirstBatchQuantities(Subject):
                         found["hessian"] = _hessian_product(gradient, weights)
                     detached = {name: tensor.detach() for name, tensor in gradient.items()}
                     found["gradients"] = LossGradients(float(loss.detach()), detached)
-        if gram.overwritten or fisher.overwritten or (gram.unreached and not careful):
+        if gram.overwritten or fisher.overwritten or (gram.cut_off and not careful):
             return None
         if "codes" in wanted:
             found["codes"] = codes.codes()
@@ -240,7 +242,7 @@ def _moving(leaves: list[Tensor]) -> Any:
 
 
 def _gradients(total: Tensor, leaves: list[Tensor], *, keep: bool) -> list[Tensor | None]:
-    if not total.requires_grad:
+    if not total.requires_grad or not leaves:
         return [None] * len(leaves)
     return list(torch.autograd.grad(total, leaves, retain_graph=keep, allow_unused=True))
 

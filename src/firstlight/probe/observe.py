@@ -65,14 +65,15 @@ class LayerListener(ABC):
     """Keeps a tensor of each layer on the way forward, and meets it again with the gradient of the layer's output.
 
     With `copies` the tensors are copied; without, `overwritten` tells whether a later layer wrote into one of them, so
-    that what was measured means nothing. `unreached` tells whether some layer met no gradient: nothing before it was
-    differentiated, or nothing behind it mattered. Only the backward pass of `listening` counts; others through the same
-    graph are let pass.
+    that what was measured means nothing. `cut_off` tells whether there was a layer that no gradient could come to,
+    since nothing before it is differentiated; `unmet` are the layers that none has come to yet. Each call is met once,
+    and only in backward passes of `listening`; others through the same graph are let pass.
     """
 
     def __init__(self, copies: bool) -> None:
         self.overwritten = False
-        self._kept = self._met = 0
+        self.cut_off = False
+        self._unmet: dict[int, nn.Module] = {}
         self._copies = copies
         self._listening = False
 
@@ -85,8 +86,8 @@ class LayerListener(ABC):
         """Measure, from what was kept and the gradient of the layer's output."""
 
     @property
-    def unreached(self) -> bool:
-        return self._met < self._kept
+    def unmet(self) -> list[nn.Module]:
+        return list(self._unmet.values())
 
     def watching(self, layers: Iterable[nn.Module]) -> AbstractContextManager[None]:
         return hooked(layers, self._forward)
@@ -98,17 +99,19 @@ class LayerListener(ABC):
         self._listening = False
 
     def _forward(self, layer: nn.Module, inputs: tuple[Tensor, ...], output: Tensor) -> None:
-        self._kept += 1
         if not output.requires_grad:
+            self.cut_off = True
             return
         kept = self.keep(layer, inputs, output).detach()
         version = kept._version
         if self._copies:
             kept = kept.clone()
+        call = id(kept)  # which the function below keeps alive
+        self._unmet[call] = layer
 
         def backward(gradient: Tensor) -> None:
-            if self._listening:
-                self._met += 1
+            if self._listening and call in self._unmet:
+                del self._unmet[call]
                 self.overwritten |= not self._copies and kept._version != version
                 self.meet(layer, kept, gradient.detach())
 
