@@ -34,13 +34,13 @@ def test_products_of_real_inputs(name: str) -> None:
 @pytest.mark.parametrize("samples", [1, 3, 6, 16])
 def test_patterns_by_a_set_of_columns(name: str, samples: int) -> None:
     x = nets.images(6)
-    found = Probe(nets.build(name), x).relu_patterns(samples)
+    found = Probe(nets.build(name), x).relu_patterns(samples).patterns
     assert found == slow.unit_patterns(nets.build(name), x, samples)
 
 
 def test_batch_norm_sees_the_whole_batch_where_patterns_are_those_of_a_few() -> None:
     x = nets.images(12)
-    whole, few = (Probe(nets.build("residual"), x[:n]).relu_patterns(8) for n in (12, 8))
+    whole, few = (Probe(nets.build("residual"), x[:n]).relu_patterns(8).patterns for n in (12, 8))
     assert whole == slow.unit_patterns(nets.build("residual"), x, 8) != few
 
 
@@ -48,10 +48,10 @@ def test_patterns_over_more_samples_than_a_whole_number_has_bits() -> None:
     x = torch.zeros(130, 1, 2, 3)
     x[65, 0, 0, 1] = x[129, 0, 0, 2] = x[129, 0, 1, 0] = x[0, 0, 1, 1] = 1.0  # off, three ways to be on, and a repeat
     probe = Probe(nn.ReLU(), x)
-    assert [probe.relu_patterns(n) for n in (62, 63, 66, 130)] == [2, 2, 3, 4]
+    assert [probe.relu_patterns(n).patterns for n in (62, 63, 66, 130)] == [2, 2, 3, 4]
     noise = nets.images(70, side=4)
     net = nn.Sequential(nn.Conv2d(3, 2, 3), nn.ReLU()).double()
-    assert Probe(net, noise).relu_patterns(70) == slow.unit_patterns(net, noise, 70) == 8
+    assert Probe(net, noise).relu_patterns(70).patterns == slow.unit_patterns(net, noise, 70) == 8
 
 
 def test_patterns_are_told_apart_across_layers() -> None:

@@ -12,7 +12,7 @@ from torch import nn
 
 from firstlight.probe.variants import NORMALISATIONS, absolute, reinitialised
 
-NETS = ["residual", "smooth", "attention", "plain", "mlp"]
+NETS = ["residual", "smooth", "attention", "fused_attention", "plain", "mlp"]
 
 
 @pytest.mark.parametrize("name", NETS)
@@ -53,6 +53,10 @@ def test_biases_and_normalisations_start_afresh(name: str, kaiming: bool) -> Non
             fan_in = module.weight[0].numel()
             spread = module.weight.std().item() / (sqrt(2 / fan_in) if kaiming else 1.0)
             assert spread == pytest.approx(1.0, abs=5 / sqrt(2 * module.weight.numel()))
+        if isinstance(module, nn.MultiheadAttention):
+            assert not module.in_proj_bias.any()
+            spread = module.in_proj_weight.std().item() / (sqrt(2 / 16) if kaiming else 1.0)
+            assert spread == pytest.approx(1.0, abs=5 / sqrt(2 * module.in_proj_weight.numel()))
         if isinstance(module, NORMALISATIONS):
             assert module.weight.unique().tolist() == [1.0]
             assert not module.bias.any()

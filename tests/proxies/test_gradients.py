@@ -58,17 +58,19 @@ def test_gradsign_sample_by_sample(name: str) -> None:
     single = [slow.loss_gradients(nets.build(name), x[i : i + 1], y[i : i + 1]) for i in range(len(x))]
     sums = torch.cat([torch.stack([g[key] for g in single]).sign().sum(0).flatten() for key in single[0]])
     found = gradsign(probe_of(name))
-    assert found.value == pytest.approx(float(sums.abs().mean()), rel=1e-9)
-    assert found.parts == {"total": float(sums.abs().sum())}
+    assert found.value == float(sums.abs().sum())
+    mean = pytest.approx(float(sums.abs().mean()), rel=1e-9)
+    assert found.parts == {"mean": mean}
+    assert gradsign(probe_of(name), form="mean").value == mean
 
 
 def test_gradsign_of_samples_that_agree_and_that_cancel() -> None:
     net = nn.Linear(1, 2, bias=False)
     nn.init.zeros_(net.weight)
     x, y = torch.ones(4, 1), torch.tensor([0, 0, 0, 0])
-    assert gradsign(Probe(net, (x, y))).value == 4
+    assert gradsign(Probe(net, (x, y))).value == 2 * 4  # weights, samples
     assert gradsign(Probe(net, (x, torch.tensor([0, 1, 1, 0])))).value == 0
-    assert gradsign(Probe(net, (x, torch.tensor([0, 1, 1, 1])))).value == 2
+    assert gradsign(Probe(net, (x, torch.tensor([0, 1, 1, 1])))).value == 2 * 2
 
 
 @pytest.mark.parametrize(("proxy", "power"), [(grad_norm, 1), (snip, 1), (plain, 1), (fisher, 2), (grasp, 2)])

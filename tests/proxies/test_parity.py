@@ -32,7 +32,7 @@ VALUES: dict[str, tuple[str, Callable[[Score], float]]] = {
     "condnum_hnas": ("ntk_condition", lambda s: s.value),
     "tenas_ntk_cond_trainmode_negated": ("te_ntk", lambda s: -s.value),
     "meco_repo_ntk_cond_evalmode": ("te_ntk:mode=eval", lambda s: s.value),
-    "gradsign": ("gradsign", lambda s: s.parts["total"]),
+    "gradsign": ("gradsign", lambda s: s.value),
 }
 # rounded to single precision by the reference, whatever it computes in
 ROUNDED = {"fisher", "condnum_hnas"}

@@ -47,14 +47,14 @@ class ForwardQuantities(FirstBatchQuantities):
         return known[statistic]
 
     @quantity
-    def relu_patterns(self, samples: int) -> int:
-        """How many different on/off patterns ReLU units of feature maps show over the first samples, in train mode.
+    def relu_patterns(self, samples: int) -> rectifiers.ReluCodes:
+        """The codes of the first batch, in train mode; `patterns` of ReLU units over the first samples.
 
         One forward pass, in which BatchNorm sees the whole first batch; free with `relu_codes` for 16 samples.
         """
         if samples == rectifiers.PATTERN_SAMPLES:
-            return self.relu_codes().patterns
-        return self._relu_pass(rectifiers.CodeRecorder(len(self.batches[0]), pattern_samples=samples)).codes().patterns
+            return self.relu_codes()
+        return self._relu_pass(rectifiers.CodeRecorder(len(self.batches[0]), pattern_samples=samples)).codes()
 
     @quantity
     def relu_inner_products(self) -> Tensor:

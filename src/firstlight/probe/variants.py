@@ -8,6 +8,8 @@ import math
 import torch
 from torch import nn
 
+from firstlight.probe.gradients import weights_of
+
 NORMALISATIONS = (nn.modules.batchnorm._NormBase, nn.LayerNorm, nn.GroupNorm)
 
 
@@ -31,18 +33,17 @@ def reinitialised(model: nn.Module, generator: torch.Generator, *, kaiming: bool
     """Weights of convolutions and linear maps drawn from a normal distribution, of deviation 1 or (`kaiming`)
     sqrt(2 / fan-in); biases 0, normalisations at gain 1 and shift 0 with fresh statistics."""
     twin = copy.deepcopy(model)
+    for weight in weights_of(twin).values():
+        deviation = math.sqrt(2 / weight[0].numel()) if kaiming else 1.0
+        weight.copy_(torch.randn(weight.shape, generator=generator) * deviation)
     for module in twin.modules():
-        if isinstance(module, (nn.Conv2d, nn.Linear)):
-            deviation = math.sqrt(2 / module.weight[0].numel()) if kaiming else 1.0
-            drawn = torch.randn(module.weight.shape, generator=generator) * deviation
-            module.weight.copy_(drawn)
-        elif isinstance(module, NORMALISATIONS):
+        if isinstance(module, NORMALISATIONS):
             if module.weight is not None:
                 module.weight.fill_(1.0)
             if isinstance(module, nn.modules.batchnorm._NormBase):
                 module.reset_running_stats()
-        else:
-            continue
-        if module.bias is not None:
+        if isinstance(module, (nn.Conv2d, nn.Linear, *NORMALISATIONS)) and module.bias is not None:
             module.bias.zero_()
+        if isinstance(module, nn.MultiheadAttention) and module.in_proj_bias is not None:
+            module.in_proj_bias.zero_()
     return twin

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import torch
 from torch import Tensor
 
@@ -93,19 +95,23 @@ def grasp(probe: Probe) -> Parts:
     return Parts(-probe.hessian_gradient_product())
 
 
-@proxy(reference="Zhang2022gradsign", needs_labels=True, batch_size=64)
-def gradsign(probe: Probe, *, samples: int = 16) -> Parts:
+@proxy(reference="Zhang2022gradsign", needs_labels=True, batch_size=64, revision=2)
+def gradsign(probe: Probe, *, samples: int = 16, form: Literal["sum", "mean"] = "sum") -> Parts:
     """Whether the gradients of samples pull the same way.
 
-        M = mean over weights of |sum over samples i of sign(g_i)|
+        M = sum over weights of |sum over samples i of sign(g_i)|
 
     g_i is the gradient of sample i's loss, for the first `samples` samples of the batch, each run by itself in train
-    mode, so that BatchNorm couples nothing. Layers that the loss does not depend on are left out of the mean.
+    mode, so that BatchNorm couples nothing. `form="mean"` takes the mean over weights, as the published code does,
+    layers that the loss does not depend on left out: it says nothing of the network's size, and by itself little of its
+    worth.
 
-    Scale: 0 to the number of samples. Higher is better. Cost: one pass forward and back for each sample.
+    Scale: 0 to the number of samples times that of weights. Higher is better. Cost: one pass forward and back for each
+    sample.
     """
     found = probe.sample_gradients(min(samples, len(probe.batches[0])))
-    return Parts(found.sign_agreement / found.weights if found.weights else 0.0, total=found.sign_agreement)
+    mean = found.sign_agreement / found.weights if found.weights else 0.0
+    return Parts(mean if form == "mean" else found.sign_agreement, mean=mean)
 
 
 def _weights_and_gradients(probe: Probe) -> list[tuple[Tensor, Tensor]]:

@@ -79,7 +79,7 @@ def swap_reg(probe: Probe, *, samples: int = 16, mu: float = 0.0, sigma: float =
 
 
 def _patterns(probe: Probe, samples: int) -> float:
-    patterns = probe.relu_patterns(samples)
-    if not patterns:
+    codes = probe.relu_patterns(samples)
+    if not codes.patterns:
         raise UnsupportedError("the network has no ReLU modules behind feature maps of images.")
-    return patterns if probe.relu_codes().finite else nan
+    return codes.patterns if codes.finite else nan
