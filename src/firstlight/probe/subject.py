@@ -50,6 +50,11 @@ class Subject:
         twin.batches = self.batches if batches is None else batches
         return twin
 
+    @property
+    def rounding(self) -> float:
+        """The relative error of a number in the precision that the network computes in."""
+        return torch.finfo(dtype_of(self.model) or torch.get_default_dtype()).eps
+
     def _batch_with_targets(self, index: int) -> Batch:
         batch = self.batches[index]
         if batch.targets is None:

@@ -11,9 +11,6 @@ from torch import Tensor
 from firstlight.probe import Probe
 from firstlight.proxies.base import Parts, proxy
 
-# The smallest eigenvalue is held above this part of the largest: less is rounding
-ROUNDING = 1e-12
-
 
 @proxy(reference="Shu2022hnas", needs_labels=True, batch_size=64, expects=("kernel",))
 def ntk_trace(probe: Probe) -> Parts:
@@ -42,7 +39,7 @@ def ntk_condition(probe: Probe) -> Parts:
 
     Scale: 1 to infinity. Lower is better. Cost: that of `ntk_trace`, shared with it.
     """
-    return _condition(probe.label_kernel())
+    return _condition(probe.label_kernel(), probe.rounding)
 
 
 @proxy(reference="Xu2021knas", needs_labels=True, batch_size=64, expects=("kernel",))
@@ -90,16 +87,17 @@ def te_ntk(probe: Probe, *, samples: int = 8, mode: Literal["train", "eval"] = "
 
     Scale: 1 to infinity. Lower is better. Cost: one forward pass and `samples` backward passes of so many samples.
     """
-    return _condition(probe.output_kernel(samples=samples, training=mode == "train"))
+    return _condition(probe.output_kernel(samples=samples, training=mode == "train"), probe.rounding)
 
 
-def _condition(gram: Tensor) -> Parts:
+def _condition(gram: Tensor, rounding: float) -> Parts:
+    """The smallest eigenvalue is held above this part of the largest: less is rounding."""
     if not bool(gram.isfinite().all()):
         return Parts(float("nan"), note="gradients are not finite")
     eigenvalues = torch.linalg.eigvalsh(gram)
     smallest, largest = float(eigenvalues[0]), float(eigenvalues[-1])
     if largest <= 0:
         return Parts(float("nan"), note="the outputs do not depend on the weights: the kernel is zero")
-    floor = ROUNDING * largest
+    floor = rounding * largest
     note = "the smallest eigenvalue is zero within rounding" if smallest < floor else ""
     return Parts(largest / max(smallest, floor), note=note, smallest=smallest, largest=largest)
