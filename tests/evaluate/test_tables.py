@@ -90,6 +90,11 @@ def test_architectures_of_elsewhere_are_counted_and_shown() -> None:
     assert "`firstlight spaces`" in str(error.value)
 
 
+def test_a_census_counts_without_refusing() -> None:
+    census = table([*SAME, f"{SAME[0]} ", "x", "x"], accuracies(5)).census(SPACE)
+    assert (census.members, census.classes, census.strangers) == (2, 1, ["x"])
+
+
 def test_a_column_that_is_not_there() -> None:
     mine = table(cells(12), accuracies(12), note=["x"] * 12, index=range(12))
     with pytest.raises(
@@ -107,6 +112,8 @@ def test_nothing_to_correlate_with() -> None:
         table(cells(12), [10.0] * 12, params=range(12)).join(SPACE, TARGET)
     with pytest.raises(DataError, match=r"has 9 architectures of 'nasbench201'.*at least 10"):
         table(cells(12), [*accuracies(9), None, None, None]).join(SPACE, TARGET)
+    with pytest.raises(DataError, match="has 0 architectures"):
+        table(cells(12), [np.nan] * 12).join(SPACE, TARGET)
 
 
 class Cells101(Space[Architecture]):

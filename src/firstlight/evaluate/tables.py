@@ -46,6 +46,15 @@ class Joined:
 
 
 @dataclass(frozen=True)
+class Census:
+    """How many different architectures of a table are of a space, in how many classes, and which are not."""
+
+    members: int
+    classes: int
+    strangers: list[str]
+
+
+@dataclass(frozen=True)
 class Table:
     """A table with its texts in the column `architecture`; `written_in` names the columns they came from."""
 
@@ -72,21 +81,31 @@ class Table:
             raise UnknownNameError(f"target column in {self.origin} named", name, known)
         return known[name]
 
+    def known(self, target: str) -> pd.Series[float]:
+        """The column's figures, where there are any."""
+        values = self.frame[self.target(target).name].astype(float)
+        return values[np.isfinite(values)]
+
     def values(self, target: str) -> pd.Series[float]:
-        """The column's figures where there are any; an accuracy that cannot be one is refused."""
-        asked = self.target(target)
-        values = self.frame[asked.name].astype(float)
+        """The same; an accuracy that cannot be one is refused."""
+        values = self.frame[self.target(target).name].astype(float)
         wrong = values[values.notna() & ~values.between(0, 100)]
-        if asked.is_accuracy and len(wrong):
+        if self.target(target).is_accuracy and len(wrong):
             raise DataError(
                 f"{self.origin}: {target} is an accuracy by its name, and {len(wrong)} of its {len(values)} values "
                 f"are not between 0 and 100: {_some(wrong)}. Mend the column, or give it another name."
             )
-        return values[np.isfinite(values)]
+        return self.known(target)
 
-    def places(self, space: Space[Any], rows: pd.Index[Any] | None = None) -> pd.DataFrame:
-        """Exact and canonical text of every row, or of some; architectures that are not of the space are refused."""
-        texts = self.frame[ARCHITECTURE] if rows is None else self.frame.loc[rows, ARCHITECTURE]
+    def census(self, space: Space[Any]) -> Census:
+        places = [(text, _place(space, text)) for text in self.frame[ARCHITECTURE].unique()]
+        known = [place for _, place in places if not isinstance(place, FirstlightError)]
+        strangers = [text for text, place in places if isinstance(place, FirstlightError)]
+        return Census(len({exact for exact, _ in known}), len({canonical for _, canonical in known}), strangers)
+
+    def _placed(self, space: Space[Any], rows: pd.Index[Any]) -> pd.DataFrame:
+        """Exact and canonical text of some rows; architectures that are not of the space are refused."""
+        texts = self.frame.loc[rows, ARCHITECTURE]
         places = {text: _place(space, text) for text in texts.unique()}
         strangers = {text: place for text, place in places.items() if isinstance(place, FirstlightError)}
         if strangers:
@@ -96,12 +115,12 @@ class Table:
                 f"{space.name!r}:\n{examples}\nName the space that the table is of; `firstlight spaces` lists them.\n"
                 f"Of the first: {next(iter(strangers.values()))}"
             )
-        return pd.DataFrame([places[text] for text in texts], index=texts.index, columns=[ARCHITECTURE, "canonical"])
+        return pd.DataFrame([places[text] for text in texts], index=rows, columns=[ARCHITECTURE, "canonical"])
 
     def join(self, space: Space[Any], target: str) -> Joined:
         """The rows with a value for `target`, each with the text of its class, which scores are known by."""
         values = self.values(target)
-        rows = self.places(space, values.index).assign(value=values)
+        rows = self._placed(space, values.index).assign(value=values)
         once = rows.drop_duplicates([ARCHITECTURE, "value"]).reset_index(drop=True)
         twice = once[once.duplicated(ARCHITECTURE, keep=False)]
         if len(twice):
@@ -196,6 +215,13 @@ def write_table(table: Table, path: str | Path) -> None:
         raise DataError(f"{path} cannot be written: {error}") from error
     finally:
         unfinished.unlink(missing_ok=True)
+
+
+def check_writable(path: Path) -> None:
+    """Say early what writing would say late."""
+    check_suffix(path)
+    if not path.expanduser().parent.is_dir():
+        raise DataError(f"{path} cannot be written: there is no folder {path.parent}.")
 
 
 def check_suffix(path: Path) -> None:
