@@ -189,15 +189,20 @@ def load_table(path: str | Path) -> Table:
     path = Path(path).expanduser()
     check_suffix(path)
     try:
-        if path.suffix == ".parquet":
-            frame = pd.read_parquet(path)
-        else:  # texts stay texts: leading zeros are kept, and NA is not taken for a gap
-            frame = pd.read_csv(path, converters=dict.fromkeys(_TEXTS, str))
+        frame = pd.read_parquet(path) if path.suffix == ".parquet" else _read_csv(path)
     except FileNotFoundError:
         raise DataError(f"There is no file {path}.") from None
     except (OSError, ValueError) as error:
         raise DataError(f"{path} cannot be read as a table: {error}") from error
     return as_table(frame, path.name)
+
+
+def _read_csv(path: Path) -> pd.DataFrame:
+    """Texts stay texts: leading zeros are kept, and an architecture called NULL is no gap."""
+    names = pd.read_csv(path, nrows=0).columns
+    texts = {name: str for name in names if name in _TEXTS}
+    gaps = {name: ["", "NA", "N/A", "nan", "NaN", "null", "None"] for name in names if name not in _TEXTS}
+    return pd.read_csv(path, dtype=texts, na_values=gaps, keep_default_na=False)
 
 
 def write_table(table: Table, path: str | Path) -> None:
