@@ -35,9 +35,37 @@ def test_scoring_a_model() -> None:
     assert list(firstlight.score(model, torch.randn(1, 3, 8, 8), "macs")) == ["macs"]
 
 
-def test_a_model_that_fails_raises_its_own_error() -> None:
-    with pytest.raises(firstlight.FirstlightError, match="RuntimeError"):
-        firstlight.score(nn.Linear(3, 2), torch.randn(1, 4))
+def test_what_goes_wrong_with_one_proxy_is_its_status() -> None:
+    labels = torch.tensor([0, 7])
+    scores = firstlight.score(nn.Linear(3, 2), (torch.randn(2, 3), labels), "snip,params,gradsign:samples=0")
+    assert {name: score.status for name, score in scores.items()} == {
+        "snip": "failed",
+        "params": "ok",
+        "gradsign:samples=0": "failed",
+    }
+    assert scores["snip"].note.startswith("Labels run from 0 to 7; the network tells apart 2 classes")
+    assert scores["gradsign:samples=0"].note == "gradsign:samples is 0; it must be 1 or more."
+    short = [(torch.randn(2, 3), labels % 2), (torch.randn(2, 4), labels % 2)]  # the second batch does not fit
+    scores = firstlight.score(nn.Linear(3, 2), short, "zico,snip")
+    assert [score.status for score in scores.values()] == ["failed", "ok"]
+    assert "forward pass failed on (2, 4)" in scores["zico"].note
+
+
+@pytest.mark.parametrize(
+    ("model", "batches", "message"),
+    [
+        (nn.Linear(3, 2), torch.randn(1, 4), "forward pass failed on .*RuntimeError"),
+        (nn.Linear(3, 2).half(), torch.randn(1, 3), "half precision"),
+        (nn.LazyLinear(2), torch.randn(1, 3), "lazy layers"),
+        (nn.Linear(3, 2), [], "No batches were given"),
+        (nn.Linear(3, 2), torch.full((1, 3), torch.nan), "NaN or infinite"),
+        (lambda: 1 / 0, torch.randn(1, 3), "ZeroDivisionError"),
+    ],
+)
+@pytest.mark.parametrize("proxies", ["dextr", "curvature,params"])
+def test_what_is_wrong_with_all_proxies_is_an_error(model: Any, batches: Any, message: str, proxies: str) -> None:
+    with pytest.raises(firstlight.FirstlightError, match=message):
+        firstlight.score(model, batches, proxies)
 
 
 def test_ranking_models() -> None:
@@ -96,7 +124,6 @@ def test_samples_differ_from_what_is_given() -> None:
         ({"target": "nasbench201", "samples": 1, "proxies": "dexter"}, "Did you mean 'dextr'"),
         ({"target": {}}, "nothing to rank. Give models"),
         ({"target": {"a": nn.Identity()}, "samples": 3}, "no samples"),
-        ({"target": {"a": nn.Linear(7, 1)}, "input": torch.zeros(1, 3)}, "a: "),
     ],
 )
 def test_rankings_that_make_no_sense(settings: dict[str, Any], message: str) -> None:

@@ -13,12 +13,11 @@ from firstlight.algorithms.objective import parse_amount
 from firstlight.algorithms.runner import SearchResult, SearchSetting, run_search
 from firstlight.data import InputSource, load_inputs
 from firstlight.errors import SettingError
-from firstlight.probe import Batches, Loss, Probe
-from firstlight.proxies import Proxy, ProxyRequest, Score, measure_all, parse_requests
+from firstlight.probe import Batches, Loss
+from firstlight.proxies import Proxy, ProxyRequest, Score, parse_requests
 from firstlight.ranking import Ranking, rank_networks, read_criteria, score_architectures
-from firstlight.run.executor import make_executor, one_thread
-from firstlight.run.models import Model, drawn_networks, score_model
-from firstlight.run.repeats import combine
+from firstlight.run.executor import make_executor
+from firstlight.run.models import Model, measure_model, score_model
 from firstlight.run.scoring import NetworkScore, ScoreService, Setting, source_for
 from firstlight.run.store import Store
 from firstlight.spaces import SPACES, Architecture, Space
@@ -36,9 +35,18 @@ def score(
 ) -> dict[str, Score]:
     """Judge any network before it is trained.
 
-    `batches` is a tensor of inputs, a pair (inputs, targets), or a list of these; a network with several inputs gets a
-    tuple or a dictionary of tensors in place of the one. The model comes back exactly as it went in. All proxies share
-    what they measure, so asking for several at once is cheaper than one after the other.
+    The model comes back exactly as it went in. All proxies share what they measure, so asking for several at once is
+    cheaper than one after the other.
+
+    `batches` is one batch or a list of them. A batch is a tensor of inputs, or a pair (inputs, targets) as a DataLoader
+    gives it; `needs` in `firstlight proxies` says which proxies want targets, and how many batches. Targets are class
+    labels, rows of class probabilities, or whatever `loss` takes. A network with several inputs gets a tuple or a
+    dictionary of tensors in place of the one: `((a, b), targets)` or `((a, b), None)`, `{"ids": a, "mask": b}`.
+
+    What goes wrong while a proxy measures (labels that the network has no class for, a layer it cannot handle, a lack
+    of memory) is the `status` of its score, with the cause in `note` and NaN as the value; the other scores are not
+    affected. What is wrong with all of them raises an error: batches that make no sense, a model in half precision or
+    with lazy layers, one that cannot be made or run.
 
     `loss(logits, targets)` is cross-entropy unless given. `logits` names the logits in the output of a network that
     returns a tuple (a number) or a dictionary (a key).
@@ -49,14 +57,10 @@ def score(
 
     >>> firstlight.score(model, torch.randn(1, 3, 32, 32), proxies=("dextr", "params"))["dextr"].value
     """
+    name = getattr(model, "__name__", "The model")
     requests = parse_requests(proxies)
-    draws = []
-    with one_thread():
-        for drawn, network in drawn_networks(getattr(model, "__name__", "The model"), model, seed, repeats):
-            shown = batches(drawn) if callable(batches) else batches
-            probe = Probe(network, shown, loss=loss, logits=logits, seed=drawn)
-            draws.append(measure_all(requests, probe))
-    return {name: combine([draw[name] for draw in draws]) for name in draws[0]}
+    scores, _ = measure_model(name, model, batches, requests, loss=loss, logits=logits, seed=seed, repeats=repeats)
+    return scores
 
 
 def rank(

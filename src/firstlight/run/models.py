@@ -9,11 +9,11 @@ import torch
 from torch import nn
 
 from firstlight.errors import ModelError, SettingError
-from firstlight.probe import Batches, Probe
-from firstlight.proxies import ProxyRequest
+from firstlight.probe import Batches, Loss, Probe
+from firstlight.proxies import ProxyRequest, Score, measure_all
 from firstlight.run.executor import one_thread
 from firstlight.run.repeats import combine, draw_seeds
-from firstlight.run.scoring import NetworkScore, measured
+from firstlight.run.scoring import NetworkScore
 from firstlight.seeds import derive
 
 Model = nn.Module | Callable[[], nn.Module]
@@ -37,24 +37,53 @@ def score_model(
     device: str | None = None,
     repeats: int = 1,
 ) -> NetworkScore:
-    """The scores of a model, or of the one that a function returns. One that cannot even run raises `ModelError`.
+    """The scores of a model and its cost; see `measure_model`."""
+    scores, probe = measure_model(name, model, batches, requests, seed=seed, device=device, repeats=repeats)
+    with one_thread():
+        return NetworkScore(name, scores, probe.cost())
+
+
+def measure_model(
+    name: str,
+    model: Model,
+    batches: Batches | Callable[[int], Batches],
+    requests: Collection[ProxyRequest],
+    *,
+    loss: Loss | None = None,
+    logits: int | str | None = None,
+    seed: int = 0,
+    device: str | None = None,
+    repeats: int = 1,
+) -> tuple[dict[str, Score], Probe]:
+    """The scores of a model, or of the one that a function returns, and where they were measured.
 
     With `repeats`, the function is called so often, each time with other random numbers; `batches` may be a function of
-    the draw's seed.
+    the draw's seed. What goes wrong while a proxy measures is the status of its score; batches that make no sense raise
+    `DataError`, and a model that cannot be made or run raises `ModelError`.
     """
     draws = []
     with one_thread():
-        for drawn, network in drawn_networks(name, model, seed, repeats):
-            try:
-                probe = Probe(_placed(network, device), batches(drawn) if callable(batches) else batches, seed=drawn)
-                cost = probe.cost()
-            except ModelError as error:
-                raise ModelError(f"{name}: {error}") from error
-            draws.append(measured(requests, probe))
-    return NetworkScore(name, {key: combine([draw[key] for draw in draws]) for key in draws[0]}, cost)
+        for drawn, network in _drawn_networks(name, model, seed, repeats):
+            shown = batches(drawn) if callable(batches) else batches
+            probe = Probe(_placed(network, device), shown, loss=loss, logits=logits, seed=drawn)
+            scores = measure_all(requests, probe)
+            if not any(score.ok for score in scores.values()):
+                _refuse_what_cannot_run(probe)
+            draws.append(scores)
+    return {key: combine([draw[key] for draw in draws]) for key in draws[0]}, probe
 
 
-def drawn_networks(name: str, model: Model, seed: int, repeats: int) -> Iterator[tuple[int, nn.Module]]:
+def _refuse_what_cannot_run(probe: Probe) -> None:
+    """Counting its cost is one plain forward pass: where that fails as well, no proxy is at fault."""
+    try:
+        probe.cost()
+    except ModelError:
+        raise
+    except Exception:  # such as a lack of memory, of which the scores tell already
+        return
+
+
+def _drawn_networks(name: str, model: Model, seed: int, repeats: int) -> Iterator[tuple[int, nn.Module]]:
     """The seed of each draw, and the network that the function makes with its random numbers."""
     if repeats > 1 and isinstance(model, nn.Module):
         raise SettingError(

@@ -13,10 +13,9 @@ import torch
 
 from firstlight.cost import Cost
 from firstlight.data import Inputs, InputSource, load_inputs
-from firstlight.errors import SettingError, is_out_of_memory
+from firstlight.errors import SettingError
 from firstlight.probe import Probe
-from firstlight.proxies import ProxyRequest, Score
-from firstlight.proxies.base import Status, announce
+from firstlight.proxies import ProxyRequest, Score, measure_all
 from firstlight.run.executor import Executor, Lost
 from firstlight.run.repeats import combine, draw_seeds
 from firstlight.run.store import ScoreKey, Store
@@ -134,26 +133,8 @@ def _draw(setting: Setting, text: str, requests: Collection[ProxyRequest], cost:
         network = setting.space.build(text, setting.skeleton, seed=setting.seed, device=setting.device)
         probe = Probe(network, setting.inputs.batches, seed=setting.seed, cost=cost)
     except Exception as error:
-        return {str(request): _failure(error) for request in requests}
-    return measured(requests, probe)
-
-
-def measured(requests: Collection[ProxyRequest], probe: Probe) -> dict[str, Score]:
-    """All scores; what is needed by several is measured once, and one that fails does not take the others with it."""
-    announce(requests, probe)
-    return {str(request): _measured(request, probe) for request in requests}
-
-
-def _measured(request: ProxyRequest, probe: Probe) -> Score:
-    try:
-        return request.measure(probe)
-    except Exception as error:
-        return _failure(error)
-
-
-def _failure(error: Exception) -> Score:
-    status: Status = "out_of_memory" if is_out_of_memory(error) else "failed"
-    return Score.without_value(status, f"{type(error).__name__}: {error}")
+        return {str(request): Score.of_error(error) for request in requests}
+    return measure_all(requests, probe)
 
 
 class ScoreService:
