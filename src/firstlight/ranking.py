@@ -71,8 +71,9 @@ class Ranking:
                 "network": row.network.architecture,
                 str(self.by): row.value,
                 **{name: score.value if score.ok else None for name, score in row.network.scores.items()},
-                "params": row.network.cost.params,  # the same column as that of a proxy which is this very count
-                "macs": row.network.cost.macs,
+                # the same columns as those of proxies which are these very counts
+                "params": None if row.network.cost is None else row.network.cost.params,
+                "macs": None if row.network.cost is None else row.network.cost.macs,
                 "remarks": _remarks(row.network),
             }
             for row in self.rows
@@ -136,10 +137,11 @@ def score_architectures(service: ScoreService, given: Iterable[object], samples:
 
 
 def _remarks(network: NetworkScore) -> str:
-    scores = ((name, score) for name, score in network.scores.items() if score.note or not score.ok)
-    return "; ".join(
-        f"{name}: {score.note if score.ok else f'{score.status} ({score.note})'}" for name, score in scores
-    )
+    names: dict[str, list[str]] = {}
+    for name, score in network.scores.items():
+        if score.note or not score.ok:
+            names.setdefault(score.note if score.ok else f"{score.status} ({score.note})", []).append(name)
+    return "; ".join(f"{', '.join(own)}: {remark}" for remark, own in names.items())
 
 
 def _members(by: Criterion) -> tuple[ProxyRequest, ...]:

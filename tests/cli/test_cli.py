@@ -162,6 +162,8 @@ def test_search_report_and_resume(tmp_path: Path) -> None:
         (("score", "nasbench201", CELL, "--input", "cifar11"), "cifar11"),
         (("score", "nasbench201", CELL, "--skeleton", "channels"), "not a skeleton setting"),
         (("score", "a:b", CELL), "takes no architectures"),
+        (("score", "nasbench201", CELL, "--logits", "out"), "Only models of your own take logits"),
+        (("score", "nasbench201", CELL, "--input-shape", "3,8,8"), "the input_shape of their skeleton"),
         (("score", "nasbench201", CELL, "--device", "abacus"), "device 'abacus' cannot be used"),
         (("search", "nasbench201", "--proxy", "dextr,params"), "one proxy"),
         (("search", "nasbench201", "--algorithm", "randon"), "Did you mean 'random'"),

@@ -95,7 +95,9 @@ def run_search(
             reused += candidate.network.reused
             utility = candidate.utility if candidate.utility > float("-inf") else None
             elapsed = earlier + time.perf_counter() - start
-            store.add_trial(run, Trial(candidate.network.architecture, candidate.network.cost, utility, elapsed))
+            cost = candidate.network.cost
+            assert cost is not None  # a space knows it without running anything
+            store.add_trial(run, Trial(candidate.network.architecture, cost, utility, elapsed))
             watch(candidate)
 
         setting = search.setting

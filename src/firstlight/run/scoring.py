@@ -24,18 +24,21 @@ from firstlight.spaces import SPACES, Skeleton, Space
 
 @dataclass(frozen=True)
 class NetworkScore:
-    """What is known of one network: its scores by the text of the request, and its cost."""
+    """What is known of one network: its scores by the text of the request, and its cost.
+
+    None: a model of one's own that cannot be run, so that nothing could be counted.
+    """
 
     architecture: str
     scores: dict[str, Score]
-    cost: Cost
+    cost: Cost | None
     reused: bool = False
 
     def as_json(self) -> dict[str, Any]:
         return {
             "architecture": self.architecture,
             "scores": {name: score.as_json() for name, score in self.scores.items()},
-            "cost": {"params": self.cost.params, "macs": self.cost.macs},
+            "cost": None if self.cost is None else dataclasses.asdict(self.cost),
         }
 
 
