@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from firstlight.algorithms import Candidate, Limits
+from firstlight.algorithms.ensembles import members, parse_criterion
 from firstlight.algorithms.objective import parse_amount
 from firstlight.algorithms.runner import SearchResult, SearchSetting, run_search
 from firstlight.data import InputSource
 from firstlight.errors import SettingError
 from firstlight.probe import Batches, Loss
-from firstlight.proxies import Proxy, ProxyRequest, Score, parse_requests
+from firstlight.proxies import Proxy, Score, parse_requests
 from firstlight.ranking import Ranking, rank_networks, read_criteria, score_architectures
 from firstlight.run.executor import make_executor
 from firstlight.run.models import Model, ModelSetting, drawn_batches, measure_model, refuse_for_space, score_models
@@ -168,12 +169,15 @@ def search(
     number of processes, by default one for each core; the result does not depend on it. `watch` is told of each one
     as it is scored. Batches are as large and as many as the proxy takes, unless given.
 
+    `proxy` may be an ensemble, such as "az_nas" or "log_rank(dextr,params)": then networks are judged by their ranks
+    among all that were scored, which is known at the end.
+
     >>> firstlight.search("nasbench201", samples=100, max_params="1.0M").best.architecture
     """
-    request = ProxyRequest.parse(proxy)
-    setting = _setting(space, source_for([request], input, batch_size, batches), skeleton, seed, device, repeats)
+    by = parse_criterion(proxy)
+    setting = _setting(space, source_for(members(by), input, batch_size, batches), skeleton, seed, device, repeats)
     limits = Limits(parse_amount(max_params), parse_amount(max_macs))
-    wanted = SearchSetting(setting, request, algorithm, samples, limits)
+    wanted = SearchSetting(setting, by, algorithm, samples, limits)
     return run_search(wanted, make_executor(workers), None if out is None else Path(out), watch)
 
 

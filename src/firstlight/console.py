@@ -14,6 +14,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColum
 from rich.table import Table
 from rich.text import Text
 
+from firstlight.algorithms.ensembles import members
 from firstlight.algorithms.runner import SearchResult
 from firstlight.proxies import Score
 from firstlight.ranking import FEWEST_TO_COMPARE, Agreement, Ranking
@@ -178,7 +179,8 @@ def show_result(result: SearchResult) -> None:
 def _arguments(result: SearchResult) -> str:
     """What `score` must be told to see the chosen network exactly as the search did."""
     setting = result.setting.setting
-    words = [setting.space_name, result.best.architecture, "--proxy", f"{result.setting.request},params"]
+    proxies = dict.fromkeys([*map(str, members(result.setting.by)), "params"])
+    words = [setting.space_name, result.best.architecture, "--proxy", ",".join(proxies)]
     words += [
         "--input",
         setting.source.name,

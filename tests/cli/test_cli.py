@@ -149,6 +149,15 @@ def test_search_report_and_resume(tmp_path: Path) -> None:
     assert (tmp_path / report["report"]).read_text().startswith("<!doctype html>")
 
 
+def test_a_search_by_an_ensemble(tmp_path: Path) -> None:
+    command = ("search", "nasbench201", "--samples", "3", "--proxy", "az_nas", "--batch-size", "4", *SMALL)
+    done = firstlight(*command, "--out", "run", folder=tmp_path)
+    assert "ranks among 3 networks as shares" in done.stdout
+    assert "--proxy az_expressivity,az_progressivity,az_trainability,macs,params" in done.stdout
+    best = json.loads(firstlight(*command, "--out", "run", "--json", folder=tmp_path).stdout)["best"]
+    assert best["scores"].keys() == {"az_nas", "az_expressivity", "az_progressivity", "az_trainability", "macs"}
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
