@@ -82,6 +82,9 @@ def test_a_model_whose_cost_cannot_be_counted_has_scores() -> None:
     assert (network.scores["snip"].status, network.scores["params"].status) == ("ok", "failed")
     assert network.cost is None
     assert network.as_json()["cost"] is None
+    restless = nn.Sequential(nn.AdaptiveAvgPool2d(1), nn.BatchNorm2d(1, track_running_stats=False), nn.Flatten())
+    network = score_model("restless", restless, parse_requests("params"), ModelSetting(batch))
+    assert (network.scores["params"].status, network.cost) == ("unsupported", None)
 
 
 def test_one_broken_model_does_not_take_the_others_with_it() -> None:

@@ -117,13 +117,10 @@ def _cost_if_known(probe: Probe, *, must_run: bool = False) -> Cost | None:
     """Counting the cost is one plain forward pass: where that fails as well, the model is at fault and no proxy."""
     try:
         return probe.cost()
-    except ModelError:
-        if must_run:
-            raise
     except Exception as error:
-        if not is_out_of_memory(error):
+        if must_run and isinstance(error, ModelError):
             raise
-    return None
+        return None
 
 
 def _drawn_networks(name: str, model: Model, seed: int, repeats: int) -> Iterator[tuple[int, nn.Module]]:

@@ -26,7 +26,7 @@ from firstlight.spaces import SPACES, Skeleton, Space
 class NetworkScore:
     """What is known of one network: its scores by the text of the request, and its cost.
 
-    None: a model of one's own that cannot be run, so that nothing could be counted.
+    The cost is None for a model of one's own whose forward pass failed, so that there was nothing to count.
     """
 
     architecture: str
