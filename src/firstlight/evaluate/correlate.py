@@ -134,8 +134,8 @@ def draw_sample(
     for name, count in (("samples", samples), ("first", first)):
         if count is not None and not 10 <= count <= len(rows):
             raise SettingError(
-                f"{name} is {count}; {table.origin} has {len(rows)} networks with a value for {targets[0]}, and at least 10 "
-                "are needed."
+                f"{name} is {count}; {table.origin} has {len(rows)} networks with a value for {targets[0]}, and at "
+                "least 10 are needed."
             )
     if samples is not None and first is not None:
         raise SettingError("Give either samples, drawn at random, or the first so many rows; not both.")
