@@ -38,14 +38,14 @@ def test_scoring_a_model() -> None:
 
 def test_what_goes_wrong_with_one_proxy_is_its_status() -> None:
     labels = torch.tensor([0, 7])
-    scores = firstlight.score(nn.Linear(3, 2), (torch.randn(2, 3), labels), "snip,params,gradsign:samples=0")
+    scores = firstlight.score(nn.Linear(3, 2), (torch.randn(2, 3), labels), "snip,params,swap_reg:sigma=-1.0")
     assert {name: score.status for name, score in scores.items()} == {
         "snip": "failed",
         "params": "ok",
-        "gradsign:samples=0": "failed",
+        "swap_reg:sigma=-1.0": "failed",
     }
     assert scores["snip"].note.startswith("Labels run from 0 to 7; the network tells apart 2 classes")
-    assert scores["gradsign:samples=0"].note == "gradsign:samples is 0; it must be 1 or more."
+    assert scores["swap_reg:sigma=-1.0"].note.startswith("swap_reg:sigma is -1.0; it must be positive")
     short = [(torch.randn(2, 3), labels % 2), (torch.randn(2, 4), labels % 2)]  # the second batch does not fit
     scores = firstlight.score(nn.Linear(3, 2), short, "zico,snip")
     assert [score.status for score in scores.values()] == ["failed", "ok"]
