@@ -1,4 +1,4 @@
-"""The library in four calls: score a model, rank several networks, get a space, search it."""
+"""The library in a few calls: score a model, rank several networks, get a space, search it, check a proxy's word."""
 
 from __future__ import annotations
 
@@ -13,13 +13,15 @@ from firstlight.algorithms.objective import parse_amount
 from firstlight.algorithms.runner import SearchResult, SearchSetting, run_search
 from firstlight.data import InputSource
 from firstlight.errors import SettingError
+from firstlight.evaluate import Table, load_table
+from firstlight.evaluate.correlate import Study, draw_sample, study
 from firstlight.probe import Batches, Loss
 from firstlight.proxies import Proxy, Score, parse_requests
 from firstlight.ranking import Ranking, rank_networks, read_criteria, score_architectures
 from firstlight.run.executor import make_executor
 from firstlight.run.models import Model, ModelSetting, drawn_batches, measure_model, refuse_for_space, score_models
 from firstlight.run.scoring import NetworkScore, ScoreService, Setting, source_for
-from firstlight.run.store import Store
+from firstlight.run.store import Store, open_store
 from firstlight.spaces import SPACES, Architecture, Space
 
 
@@ -179,6 +181,66 @@ def search(
     limits = Limits(parse_amount(max_params), parse_amount(max_macs))
     wanted = SearchSetting(setting, by, algorithm, samples, limits)
     return run_search(wanted, make_executor(workers), None if out is None else Path(out), watch)
+
+
+def correlate(
+    space: str,
+    table: Table | str | os.PathLike[str],
+    target: str | Sequence[str],
+    *,
+    proxies: str | Sequence[str] = "dextr",
+    samples: int | None = 300,
+    first: int | None = None,
+    ensemble: bool = False,
+    input: str = "synthetic",
+    batch_size: int | None = None,
+    batches: int | None = None,
+    skeleton: Mapping[str, Any] | None = None,
+    seed: int | Sequence[int] = 0,
+    repeats: int = 1,
+    workers: int | None = None,
+    device: str | None = None,
+    out: str | os.PathLike[str] | None = None,
+    watch: Callable[[int, int], None] = lambda done, total: None,
+) -> Study:
+    """Compare proxies with the true figures of a table: how well do they rank its networks?
+
+    `samples` networks are drawn at random (None: all), or the `first` rows are taken. Networks that compute the same
+    function are scored once. With several seeds the first decides the sample, and each gives other weights and inputs.
+    With `out`, all scores are kept in that folder, so that asking again or for more computes only what is new; it also
+    gets a report, the statistics and the scores. `ensemble` puts the choice of a few proxies together into these.
+    `watch` is told how many of how many scores are done.
+
+    >>> found = firstlight.correlate("nasbench201", "nb201.parquet", "cifar10_test_200", proxies="dextr,params")
+    >>> found.quality["cifar10_test_200"]["dextr"].estimates["spearman"]
+    """
+    requests = parse_requests(proxies)
+    seeds = [seed] if isinstance(seed, int) else list(seed)
+    if not seeds or len(set(seeds)) < len(seeds):
+        raise SettingError(f"The seeds are {seeds}; give one, or several different ones.")
+    source = source_for(requests, input, batch_size, batches)
+    settings = [_setting(space, source, skeleton, number, device, repeats) for number in seeds]
+    settings[0].skeleton  # noqa: B018 - data and skeleton are checked here, before any work starts
+    found = table if isinstance(table, Table) else load_table(Path(table))
+    targets = [target] if isinstance(target, str) else list(target)
+    sample = draw_sample(found, settings[0], targets, samples=None if first else samples, first=first)
+    directory = None if out is None else Path(out)
+    with open_store(directory) as store:
+        result = study(sample, settings, requests, make_executor(workers), store, watch=watch)
+    if directory is not None:
+        from firstlight.report.correlation import write_correlation
+
+        described = {
+            "space": space,
+            "skeleton": str(settings[0].skeleton),
+            "table": found.origin,
+            "samples": f"first {first} rows" if first else f"{len(sample.rows)} at random" if samples else "all",
+            "input": f"{source.name}, {source.batches} x {source.batch_size}",
+            "seeds": ", ".join(map(str, seeds)),
+            "repeats": repeats,
+        }
+        write_correlation(result, described, directory, ensemble=ensemble)
+    return result
 
 
 def _setting(

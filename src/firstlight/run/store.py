@@ -51,6 +51,20 @@ APPLICATION_ID = 0x3173744C
 _PASSING_STATUSES = ("failed", "out_of_memory")
 
 
+STORE_NAME = "store.sqlite"
+
+
+def open_store(directory: Path | None) -> Store:
+    """The store of a run's folder, which is made if it is not there; without one, all is forgotten afterwards."""
+    if directory is None:
+        return Store(":memory:")
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StoreError(f"The folder {directory} cannot be made: {error}. Name another one with --out.") from error
+    return Store(directory / STORE_NAME)
+
+
 @dataclass(frozen=True)
 class ScoreKey:
     """Everything that a score depends on."""
