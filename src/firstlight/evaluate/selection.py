@@ -61,22 +61,27 @@ class JudgedEnsemble:
 
 def mean_rank(utilities: Mapping[str, Numbers], members: Sequence[str]) -> Numbers:
     """The mean over members of each network's rank, as a share; networks without a score rank lowest."""
-    columns = [ranks(np.nan_to_num(utilities[name], nan=-np.inf)) / len(utilities[name]) for name in members]
-    mean: Numbers = np.mean(columns, axis=0)
+    mean: Numbers = np.mean([_shares(utilities[name]) for name in members], axis=0)
     return mean
+
+
+def _shares(values: Numbers) -> Numbers:
+    return ranks(np.nan_to_num(values, nan=-np.inf)) / len(values)
 
 
 def choose_members(utilities: Mapping[str, Numbers], truth: Numbers, *, limit: int = LARGEST) -> list[str]:
     """One after the other, the proxy that lifts the Spearman correlation of the mean rank most; until none does."""
+    shares = {name: _shares(values) for name, values in utilities.items()}
     chosen: list[str] = []
+    together = np.zeros_like(truth)
     reached = -1.0
     while len(chosen) < limit:
-        rest = [name for name in utilities if name not in chosen]
-        scored = [(_correlation(mean_rank(utilities, [*chosen, name]), truth), name) for name in rest]
-        best, name = max(scored, default=(-1.0, ""))
+        rest = [name for name in shares if name not in chosen]
+        best, name = max(((_correlation(together + shares[name], truth), name) for name in rest), default=(-1.0, ""))
         if best <= reached:
             break
         chosen.append(name)
+        together = together + shares[name]
         reached = best
     return chosen
 
