@@ -1,0 +1,1 @@
+"""True performance of architectures."""
