@@ -6,6 +6,7 @@ import functools
 import itertools
 import json
 import random
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,14 @@ from torch import Tensor, nn
 from firstlight.data import Dataset, load_dataset
 from firstlight.evaluate.recipe import TrainingRecipe
 from firstlight.evaluate.training import Epoch, TrainingResult, train
+from firstlight.run.executor import one_thread
+
+
+@pytest.fixture(autouse=True)
+def _one_thread() -> Iterator[None]:
+    """Several threads for tiny tensors mostly wait for one another."""
+    with one_thread():
+        yield
 
 
 @functools.cache
