@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from firstlight.algorithms import ALGORITHMS, algorithm
     from firstlight.algorithms.runner import SearchResult
     from firstlight.api import rank, score, search, space
+    from firstlight.evaluate import Table, load_table
     from firstlight.probe import Probe
     from firstlight.proxies import PROXIES, Parts, Score, proxy
     from firstlight.ranking import Ranking
@@ -30,7 +31,9 @@ _HOMES = {
     "SearchResult": "algorithms.runner",
     "Skeleton": "spaces",
     "Space": "spaces",
+    "Table": "evaluate",
     "algorithm": "algorithms",
+    "load_table": "evaluate",
     "proxy": "proxies",
     "rank": "api",
     "score": "api",
@@ -51,8 +54,10 @@ __all__ = [
     "SearchResult",
     "Skeleton",
     "Space",
+    "Table",
     "__version__",
     "algorithm",
+    "load_table",
     "proxy",
     "rank",
     "score",

@@ -46,6 +46,10 @@ class DataError(FirstlightError):
     """Input data that is missing, unreadable or of the wrong form."""
 
 
+class UnsafePickleError(DataError):
+    """A pickle that asks for more than numbers, text, arrays and plain containers; nothing of it was run."""
+
+
 class ModelError(FirstlightError):
     """A network whose own forward pass raised."""
 

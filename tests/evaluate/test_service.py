@@ -16,8 +16,8 @@ from firstlight.data import load_dataset
 from firstlight.errors import DataError, ParseError, SettingError
 from firstlight.evaluate.recipe import TrainingRecipe
 from firstlight.evaluate.service import Evaluation, EvaluationJob, EvaluationService, EvaluationSetting
-from firstlight.evaluate.training import TrainingResult
 from firstlight.run.executor import Executor, InProcess, Lost, make_executor
+from firstlight.run.outcome import TrainingResult
 from firstlight.run.store import Store
 from firstlight.spaces import SPACES
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import itertools
-import json
 import random
 from collections.abc import Iterator
 from typing import Any
@@ -17,8 +16,9 @@ from torch import Tensor, nn
 
 from firstlight.data import Dataset, load_dataset
 from firstlight.evaluate.recipe import TrainingRecipe
-from firstlight.evaluate.training import Epoch, TrainingResult, train
+from firstlight.evaluate.training import train
 from firstlight.run.executor import one_thread
+from firstlight.run.outcome import Epoch, TrainingResult
 
 
 @pytest.fixture(autouse=True)
@@ -170,18 +170,3 @@ def test_the_rates_used_are_those_of_the_schedule(monkeypatch: pytest.MonkeyPatc
     quick(learning_rate=0.3)
     recipe = TrainingRecipe(learning_rate=0.3)
     assert used == [recipe.learning_rate_at(number, 8) for number in range(8)]
-
-
-def test_best_and_last() -> None:
-    epochs = tuple(Epoch(1.0, 0.5, 1.0, accuracy, 0.1) for accuracy in (0.5, 0.8, 0.8, 0.7))
-    result = TrainingResult(epochs, seconds=1.0)
-    assert (result.best, result.last, result.accuracy) == (epochs[1], epochs[3], 0.7)
-    assert result.best is epochs[1]
-    written = json.loads(json.dumps(result.as_json()))
-    assert (written["accuracy"], written["epochs"][1]["val_accuracy"], written["status"]) == (0.7, 0.8, "ok")
-
-
-def test_errors_have_a_status() -> None:
-    assert TrainingResult.of_error(MemoryError("full")).status == "out_of_memory"
-    failed = TrainingResult.of_error(ValueError("no"))
-    assert (failed.status, failed.note, failed.accuracy) == ("failed", "ValueError: no", None)

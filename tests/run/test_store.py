@@ -12,8 +12,8 @@ import pytest
 
 from firstlight.cost import Cost
 from firstlight.errors import StoreError
-from firstlight.evaluate.training import Epoch, TrainingResult
 from firstlight.proxies import Score
+from firstlight.run.outcome import Epoch, TrainingResult
 from firstlight.run.store import MIGRATIONS, EvaluationKey, ScoreKey, Store, Trial
 
 KEY = ScoreKey("space", "channels=4", "|arch|", "dextr", 1, "noise", 0)

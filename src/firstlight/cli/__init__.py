@@ -13,6 +13,7 @@ from firstlight.cli.rank import rank
 from firstlight.cli.report import report
 from firstlight.cli.score import score
 from firstlight.cli.search import search
+from firstlight.cli.table import table
 from firstlight.errors import FirstlightError
 
 app = typer.Typer(
@@ -51,3 +52,4 @@ def common(
 
 for _command in (proxies, spaces, score, rank, search, report):
     app.command()(_command)
+app.add_typer(table, name="table")

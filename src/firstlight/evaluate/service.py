@@ -10,9 +10,10 @@ from typing import Any
 from firstlight.data import Dataset, load_dataset
 from firstlight.errors import DataError
 from firstlight.evaluate.recipe import TrainingRecipe
-from firstlight.evaluate.training import REVISION, TrainingResult, train
+from firstlight.evaluate.training import REVISION, train
 from firstlight.run.checks import check_device, check_seed, skeleton_for
 from firstlight.run.executor import Executor, Lost
+from firstlight.run.outcome import TrainingResult
 from firstlight.run.store import EvaluationKey, Store
 from firstlight.spaces import SPACES, Skeleton, Space
 

@@ -5,69 +5,19 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
-from typing import Any, Literal
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from firstlight.data import Dataset
-from firstlight.errors import is_out_of_memory
 from firstlight.evaluate.augmentation import augmented
 from firstlight.evaluate.recipe import TrainingRecipe
+from firstlight.run.outcome import Epoch, TrainingResult
 from firstlight.seeds import derive, torch_generator
 
 # Raise it when the same recipe leads to other numbers than before, so that stored results are not reused
 REVISION = 1
-
-Status = Literal["ok", "diverged", "out_of_memory", "failed"]
-
-
-@dataclass(frozen=True)
-class Epoch:
-    """What one epoch came to. Figures of the training part are of the batches as they were learned from."""
-
-    train_loss: float
-    train_accuracy: float
-    val_loss: float
-    val_accuracy: float
-    seconds: float = field(compare=False)
-
-
-@dataclass(frozen=True)
-class TrainingResult:
-    """The epochs that were completed, and whether that was all of them; if not, `note` says why."""
-
-    epochs: tuple[Epoch, ...]
-    status: Status = "ok"
-    note: str = ""
-    seconds: float = field(default=0.0, compare=False)
-
-    @classmethod
-    def of_error(cls, error: Exception) -> TrainingResult:
-        return cls((), "out_of_memory" if is_out_of_memory(error) else "failed", f"{type(error).__name__}: {error}")
-
-    @property
-    def ok(self) -> bool:
-        return self.status == "ok"
-
-    @property
-    def last(self) -> Epoch | None:
-        return self.epochs[-1] if self.epochs else None
-
-    @property
-    def best(self) -> Epoch | None:
-        """The first with the highest validation accuracy; being chosen by it, it flatters the network a little."""
-        return max(self.epochs, key=lambda epoch: epoch.val_accuracy, default=None)
-
-    @property
-    def accuracy(self) -> float | None:
-        """That of the validation part after the last epoch; None if the network was not trained to the end."""
-        return self.epochs[-1].val_accuracy if self.ok else None
-
-    def as_json(self) -> dict[str, Any]:
-        return asdict(self) | {"epochs": [asdict(epoch) for epoch in self.epochs], "accuracy": self.accuracy}
 
 
 def train(

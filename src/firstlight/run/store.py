@@ -17,8 +17,8 @@ from typing import Any
 
 from firstlight.cost import Cost
 from firstlight.errors import StoreError
-from firstlight.evaluate.training import Epoch, TrainingResult
 from firstlight.proxies import Score
+from firstlight.run.outcome import Epoch, TrainingResult
 from firstlight.run.schema import MIGRATIONS
 
 # Marks the file as ours ("1stL"), so that nobody else's database is written into

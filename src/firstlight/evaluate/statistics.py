@@ -1,0 +1,161 @@
+"""How well one ranking follows another, with bootstrap intervals: the networks at hand are a sample, too."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from firstlight.seeds import derive
+
+Numbers = npt.NDArray[np.float64]
+# What is asked of a ranking: a number made of utilities and true values, higher being better in both
+Statistic = Callable[[Numbers, Numbers], float]
+
+CONFIDENCE = 0.95
+RESAMPLES = 500
+# With fewer networks an interval says nothing
+FEWEST = 10
+TOP_SHARES = (0.01, 0.05, 0.10)
+TOP_COUNT = 10
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A number and the interval that holds the middle 95 % of what resampled networks give."""
+
+    value: float
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        return f"{self.value:.3f} [{self.low:.3f}, {self.high:.3f}]"
+
+
+@dataclass(frozen=True)
+class RankQuality:
+    """What utilities tell of true values over `networks` that have both.
+
+    Precision is the share of the truly best 1, 5 and 10 % that are among as many of highest utility; best of top the
+    best true value among the ten of highest utility. Empty, with a `note`, where nothing is defined.
+    """
+
+    networks: int
+    estimates: Mapping[str, Estimate]
+    note: str = ""
+
+    def as_json(self) -> dict[str, Any]:
+        flat: dict[str, Any] = {"n": self.networks}
+        for name in STATISTICS:
+            found = self.estimates.get(name)
+            flat[name] = None if found is None else found.value
+            flat[f"{name}_ci"] = None if found is None else [found.low, found.high]
+        return flat | ({"note": self.note} if self.note else {})
+
+
+def rank_quality(utilities: Numbers, truth: Numbers, *, seed: int = 0, resamples: int = RESAMPLES) -> RankQuality:
+    """All statistics; networks without a utility (NaN) are left out."""
+    known = np.isfinite(utilities) & np.isfinite(truth)
+    utilities, truth = utilities[known], truth[known]
+    networks = len(truth)
+    if networks < FEWEST:
+        return RankQuality(networks, {}, f"{networks} networks have a score; at least {FEWEST} are needed")
+    for name, values in (("score", utilities), ("true value", truth)):
+        if values.min() == values.max():
+            return RankQuality(
+                networks, {}, f"the {name} of all networks is {values[0]:.6g}: no correlation is defined"
+            )
+    found = {name: statistic(utilities, truth) for name, statistic in STATISTICS.items()}
+    drawn: dict[str, list[float]] = {name: [] for name in STATISTICS}
+    for rows in _resampled(networks, seed, resamples):
+        for name, statistic in STATISTICS.items():
+            drawn[name].append(statistic(utilities[rows], truth[rows]))
+    return RankQuality(networks, {name: _estimate(value, drawn[name]) for name, value in found.items()})
+
+
+def difference(
+    first: Numbers, second: Numbers, truth: Numbers, *, seed: int = 0, resamples: int = RESAMPLES
+) -> Estimate | None:
+    """How much better the first follows the truth than the second, in Spearman's correlation, over the networks that
+    have both. The same networks are drawn for both, so that the interval is that of the difference. None if undefined.
+    """
+    known = np.isfinite(first) & np.isfinite(second) & np.isfinite(truth)
+    first, second, truth = first[known], second[known], truth[known]
+    value = spearman(first, truth) - spearman(second, truth) if len(truth) >= FEWEST else math.nan
+    if math.isnan(value):
+        return None
+    drawn = [
+        spearman(first[rows], truth[rows]) - spearman(second[rows], truth[rows])
+        for rows in _resampled(len(truth), seed, resamples)
+    ]
+    return _estimate(value, drawn)
+
+
+def spearman(utilities: Numbers, truth: Numbers) -> float:
+    return pearson(ranks(utilities), ranks(truth))
+
+
+def kendall(utilities: Numbers, truth: Numbers) -> float:
+    """Tau-b, which makes allowance for ties."""
+    from scipy.stats import kendalltau
+
+    return float(kendalltau(utilities, truth, method="asymptotic").statistic)
+
+
+def pearson(utilities: Numbers, truth: Numbers) -> float:
+    """NaN where one of them does not vary."""
+    a, b = utilities - utilities.mean(), truth - truth.mean()
+    scale = math.sqrt(float(a @ a) * float(b @ b))
+    return float(a @ b) / scale if scale > 0 else math.nan
+
+
+def precision_at(share: float) -> Statistic:
+    """Of the truly best, so many, the part that is among as many of highest utility. Ties are broken by place."""
+
+    def precision(utilities: Numbers, truth: Numbers) -> float:
+        count = max(1, round(share * len(truth)))
+        chosen, best = best_first(utilities)[:count], best_first(truth)[:count]
+        return len(np.intersect1d(chosen, best, assume_unique=True)) / count
+
+    return precision
+
+
+def best_of_top(utilities: Numbers, truth: Numbers) -> float:
+    return float(truth[best_first(utilities)[:TOP_COUNT]].max())
+
+
+def ranks(values: Numbers) -> Numbers:
+    """1 for the lowest; equals share the mean of their ranks."""
+    from scipy.stats import rankdata
+
+    found: Numbers = rankdata(values)
+    return found
+
+
+def best_first(values: Numbers) -> npt.NDArray[np.intp]:
+    return np.argsort(-values, kind="stable")
+
+
+STATISTICS: dict[str, Statistic] = {
+    "spearman": spearman,
+    "kendall": kendall,
+    "pearson": pearson,
+    **{f"precision_{share * 100:.0f}": precision_at(share) for share in TOP_SHARES},
+    f"best_of_top_{TOP_COUNT}": best_of_top,
+}
+
+
+def _resampled(networks: int, seed: int, resamples: int) -> list[npt.NDArray[np.int64]]:
+    """Rows of as many networks drawn with replacement; the same ones for one seed, so that statistics are paired."""
+    generator = np.random.default_rng(derive(seed, "bootstrap"))
+    return [generator.integers(networks, size=networks) for _ in range(resamples)]
+
+
+def _estimate(value: float, drawn: list[float]) -> Estimate:
+    defined = [number for number in drawn if not math.isnan(number)] or [math.nan]
+    low, high = np.quantile(defined, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
+    return Estimate(value, float(low), float(high))

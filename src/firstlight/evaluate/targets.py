@@ -1,0 +1,50 @@
+"""What a column of a table says: the data set, the split, the figure and the number of epochs, read off its name."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+# dataset_split_epochs, such as cifar10_test_200, is an accuracy; any other figure is named between split and epochs
+_NAME = re.compile(
+    r"(?:(?P<dataset>\w+?)_)?(?P<split>train|val|valid|test)(?:_(?P<figure>[A-Za-z]\w*?))?(?:_(?P<epochs>\d+|best))?"
+)
+Split = Literal["train", "val", "test"]
+_SPLITS: dict[str, Split] = {"train": "train", "val": "val", "valid": "val", "test": "test"}
+_WORDS = {"train": "training", "val": "validation", "test": "test"}
+
+
+@dataclass(frozen=True)
+class Target:
+    """A column that architectures can be compared by. What its name does not say is None."""
+
+    name: str
+    dataset: str | None = None
+    split: Split | None = None
+    figure: str | None = None
+    epochs: int | Literal["best"] | None = None
+
+    @classmethod
+    def of_column(cls, name: str) -> Target:
+        match = _NAME.fullmatch(name)
+        if not match:
+            return cls(name)
+        figure = match["figure"] or "accuracy"
+        epochs: int | Literal["best"] | None = None
+        if match["epochs"]:
+            epochs = "best" if match["epochs"] == "best" else int(match["epochs"])
+        figure = "accuracy" if figure == "acc" else figure
+        return cls(name, match["dataset"], _SPLITS[match["split"]], figure, epochs)
+
+    @property
+    def is_accuracy(self) -> bool:
+        return self.figure == "accuracy"
+
+    def __str__(self) -> str:
+        """In words, such as `cifar10: test accuracy after 200 epochs`."""
+        if self.split is None:
+            return "a number, of which its name says no more"
+        where = f"{self.dataset}: " if self.dataset else ""
+        when = " of the best epoch" if self.epochs == "best" else f" after {self.epochs} epochs" if self.epochs else ""
+        return f"{where}{_WORDS[self.split]} {(self.figure or '').replace('_', ' ')}{when}"
