@@ -11,7 +11,7 @@ from firstlight.errors import FirstlightError
 if TYPE_CHECKING:
     from firstlight.algorithms import ALGORITHMS, algorithm
     from firstlight.algorithms.runner import SearchResult
-    from firstlight.api import correlate, rank, score, search, space
+    from firstlight.api import correlate, rank, score, search, space, trust
     from firstlight.evaluate import Table, load_table
     from firstlight.probe import Probe
     from firstlight.proxies import PROXIES, Parts, Score, proxy
@@ -40,6 +40,7 @@ _HOMES = {
     "score": "api",
     "search": "api",
     "space": "api",
+    "trust": "api",
 }
 
 __all__ = [
@@ -65,6 +66,7 @@ __all__ = [
     "score",
     "search",
     "space",
+    "trust",
 ]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,9 @@ from firstlight.data import InputSource
 from firstlight.errors import SettingError
 from firstlight.evaluate import Table, load_table
 from firstlight.evaluate.correlate import Study, draw_sample, study
+from firstlight.evaluate.recipe import TrainingRecipe
+from firstlight.evaluate.service import EvaluationSetting
+from firstlight.evaluate.trust import Trust, train_and_compare
 from firstlight.probe import Batches, Loss
 from firstlight.proxies import Proxy, Score, parse_requests
 from firstlight.ranking import Ranking, rank_networks, read_criteria, score_architectures
@@ -241,6 +245,63 @@ def correlate(
         }
         write_correlation(result, described, directory, ensemble=ensemble)
     return result
+
+
+def trust(
+    space: str,
+    data: str,
+    *,
+    train: int = 24,
+    epochs: int = 3,
+    proxies: str | Sequence[str] = "all",
+    recipe: TrainingRecipe | None = None,
+    data_samples: int | None = None,
+    skeleton: Mapping[str, Any] | None = None,
+    seed: int = 0,
+    workers: int | None = None,
+    device: str | None = None,
+    out: str | os.PathLike[str] | None = None,
+    watch_training: Callable[[int, int], None] = lambda done, total: None,
+    watch_scoring: Callable[[int, int], None] = lambda done, total: None,
+) -> Trust:
+    """Find out which proxy to trust on your own data: train a few networks briefly, and see who foretold it.
+
+    `data` is `digits`, `npz:PATH`, `folder:PATH` or a name in $FIRSTLIGHT_DATA; `train` random networks are trained for
+    `epochs` epochs by `recipe`, each once if `out` names a folder to keep results in. A smaller `skeleton` makes it
+    faster. The advice says which proxy or ensemble to use, how well it can be expected to rank networks it was not
+    chosen by, and whether the sample is too small to tell.
+
+    >>> firstlight.trust("nasbench201", "digits", skeleton={"channels": 4, "cells": 1}).advice.choice
+    """
+    requests = parse_requests(proxies)
+    how = replace(recipe or TrainingRecipe(), epochs=epochs)
+    settings = tuple(sorted((skeleton or {}).items()))
+    training = EvaluationSetting(space, data, how, seed, settings, data_samples, device)
+    scoring = _setting(space, source_for(requests, data), skeleton, seed, device, 1)
+    directory = None if out is None else Path(out)
+    with open_store(directory) as store:
+        found = train_and_compare(
+            training,
+            scoring,
+            requests,
+            train,
+            make_executor(workers),
+            store,
+            watch_training=watch_training,
+            watch_scoring=watch_scoring,
+        )
+    if directory is not None:
+        from firstlight.report.correlation import write_trust
+
+        described = {
+            "space": space,
+            "skeleton": str(training.skeleton),
+            "data": f"{data}: {len(training.dataset.x_train)} to learn from, {len(training.dataset.x_val)} to judge by",
+            "training": str(how),
+            "seed": seed,
+        }
+        write_trust(found, described, directory)
+    return found
 
 
 def _setting(

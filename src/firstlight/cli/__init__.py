@@ -15,6 +15,7 @@ from firstlight.cli.report import report
 from firstlight.cli.score import score
 from firstlight.cli.search import search
 from firstlight.cli.table import table
+from firstlight.cli.trust import trust
 from firstlight.errors import FirstlightError
 
 app = typer.Typer(
@@ -51,6 +52,6 @@ def common(
     keep_freed_memory()
 
 
-for _command in (proxies, spaces, score, rank, search, correlate, report):
+for _command in (proxies, spaces, score, rank, search, correlate, trust, report):
     app.command()(_command)
 app.add_typer(table, name="table")

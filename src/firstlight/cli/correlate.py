@@ -108,11 +108,11 @@ def correlate(
     if as_json:
         typer.echo(json.dumps(study.as_json(ensemble=ensemble)))
         return
-    _show(study, ensemble)
+    show_study(study, ensemble=ensemble)
     console.print(f"\nReport, statistics and scores: {folder}", markup=False, soft_wrap=True)
 
 
-def _show(study: Study, ensemble: bool) -> None:
+def show_study(study: Study, *, ensemble: bool = False) -> None:
     from firstlight.console import console, show_figures
     from firstlight.evaluate.targets import Target
     from firstlight.report.correlation import COLUMNS, describe, ordered

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from firstlight.evaluate.correlate import Study
 from firstlight.evaluate.selection import JudgedEnsemble
 from firstlight.evaluate.statistics import RankQuality
 from firstlight.evaluate.targets import Target
+from firstlight.evaluate.trust import Trust
 from firstlight.report.charts import Bar, Point, bars, heat_map, scatter
 from firstlight.report.template import render_page
 from firstlight.seeds import derive
@@ -33,22 +34,60 @@ MOST_DOTS = 1_500
 def write_correlation(study: Study, settings: Mapping[str, Any], directory: Path, *, ensemble: bool) -> Path:
     """The page, the statistics as JSON, and the scores of all networks as a table, in the study's folder."""
     content = {"settings": dict(settings), "version": __version__, **study.as_json(ensemble=ensemble)}
-    page = directory / "report.html"
+    return _write(study, content, correlation_page(study, settings, ensemble=ensemble), directory)
+
+
+def _write(study: Study, content: Mapping[str, Any], page: str, directory: Path) -> Path:
+    path = directory / "report.html"
     try:
         (directory / "result.json").write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
         study.table().to_csv(directory / "scores.csv", index=False)
-        page.write_text(correlation_page(study, settings, ensemble=ensemble), encoding="utf-8")
+        path.write_text(page, encoding="utf-8")
     except OSError as error:
         raise StoreError(f"The folder {directory} cannot be written to: {error}. Name another with --out.") from error
-    return page
+    return path
 
 
-def correlation_page(study: Study, settings: Mapping[str, Any], *, ensemble: bool = False) -> str:
+def write_trust(found: Trust, settings: Mapping[str, Any], directory: Path) -> Path:
+    """The same for networks that were trained to find out, with the advice that follows."""
+    content = {"settings": dict(settings), "version": __version__, **found.as_json()}
+    page = correlation_page(found.study, settings, advice=[*advise(found), *_unfinished(found)])
+    return _write(found.study, content, page, directory)
+
+
+def advise(found: Trust) -> list[str]:
+    """What to do with the outcome, a sentence or two each."""
+    advice = found.advice
+    if advice is None:
+        return ["No proxy tells these networks apart; train more of them, or others."]
+    expected = advice.expected
+    return [
+        f"Use {advice.choice}. A choice made like this has, on networks it was not made by, a Spearman correlation of "
+        f"about {expected.value:.2f} (95 % between {expected.low:.2f} and {expected.high:.2f}).",
+        *advice.warnings,
+    ]
+
+
+def _unfinished(found: Trust) -> list[str]:
+    without = [entry for entry in found.evaluations if not entry.result.ok]
+    if not without:
+        return []
+    first = without[0]
+    return [
+        f"{len(without)} of {len(found.evaluations)} networks were not trained to the end and are left out, such as "
+        f"{first.architecture}: {first.result.status} ({first.result.note})"
+    ]
+
+
+def correlation_page(
+    study: Study, settings: Mapping[str, Any], *, ensemble: bool = False, advice: Sequence[str] = ()
+) -> str:
     target = study.sample.targets[0]
     best = study.best(target)
     return render_page(
         "correlation.html",
         settings=settings,
+        advice=advice,
         target=target,
         best=best,
         leader=study.quality[target][best].estimates["spearman"] if best else None,
