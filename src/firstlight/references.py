@@ -131,6 +131,12 @@ REFERENCES = {
         "ICML",
         2019,
     ),
+    "Zela2020nasbench1shot1": Reference(
+        "Arber Zela, Julien Siems, Frank Hutter",
+        "NAS-Bench-1Shot1: Benchmarking and Dissecting One-shot Neural Architecture Search",
+        "ICLR",
+        2020,
+    ),
     "Zhang2022gradsign": Reference(
         "Zhihao Zhang, Zhihao Jia",
         "GradSign: Model Performance Inference with Theoretical Insights",
