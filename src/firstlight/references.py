@@ -125,6 +125,18 @@ REFERENCES = {
         "ICML",
         2021,
     ),
+    "Ying2019nasbench101": Reference(
+        "Chris Ying, Aaron Klein, Eric Christiansen, Esteban Real, Kevin Murphy, Frank Hutter",
+        "NAS-Bench-101: Towards Reproducible Neural Architecture Search",
+        "ICML",
+        2019,
+    ),
+    "Zela2020nasbench1shot1": Reference(
+        "Arber Zela, Julien Siems, Frank Hutter",
+        "NAS-Bench-1Shot1: Benchmarking and Dissecting One-shot Neural Architecture Search",
+        "ICLR",
+        2020,
+    ),
     "Zhang2022gradsign": Reference(
         "Zhihao Zhang, Zhihao Jia",
         "GradSign: Model Performance Inference with Theoretical Insights",
