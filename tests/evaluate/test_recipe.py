@@ -37,7 +37,7 @@ def test_every_setting_is_in_the_text() -> None:
     changed = {field.name: _other(getattr(recipe, field.name)) for field in dataclasses.fields(recipe)}
     texts = [str(dataclasses.replace(recipe, **{name: value})) for name, value in changed.items()]
     assert len({str(recipe), *texts}) == len(changed) + 1
-    assert str(recipe).startswith("batch_size=64,clip_norm=5.0,crop=0,epochs=3,")
+    assert str(recipe).startswith("batch_size=128,clip_norm=5.0,crop=0,epochs=3,")
     assert str(TrainingRecipe(clip_norm=5)) == str(recipe)
     assert str(TrainingRecipe(weight_decay=0.00012345678)) != str(TrainingRecipe(weight_decay=0.00012345679))
 
