@@ -7,7 +7,7 @@ import math
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from firstlight.errors import SettingError
@@ -24,6 +24,7 @@ def test_the_rate_falls_along_half_a_cosine_to_zero() -> None:
     assert rates == sorted(rates, reverse=True)
 
 
+@settings(deadline=None)
 @given(st.integers(2, 3000), st.integers(2, 300))
 def test_no_batch_has_a_single_sample(samples: int, batch_size: int) -> None:
     batches = TrainingRecipe(batch_size=batch_size).batches(samples)

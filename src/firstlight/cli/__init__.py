@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from firstlight._version import __version__
+from firstlight.cli.correlate import correlate
 from firstlight.cli.listings import proxies, spaces
 from firstlight.cli.rank import rank
 from firstlight.cli.report import report
@@ -50,6 +51,6 @@ def common(
     keep_freed_memory()
 
 
-for _command in (proxies, spaces, score, rank, search, report):
+for _command in (proxies, spaces, score, rank, search, correlate, report):
     app.command()(_command)
 app.add_typer(table, name="table")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, astuple, dataclass
 from pathlib import Path
@@ -25,6 +25,20 @@ from firstlight.run.schema import MIGRATIONS
 APPLICATION_ID = 0x3173744C
 # What may be different the next time: these are kept for the record and computed again when asked for
 _PASSING_STATUSES = ("failed", "out_of_memory")
+
+
+STORE_NAME = "store.sqlite"
+
+
+def open_store(directory: Path | None) -> Store:
+    """The store of a run's folder, which is made if it is not there; without one, all is forgotten afterwards."""
+    if directory is None:
+        return Store(":memory:")
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StoreError(f"The folder {directory} cannot be made: {error}. Name another one with --out.") from error
+    return Store(directory / STORE_NAME)
 
 
 @dataclass(frozen=True)
@@ -58,7 +72,7 @@ class EvaluationKey:
 
 @dataclass(frozen=True)
 class Trial:
-    """One network looked at in a run: what it costs, how well it did (None: no score), and when."""
+    """One network looked at in a run: what it costs, how well it did (None: no score, or none yet), and when."""
 
     architecture: str
     cost: Cost
@@ -172,6 +186,13 @@ class Store:
             "ON CONFLICT (run, architecture) DO UPDATE SET utility = excluded.utility",
             (run.id, trial.architecture, trial.cost.params, trial.cost.macs, trial.utility, trial.elapsed),
         )
+
+    def set_utilities(self, run: Run, utilities: Mapping[str, float | None]) -> None:
+        """How well the networks of a run did, by architecture: an ensemble says so when all have been looked at."""
+        rows = [(utility, run.id, architecture) for architecture, utility in utilities.items()]
+        with self._explained(), self._connection:  # all of them or none
+            self._connection.execute("BEGIN")
+            self._connection.executemany("UPDATE trials SET utility = ? WHERE run = ? AND architecture = ?", rows)
 
     def trials(self, run: Run) -> list[Trial]:
         """In the order in which they came in."""
