@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
@@ -87,6 +87,7 @@ def test_a_folder(tmp_path: Path) -> None:
     assert sorted(data.y_val.tolist()) == [0, 1]
 
 
+@settings(deadline=None)
 @given(st.lists(st.integers(0, 4), min_size=1, max_size=60), st.data())
 def test_every_part_is_in_proportion(labels: list[int], data: st.DataObject) -> None:
     count = data.draw(st.integers(0, len(labels)))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
@@ -32,6 +32,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path / "shots"
 
 
+@settings(deadline=None)
 @given(st.text(), st.integers(1, LARGEST_SIDE))
 def test_a_side_is_read_off_the_end_whatever_the_path(path: str, side: int) -> None:
     assert split_side(f"folder:{path}@{side}") == (f"folder:{path}", side)

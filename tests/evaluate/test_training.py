@@ -64,7 +64,7 @@ def quick(seed: int = 0, dropout: float = 0.0, **settings: Any) -> TrainingResul
 
 def test_digits_are_learned() -> None:
     model, seen = small(classes=10), list[Epoch]()
-    result = train(model, digits(), TrainingRecipe(epochs=3), watch=seen.append)
+    result = train(model, digits(), TrainingRecipe(epochs=3, batch_size=64), watch=seen.append)
     assert (result.status, result.note, len(result.epochs)) == ("ok", "", 3)
     assert result.epochs == tuple(seen)
     assert result.accuracy is not None

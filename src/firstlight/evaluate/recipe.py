@@ -18,7 +18,7 @@ class TrainingRecipe:
     """
 
     epochs: int = 3
-    batch_size: int = 64
+    batch_size: int = 128
     learning_rate: float = 0.1
     momentum: float = 0.9
     nesterov: bool = True
