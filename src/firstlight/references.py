@@ -71,6 +71,12 @@ REFERENCES = {
         "ICCV",
         2021,
     ),
+    "Liu2019darts": Reference(
+        "Hanxiao Liu, Karen Simonyan, Yiming Yang",
+        "DARTS: Differentiable Architecture Search",
+        "ICLR",
+        2019,
+    ),
     "Lopes2021epenas": Reference(
         "Vasco Lopes, Saeid Alirezazadeh, Luís A. Alexandre",
         "EPE-NAS: Efficient Performance Estimation Without Training for Neural Architecture Search",
