@@ -41,6 +41,12 @@ REFERENCES = {
         "ICLR",
         2020,
     ),
+    "Dong2021nats": Reference(
+        "Xuanyi Dong, Lu Liu, Katarzyna Musial, Bogdan Gabrys",
+        "NATS-Bench: Benchmarking NAS Algorithms for Architecture Topology and Size",
+        "TPAMI",
+        2021,
+    ),
     "Jiang2023meco": Reference(
         "Tangyu Jiang, Haodi Wang, Rongfang Bie",
         "MeCo: Zero-Shot NAS with One Data and Single Forward Pass via Minimum Eigenvalue of Correlation",

@@ -72,16 +72,22 @@ class FactorizedReduce(nn.Module):
 
 
 class Zero(nn.Module):
-    """Zeros of the size that a strided layer would give, and of another width if `channels` says so."""
+    """Zeros of the size that a strided layer would give."""
 
-    def __init__(self, stride: int = 1, channels: int | None = None) -> None:
+    def __init__(self, stride: int = 1) -> None:
         super().__init__()
         self.stride = stride
-        self.channels = channels
 
     def forward(self, x: Tensor) -> Tensor:
-        zeros = x[:, :, :: self.stride, :: self.stride] * 0
-        return zeros if self.channels is None else zeros[:, :1].expand(-1, self.channels, -1, -1)
+        return zeros(x, self.stride)
+
+
+def zeros(x: Tensor, stride: int = 1, channels: int | None = None) -> Tensor:
+    """What comes of `x` where nothing is passed on, with the shape that a layer of this stride and width would give."""
+    nothing = x * 0
+    if stride > 1:
+        nothing = nothing[:, :, ::stride, ::stride]
+    return nothing if channels is None else nothing[:, :1].expand(-1, channels, -1, -1)
 
 
 class ResidualReduction(nn.Module):
