@@ -47,6 +47,12 @@ REFERENCES = {
         "TPAMI",
         2021,
     ),
+    "Duan2021transnas": Reference(
+        "Yawen Duan, Xin Chen, Hang Xu, Zewei Chen, Xiaodan Liang, Tong Zhang, Zhenguo Li",
+        "TransNAS-Bench-101: Improving Transferability and Generalizability of Cross-Task Neural Architecture Search",
+        "CVPR",
+        2021,
+    ),
     "Jiang2023meco": Reference(
         "Tangyu Jiang, Haodi Wang, Rongfang Bie",
         "MeCo: Zero-Shot NAS with One Data and Single Forward Pass via Minimum Eigenvalue of Correlation",

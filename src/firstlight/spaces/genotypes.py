@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from firstlight.spaces.base import Architecture
-from firstlight.spaces.reader import Reader
+from firstlight.spaces.reading import Reader
 
 # In the order of DARTS. Its decoding never chooses `none`, so that genotypes are made of the other seven
 OPERATIONS = (
@@ -124,22 +124,22 @@ def _read_concat(reader: Reader, edges: list[Edge]) -> tuple[int, ...]:
 def _read_state(reader: Reader, allowed: range) -> int:
     if not allowed:
         reader.fail("']'")
-    state = reader.read_number(allowed, "a state")
+    state = reader.number(allowed, "a state")
     reader.skip_blanks()
     return state
 
 
 def _read_quoted(reader: Reader, names: tuple[str, ...]) -> str:
     quote = '"' if reader.at('"') else "'"
-    reader.take(quote)
-    name = reader.read_name(names)
+    reader.skip(quote)
+    name = reader.one_of(names)
     _symbols(reader, quote)
     return name
 
 
 def _symbols(reader: Reader, *literals: str) -> None:
     for literal in literals:
-        reader.take(literal)
+        reader.skip(literal)
         reader.skip_blanks()
 
 

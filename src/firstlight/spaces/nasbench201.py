@@ -14,7 +14,7 @@ from firstlight.cost import Cost
 from firstlight.spaces.base import Architecture, Drawing, Skeleton, Space
 from firstlight.spaces.cells import EDGES, FourNodeCell, StagedNetwork, StagesSkeleton
 from firstlight.spaces.ops import Conv2d, ReLUConvBN, ResidualReduction
-from firstlight.spaces.reader import Reader
+from firstlight.spaces.reading import Reader
 from firstlight.spaces.tally import Size, Tally
 
 OPERATIONS = ("none", "skip_connect", "nor_conv_1x1", "nor_conv_3x3", "avg_pool_3x3")
@@ -77,9 +77,9 @@ class NASBench201(Space[Cell201]):
         operations = []
         for target, source in EDGES:
             if source == 0:
-                reader.take("+|" if target > 1 else "|")
-            operations.append(reader.read_name(OPERATIONS))
-            reader.take(f"~{source}|")
+                reader.skip("+|" if target > 1 else "|")
+            operations.append(reader.one_of(OPERATIONS))
+            reader.skip(f"~{source}|")
         reader.end()
         return Cell201(tuple(operations))
 

@@ -14,7 +14,7 @@ from firstlight.spaces.base import Architecture, Drawing, Skeleton, Space
 from firstlight.spaces.cells import StagedNetwork, StagesSkeleton
 from firstlight.spaces.nasbench201 import Cell201, StageTally, cell_network
 from firstlight.spaces.ops import ResidualReduction
-from firstlight.spaces.reader import Reader
+from firstlight.spaces.reading import Reader
 
 WIDTHS = range(8, 65, 8)
 POSITIONS = ("cell", "reduction", "cell", "reduction", "cell")
@@ -71,8 +71,8 @@ class NATSSizes(Space[Sizes]):
         channels = []
         for place in range(len(POSITIONS)):
             if place:
-                reader.take(":")
-            channels.append(reader.read_number(WIDTHS, "a number of channels"))
+                reader.skip(":")
+            channels.append(reader.number(WIDTHS, "a number of channels"))
         reader.end()
         return Sizes(tuple(channels))
 
