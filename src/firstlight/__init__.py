@@ -11,7 +11,7 @@ from firstlight.errors import FirstlightError
 if TYPE_CHECKING:
     from firstlight.algorithms import ALGORITHMS, algorithm
     from firstlight.algorithms.runner import SearchResult
-    from firstlight.api import rank, score, search, space
+    from firstlight.api import correlate, rank, score, search, space, trust
     from firstlight.evaluate import Table, load_table
     from firstlight.probe import Probe
     from firstlight.proxies import PROXIES, Parts, Score, proxy
@@ -33,12 +33,14 @@ _HOMES = {
     "Space": "spaces",
     "Table": "evaluate",
     "algorithm": "algorithms",
+    "correlate": "api",
     "load_table": "evaluate",
     "proxy": "proxies",
     "rank": "api",
     "score": "api",
     "search": "api",
     "space": "api",
+    "trust": "api",
 }
 
 __all__ = [
@@ -57,12 +59,14 @@ __all__ = [
     "Table",
     "__version__",
     "algorithm",
+    "correlate",
     "load_table",
     "proxy",
     "rank",
     "score",
     "search",
     "space",
+    "trust",
 ]
 
 

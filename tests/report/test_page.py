@@ -8,11 +8,10 @@ from pathlib import Path
 import pytest
 
 import firstlight
-from firstlight.algorithms.runner import STORE_NAME
 from firstlight.cost import Cost
 from firstlight.errors import StoreError
 from firstlight.report.page import render, write_report
-from firstlight.run.store import Run, Store, Trial
+from firstlight.run.store import STORE_NAME, Run, Store, Trial
 
 SKIP = "|skip_connect~0|+|none~0|none~1|+|none~0|none~1|none~2|"
 CONV = "|none~0|+|none~0|none~1|+|nor_conv_3x3~0|skip_connect~1|none~2|"
@@ -35,6 +34,17 @@ def test_a_search_ends_in_a_page(tmp_path: Path) -> None:
         assert (text in page) == (text != "not finished"), text
     outside = re.findall(r"(?:src|href)=|https?://|@import|url\((?!#)", page)
     assert outside == []
+
+
+def test_a_search_by_an_ensemble_ends_in_a_page(tmp_path: Path) -> None:
+    by = "rank_mean(params,macs)"
+    settings = {"skeleton": {"cells": 1, "channels": 4}, "workers": 0, "out": tmp_path}
+    result = firstlight.search("nasbench201", proxy=by, samples=8, **settings)
+    page = write_report(tmp_path).read_text()
+    assert f"{by} {result.score.value:.4f} with" in page
+    assert page.count('<circle class="dot') == 16
+    assert f"params {result.score.parts['params']:.4f}, macs" in page
+    assert "no score" not in page
 
 
 def test_the_best_network_comes_first_and_is_drawn() -> None:

@@ -71,10 +71,10 @@ def rank_quality(utilities: Numbers, truth: Numbers, *, seed: int = 0, resamples
             )
     found = {name: statistic(utilities, truth) for name, statistic in STATISTICS.items()}
     drawn: dict[str, list[float]] = {name: [] for name in STATISTICS}
-    for rows in _resampled(networks, seed, resamples):
+    for rows in resampled(networks, seed, resamples):
         for name, statistic in STATISTICS.items():
             drawn[name].append(statistic(utilities[rows], truth[rows]))
-    return RankQuality(networks, {name: _estimate(value, drawn[name]) for name, value in found.items()})
+    return RankQuality(networks, {name: estimate(value, drawn[name]) for name, value in found.items()})
 
 
 def difference(
@@ -90,9 +90,9 @@ def difference(
         return None
     drawn = [
         spearman(first[rows], truth[rows]) - spearman(second[rows], truth[rows])
-        for rows in _resampled(len(truth), seed, resamples)
+        for rows in resampled(len(truth), seed, resamples)
     ]
-    return _estimate(value, drawn)
+    return estimate(value, drawn)
 
 
 def spearman(utilities: Numbers, truth: Numbers) -> float:
@@ -149,13 +149,14 @@ STATISTICS: dict[str, Statistic] = {
 }
 
 
-def _resampled(networks: int, seed: int, resamples: int) -> list[npt.NDArray[np.int64]]:
+def resampled(networks: int, seed: int, resamples: int) -> list[npt.NDArray[np.int64]]:
     """Rows of as many networks drawn with replacement; the same ones for one seed, so that statistics are paired."""
     generator = np.random.default_rng(derive(seed, "bootstrap"))
     return [generator.integers(networks, size=networks) for _ in range(resamples)]
 
 
-def _estimate(value: float, drawn: list[float]) -> Estimate:
+def estimate(value: float, drawn: list[float]) -> Estimate:
+    """The value with the interval of what was drawn."""
     defined = [number for number in drawn if not math.isnan(number)] or [math.nan]
     low, high = np.quantile(defined, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
     return Estimate(value, float(low), float(high))
