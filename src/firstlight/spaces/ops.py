@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 
@@ -37,6 +38,58 @@ class ReLUConvBN(nn.Sequential):
         )
 
 
+class SeparableConv(nn.Sequential):
+    """ReLU, depthwise convolution with "same" padding, pointwise convolution, BatchNorm."""
+
+    def __init__(self, channels: int, kernel: int, stride: int = 1, dilation: int = 1) -> None:
+        padding = dilation * (kernel // 2)
+        super().__init__(
+            nn.ReLU(),
+            Conv2d(channels, channels, kernel, stride, padding, dilation, groups=channels, bias=False),
+            Conv2d(channels, channels, 1, bias=False),
+            nn.BatchNorm2d(channels),
+        )
+
+
+class FactorizedReduce(nn.Module):
+    """ReLU, two strided 1x1 convolutions with half of the outputs each, the second one pixel further, BatchNorm.
+
+    Together they see every second diagonal of the image; beyond its right and lower edge lie zeros.
+    """
+
+    def __init__(self, inputs: int, outputs: int, stride: int = 2) -> None:
+        super().__init__()
+        self.rectifier = nn.ReLU()
+        self.even = Conv2d(inputs, outputs // 2, 1, stride, bias=False)
+        self.odd = Conv2d(inputs, outputs - outputs // 2, 1, stride, bias=False)
+        self.norm = nn.BatchNorm2d(outputs)
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = self.rectifier(x)
+        shifted = F.pad(x, (0, 1, 0, 1))[:, :, 1:, 1:]
+        out: Tensor = self.norm(torch.cat([self.even(x), self.odd(shifted)], 1))
+        return out
+
+
+class Zero(nn.Module):
+    """Zeros of the size that a strided layer would give."""
+
+    def __init__(self, stride: int = 1) -> None:
+        super().__init__()
+        self.stride = stride
+
+    def forward(self, x: Tensor) -> Tensor:
+        return zeros(x, self.stride)
+
+
+def zeros(x: Tensor, stride: int = 1, channels: int | None = None) -> Tensor:
+    """What comes of `x` where nothing is passed on, with the shape that a layer of this stride and width would give."""
+    nothing = x * 0
+    if stride > 1:
+        nothing = nothing[:, :, ::stride, ::stride]
+    return nothing if channels is None else nothing[:, :1].expand(-1, channels, -1, -1)
+
+
 class ResidualReduction(nn.Module):
     """Two 3x3 convolutions, the first with stride 2, beside an average-pooled 1x1 shortcut."""
 
@@ -53,7 +106,14 @@ class ResidualReduction(nn.Module):
 
 @torch.no_grad()
 def initialise(network: nn.Module, generator: torch.Generator) -> None:
-    """PyTorch's default: weights and biases uniform within 1/sqrt(fan-in); normalisations keep gain 1 and shift 0."""
+    """PyTorch's default: weights and biases uniform within 1/sqrt(fan-in); normalisations keep gain 1 and shift 0.
+
+    A network with another custom has a method `initialise(generator)`, which fills all its weights.
+    """
+    own = getattr(network, "initialise", None)
+    if callable(own):
+        own(generator)
+        return
     for module in network.modules():
         if isinstance(module, (nn.Conv2d, nn.Linear)):
             bound = 1 / math.sqrt(module.weight[0].numel())

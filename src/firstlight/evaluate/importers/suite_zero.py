@@ -20,7 +20,8 @@ from firstlight.errors import DataError
 from firstlight.evaluate.importers.base import Importer, Progress, layout_of
 from firstlight.evaluate.importers.transnas import column_name
 from firstlight.spaces.cell101 import Cell101
-from firstlight.spaces.nasbench201 import EDGES, Cell201
+from firstlight.spaces.cells import EDGES
+from firstlight.spaces.nasbench201 import Cell201
 
 _FAILED = -1e8
 _OPERATIONS_201 = ("skip_connect", "none", "nor_conv_3x3", "nor_conv_1x1", "avg_pool_3x3")
