@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from firstlight.algorithms import Candidate, Limits
 from firstlight.algorithms.ensembles import members, parse_criterion
@@ -27,6 +27,9 @@ from firstlight.run.models import Model, ModelSetting, drawn_batches, measure_mo
 from firstlight.run.scoring import NetworkScore, ScoreService, Setting, source_for
 from firstlight.run.store import Store, open_store
 from firstlight.spaces import SPACES, Architecture, Space
+
+# How many networks of a table are compared unless said otherwise
+USUAL_SAMPLES = 300
 
 
 def score(
@@ -193,8 +196,9 @@ def correlate(
     target: str | Sequence[str],
     *,
     proxies: str | Sequence[str] = "dextr",
-    samples: int | None = 300,
+    samples: int | Literal["all"] | None = None,
     first: int | None = None,
+    exact: bool = False,
     ensemble: bool = False,
     input: str = "synthetic",
     batch_size: int | None = None,
@@ -209,11 +213,12 @@ def correlate(
 ) -> Study:
     """Compare proxies with the true figures of a table: how well do they rank its networks?
 
-    `samples` networks are drawn at random (None: all), or the `first` rows are taken. Networks that compute the same
-    function are scored once. With several seeds the first decides the sample, and each gives other weights and inputs.
-    With `out`, all scores are kept in that folder, so that asking again or for more computes only what is new; it also
-    gets a report, the statistics and the scores. `ensemble` puts the choice of a few proxies together into these.
-    `watch` is told how many of how many scores are done.
+    `samples` networks are drawn at random (by default 300, if there are so many), or "all" or the `first` rows are
+    taken. Networks that compute the same function share the score of one of them, unless each is to be scored `exact`ly
+    as it is written, idle layers and all; intervals account for it. With several seeds the first decides the sample,
+    and each gives other weights and inputs. With `out`, all scores are kept in that folder, so that asking again or for
+    more computes only what is new; it also gets a report, the statistics and the scores. `ensemble` puts the choice of
+    a few proxies together into these. `watch` is told how many of how many scores are done.
 
     >>> found = firstlight.correlate("nasbench201", "nb201.parquet", "cifar10_test_200", proxies="dextr,params")
     >>> found.quality["cifar10_test_200"]["dextr"].estimates["spearman"]
@@ -227,7 +232,10 @@ def correlate(
     settings[0].skeleton  # noqa: B018 - data and skeleton are checked here, before any work starts
     found = table if isinstance(table, Table) else load_table(Path(table))
     targets = [target] if isinstance(target, str) else list(target)
-    sample = draw_sample(found, settings[0], targets, samples=None if first else samples, first=first)
+    if samples is None and first is None:
+        samples = min(USUAL_SAMPLES, found.frame["architecture"][found.values(targets[0]).index].nunique())
+    count = None if samples == "all" else samples
+    sample = draw_sample(found, settings[0], targets, samples=count, first=first, exact=exact)
     directory = None if out is None else Path(out)
     with open_store(directory) as store:
         result = study(sample, settings, requests, make_executor(workers), store, watch=watch)
@@ -238,7 +246,8 @@ def correlate(
             "space": space,
             "skeleton": str(settings[0].skeleton),
             "table": found.origin,
-            "samples": f"first {first} rows" if first else f"{len(sample.rows)} at random" if samples else "all",
+            "samples": f"first {first} rows" if first else "all" if samples == "all" else f"{samples} at random",
+            "networks": "each as it is written" if exact else "those that compute the same share a score",
             "input": f"{source.name}, {source.batches} x {source.batch_size}",
             "seeds": ", ".join(map(str, seeds)),
             "repeats": repeats,
@@ -277,7 +286,10 @@ def trust(
     how = replace(recipe or TrainingRecipe(), epochs=epochs)
     settings = tuple(sorted((skeleton or {}).items()))
     training = EvaluationSetting(space, data, how, seed, settings, data_samples, device)
-    scoring = _setting(space, source_for(requests, data), skeleton, seed, device, 1)
+    source = source_for(requests, data)
+    there = len(training.dataset.x_train) + len(training.dataset.x_val)
+    source = replace(source, batch_size=max(1, min(source.batch_size, there // source.batches)))  # few images will do
+    scoring = _setting(space, source, skeleton, seed, device, 1)
     directory = None if out is None else Path(out)
     with open_store(directory) as store:
         found = train_and_compare(

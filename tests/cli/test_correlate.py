@@ -50,7 +50,7 @@ def test_a_table_for_people_and_json_for_machines(table: str, tmp_path: Path) ->
         (["--samples", "many"], "write a number, or 'all'"),
         (["--seed", "one"], "write a whole number"),
         (["--proxy", "dexter"], "dextr"),
-        (["--samples", "5"], "at least 10"),
+        (["--samples", "5"], "10 of them or more"),
     ],
 )
 def test_bad_options_are_explained(table: str, tmp_path: Path, arguments: list[str], message: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -66,7 +67,7 @@ def test_samples_are_drawn_by_the_seed_or_from_the_top() -> None:
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"samples": 9}, "at least 10"),
+        ({"samples": 9}, "10 of them or more"),
         ({"samples": 31}, "has 30 networks"),
         ({"first": 31}, "has 30 networks"),
         ({"samples": 12, "first": 12}, "not both"),
@@ -75,6 +76,11 @@ def test_samples_are_drawn_by_the_seed_or_from_the_top() -> None:
 def test_samples_that_cannot_be(settings: dict[str, int], message: str) -> None:
     with pytest.raises(SettingError, match=message):
         draw_sample(a_table(), SMALL, ["toy_test_5"], **settings)
+
+
+def test_each_network_by_itself_if_asked() -> None:
+    sample = draw_sample(a_table(), SMALL, ["toy_test_5"], exact=True)
+    assert len(sample.classes) == len(sample.rows) == 30
 
 
 def test_networks_of_one_class_share_a_score_but_not_their_cost() -> None:
@@ -107,6 +113,23 @@ def test_statistics_are_those_of_the_columns() -> None:
     assert list(table.columns) == ["architecture", "toy_test_5", "toy_val_5", "params", "l2_norm", "naswot"]
 
 
+def test_a_proxy_that_scores_few_networks_is_not_the_best() -> None:
+    found = a_study()
+    few = np.where(np.arange(30) < 12, found.truth("toy_test_5"), np.nan)
+    some = replace(found, utilities=({**found.utilities[0], "dextr": few},))
+    assert some.quality["toy_test_5"]["dextr"].estimates["spearman"].value == pytest.approx(1)
+    assert some.best("toy_test_5") == "params"
+    assert [name for name, _ in some.ordered("toy_test_5")][-1] == "dextr"
+
+
+def test_a_target_named_like_a_proxy_keeps_its_column() -> None:
+    found = a_study()
+    rows = found.sample.rows.rename(columns={"toy_test_5": "params"})
+    renamed = replace(found, sample=replace(found.sample, rows=rows, targets=("params",))).table()
+    assert renamed["params"].tolist() == found.truth("toy_test_5").tolist()
+    assert renamed["params (score)"].tolist() == found.utilities[0]["params"].tolist()
+
+
 def test_several_seeds_give_mean_and_spread() -> None:
     found = a_study(seeds=(0, 1, 2))
     assert found.over_seeds("toy_test_5", "params") == (pytest.approx(a_spearman(found, 0, "params")), 0.0)
@@ -135,7 +158,7 @@ def test_json_has_the_first_target_at_the_top() -> None:
 
 def test_asking_again_or_for_more_computes_only_what_is_new(tmp_path: Path) -> None:
     asked: list[tuple[int, int]] = []
-    options = {"samples": None, "skeleton": {"cells": 1, "channels": 4}, "workers": 0, "out": tmp_path}
+    options: dict[str, Any] = {"samples": "all", "skeleton": {"cells": 1, "channels": 4}, "workers": 0, "out": tmp_path}
     first = firstlight.correlate("nasbench201", a_table(), "toy_test_5", proxies="params", **options)
     stored = (tmp_path / "store.sqlite").stat().st_size
     again = firstlight.correlate(
@@ -148,6 +171,8 @@ def test_asking_again_or_for_more_computes_only_what_is_new(tmp_path: Path) -> N
     assert (more.utilities[0]["params"] == first.utilities[0]["params"]).all()
     assert {path.name for path in tmp_path.iterdir()} >= {"report.html", "result.json", "scores.csv", "store.sqlite"}
     assert len(pd.read_csv(tmp_path / "scores.csv")) == 30
+    with pytest.raises(SettingError, match="not both"):
+        firstlight.correlate("nasbench201", a_table(), "toy_test_5", proxies="params", samples=12, first=12)
 
 
 def test_seeds_and_columns_that_cannot_be() -> None:

@@ -50,6 +50,14 @@ def test_the_best_of_many_that_see_nothing_is_not_believed() -> None:
     assert abs(np.mean(expected)) < 0.2
 
 
+def test_one_that_points_the_wrong_way_is_not_called_a_question_of_more_training() -> None:
+    truth = np.random.default_rng(0).standard_normal(40)
+    found = recommend({"dextr": -truth}, truth)
+    assert found is not None
+    assert (found.choice, found.expected.high) == ("dextr", pytest.approx(-1))
+    assert "wrong way" in found.warnings[0]
+
+
 def test_proxies_without_a_say_are_left_out() -> None:
     utilities, truth = proxies({"dextr": 5.0}, 40)
     unfit = {

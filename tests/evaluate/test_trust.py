@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -96,6 +97,22 @@ def test_networks_that_diverge_are_left_out_and_named() -> None:
 def test_too_few_networks_are_refused(count: Any) -> None:
     with pytest.raises(SettingError, match="at least 10"):
         train_and_compare(TRAINING, SCORING, PROXIES, count, InProcess(), Store(":memory:"))
+
+
+def test_a_few_images_are_enough(tmp_path: Path) -> None:
+    """Proxies take smaller batches than usual where there are not so many."""
+    generator = np.random.default_rng(0)
+    np.savez(tmp_path / "few.npz", x=generator.random((90, 3, 16, 16)), y=np.arange(90) % 3)
+    found = firstlight.trust(
+        "nasbench201",
+        f"npz:{tmp_path / 'few.npz'}",
+        train=10,
+        epochs=1,
+        proxies="sigeo",
+        skeleton=dict(SMALL),
+        workers=0,
+    )
+    assert found.study.quality["npz_val_1"]["sigeo"].networks == 10
 
 
 def test_the_library_call_leaves_its_results_in_the_folder(tmp_path: Any) -> None:

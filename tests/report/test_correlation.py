@@ -11,7 +11,7 @@ import pytest
 from tests.evaluate.test_correlate import a_study
 
 from firstlight.errors import StoreError
-from firstlight.report.correlation import correlation_page, describe, ordered, write_correlation
+from firstlight.report.correlation import correlation_page, describe, write_correlation
 
 SETTINGS = {"space": "nasbench201", "table": "<toy>.csv"}
 
@@ -53,11 +53,11 @@ def test_the_page_names_the_best_and_shows_all() -> None:
 
 def test_what_is_not_defined_comes_last_with_the_reason() -> None:
     found = a_study(proxies="linear_regions,params")
-    assert [name for name, _ in ordered(found, "toy_test_5")] == ["params", "linear_regions"]
+    assert [name for name, _ in found.ordered("toy_test_5")] == ["params", "linear_regions"]
     alone = a_study(proxies="dss")
     page = correlation_page(alone, SETTINGS)
     assert "No proxy ranks nasbench201" in page
-    assert "0 networks have a score" in page
+    assert "0 networks have both values" in page
 
 
 def test_files_of_a_study(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -36,10 +36,19 @@ def correlate(
         str | None, typer.Option(help="The table's column to compare with, or several, separated by commas.")
     ] = None,
     proxy: ProxyOption = "dextr",
-    samples: Annotated[str, typer.Option(metavar="N|all", help="How many networks to draw at random.")] = "300",
+    samples: Annotated[
+        str | None,
+        typer.Option(
+            metavar="N|all", help="How many networks to draw at random; default: 300, or all if there are fewer."
+        ),
+    ] = None,
     first: Annotated[
         int | None, typer.Option(help="Take the first so many rows instead, as some papers do.", min=1)
     ] = None,
+    exact: Annotated[
+        bool,
+        typer.Option("--exact", help="Score every network, also those that compute the same function as another."),
+    ] = False,
     ensemble: Annotated[
         bool,
         typer.Option(
@@ -57,7 +66,8 @@ def correlate(
     workers: WorkersOption = None,
     device: DeviceOption = None,
     out: Annotated[
-        Path | None, typer.Option(help="Folder that keeps all scores, and the report; default: runs/correlate-SPACE.")
+        Path | None,
+        typer.Option(help="Folder that keeps all scores, and the report; default: runs/correlate-SPACE-TABLE."),
     ] = None,
     as_json: Json = False,
 ) -> None:
@@ -80,7 +90,7 @@ def correlate(
         names = ", ".join(entry.name for entry in found.targets())
         raise SettingError(f"Name the column of {table} to compare with: --target COLUMN. It has: {names}.")
     count = _read_samples(samples)
-    folder = out or Path("runs") / f"correlate-{space}"
+    folder = out or Path("runs") / f"correlate-{space}-{table.stem}"
     try:
         with counting("scoring") as progress:
             study = api.correlate(
@@ -90,6 +100,7 @@ def correlate(
                 proxies=proxy,
                 samples=count,
                 first=first,
+                exact=exact,
                 ensemble=ensemble,
                 input=input,
                 batch_size=batch_size,
@@ -97,13 +108,14 @@ def correlate(
                 skeleton=dict(read_pairs(skeleton)),
                 seed=_read_seeds(seed),
                 repeats=repeats,
-                workers=choose_workers(workers, first or count or len(found)),
+                workers=choose_workers(workers, first or len(found)),
                 device=device,
                 out=folder,
                 watch=progress,
             )
     except KeyboardInterrupt:
-        notices.print(f"\nInterrupted. All scores so far are kept in {folder}; run the command again to go on.")
+        said = f"\nInterrupted. All scores so far are kept in {folder}; run the command again to go on."
+        notices.print(said, markup=False)
         raise typer.Exit(130) from None
     if as_json:
         typer.echo(json.dumps(study.as_json(ensemble=ensemble)))
@@ -115,7 +127,7 @@ def correlate(
 def show_study(study: Study, *, ensemble: bool = False) -> None:
     from firstlight.console import console, show_figures
     from firstlight.evaluate.targets import Target
-    from firstlight.report.correlation import COLUMNS, describe, ordered
+    from firstlight.report.correlation import COLUMNS, describe
 
     rows = study.sample.rows
     for target in study.sample.targets:
@@ -123,14 +135,14 @@ def show_study(study: Study, *, ensemble: bool = False) -> None:
         console.print(f"{target} ({Target.of_column(target)}): {counts}.", markup=False, soft_wrap=True)
         behind = study.behind_best[target]
         cells = []
-        for name, found in ordered(study, target):
+        for name, found in study.ordered(target):
             figures = [str(found.estimates[column]) if found.estimates else "-" for column in COLUMNS]
             spread = study.over_seeds(target, name)
             seeds = [f"{spread[0]:.3f} ± {spread[1]:.3f}" if spread else "-"] if len(study.seeds) > 1 else []
             cells.append([name, *figures, *seeds, str(behind.get(name, "-")), f"{found.networks:,}"])
         over = [f"over {len(study.seeds)} seeds"] if len(study.seeds) > 1 else []
         show_figures(["proxy", *COLUMNS.values(), *over, "behind the best", "networks"], cells, text="proxy")
-        for name, found in ordered(study, target):
+        for name, found in study.ordered(target):
             if found.note:
                 console.print(f"{name}: {found.note}.", markup=False, soft_wrap=True)
         if ensemble:
@@ -144,9 +156,9 @@ def show_study(study: Study, *, ensemble: bool = False) -> None:
         console.print()
 
 
-def _read_samples(text: str) -> int | None:
-    if text == "all":
-        return None
+def _read_samples(text: str | None) -> int | Literal["all"] | None:
+    if text is None or text == "all":
+        return text  # type: ignore[return-value]
     if not text.isdecimal():
         raise SettingError(f"--samples is {text!r}; write a number, or 'all'.")
     return int(text)

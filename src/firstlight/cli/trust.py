@@ -74,7 +74,8 @@ def trust(
                 watch_scoring=phase("scoring"),
             )
     except KeyboardInterrupt:
-        notices.print(f"\nInterrupted. All results so far are kept in {folder}; run the command again to go on.")
+        said = f"\nInterrupted. All results so far are kept in {folder}; run the command again to go on."
+        notices.print(said, markup=False)
         raise typer.Exit(130) from None
     if as_json:
         typer.echo(json.dumps(found.as_json()))

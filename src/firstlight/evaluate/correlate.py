@@ -13,9 +13,8 @@ import numpy as np
 import pandas as pd
 
 from firstlight.errors import SettingError
-from firstlight.evaluate.selection import JudgedEnsemble, judge_ensemble
+from firstlight.evaluate.selection import JudgedEnsemble, judge_ensemble, mostly_scored
 from firstlight.evaluate.statistics import (
-    RESAMPLES,
     Estimate,
     Numbers,
     RankQuality,
@@ -35,7 +34,8 @@ from firstlight.seeds import derive
 class Sample:
     """Networks of a table: `rows` has their exact text, that of their class, and a column for each target.
 
-    Networks of one class compute the same function, so that they are scored once and share the score.
+    Networks of one class compute the same function, so that they are scored once and share the score: that of the one
+    which stands for the class. A proxy that counts layers or weights would see the idle ones of the others as well.
     """
 
     rows: pd.DataFrame
@@ -56,11 +56,17 @@ class Study:
     sample: Sample
     seeds: tuple[int, ...]
     utilities: tuple[dict[str, Numbers], ...]
-    resamples: int = RESAMPLES
+    resamples: int | None = None
 
     @property
     def names(self) -> list[str]:
         return list(self.utilities[0])
+
+    @cached_property
+    def _drawing(self) -> dict[str, Any]:
+        """How networks are drawn for intervals: those of a class together, since they share a score."""
+        groups = pd.factorize(self.sample.rows["canonical"])[0].astype(np.int64)
+        return {"groups": groups, "seed": self.seeds[0], "resamples": self.resamples}
 
     def truth(self, target: str) -> Numbers:
         return self.sample.rows[target].to_numpy(dtype=float)
@@ -70,16 +76,25 @@ class Study:
         """By target and name, for the first seed."""
         return {
             target: {
-                name: rank_quality(values, self.truth(target), seed=self.seeds[0], resamples=self.resamples)
+                name: rank_quality(values, self.truth(target), **self._drawing)
                 for name, values in self.utilities[0].items()
             }
             for target in self.sample.targets
         }
 
     def best(self, target: str) -> str | None:
-        """The name with the highest Spearman correlation."""
-        defined = {name: found.estimates for name, found in self.quality[target].items() if found.estimates}
-        return max(defined, key=lambda name: defined[name]["spearman"].value, default=None)
+        """The name with the highest Spearman correlation, among those that have a score for most networks."""
+        return next((name for name, found in self.ordered(target) if found.estimates), None)
+
+    def ordered(self, target: str) -> list[tuple[str, RankQuality]]:
+        """Best first; those that score few networks after the others, those without a correlation last."""
+
+        def place(item: tuple[str, RankQuality]) -> tuple[bool, bool, float]:
+            name, found = item
+            value = found.estimates["spearman"].value if found.estimates else 0.0
+            return not found.estimates, not mostly_scored(self.utilities[0][name]), -value
+
+        return sorted(self.quality[target].items(), key=place)
 
     @cached_property
     def behind_best(self) -> dict[str, dict[str, Estimate]]:
@@ -94,7 +109,7 @@ class Study:
         return found
 
     def _lead(self, first: Numbers, second: Numbers, target: str) -> Estimate | None:
-        return difference(first, second, self.truth(target), seed=self.seeds[0], resamples=self.resamples)
+        return difference(first, second, self.truth(target), **self._drawing)
 
     def over_seeds(self, target: str, name: str) -> tuple[float, float] | None:
         """Mean and standard deviation of Spearman's correlation over the seeds; None for one seed, or if undefined."""
@@ -104,11 +119,8 @@ class Study:
     @cached_property
     def ensembles(self) -> dict[str, JudgedEnsemble | None]:
         """By target: a few proxies whose mean rank follows it best, chosen on one half and judged on the other."""
-        seed, first = self.seeds[0], self.utilities[0]
-        return {
-            target: judge_ensemble(first, self.truth(target), seed=seed, resamples=self.resamples)
-            for target in self.sample.targets
-        }
+        first = self.utilities[0]
+        return {target: judge_ensemble(first, self.truth(target), **self._drawing) for target in self.sample.targets}
 
     def agreement(self) -> pd.DataFrame:
         """Spearman's correlation between each pair, over the networks that both have scored."""
@@ -118,7 +130,9 @@ class Study:
 
     def table(self) -> pd.DataFrame:
         """One row for each network: its text, the true values, and what each proxy says, higher being better."""
-        return self.sample.rows.drop(columns="canonical").assign(**self.utilities[0])
+        rows = self.sample.rows.drop(columns="canonical")
+        named = {f"{name} (score)" if name in rows else name: values for name, values in self.utilities[0].items()}
+        return rows.assign(**named)
 
     def as_json(self, *, ensemble: bool = False) -> dict[str, Any]:
         """The statistics of the first target at the top, and those of each under `targets`."""
@@ -141,19 +155,30 @@ class Study:
 
 
 def draw_sample(
-    table: Table, setting: Setting, targets: Sequence[str], *, samples: int | None = None, first: int | None = None
+    table: Table,
+    setting: Setting,
+    targets: Sequence[str],
+    *,
+    samples: int | None = None,
+    first: int | None = None,
+    exact: bool = False,
 ) -> Sample:
-    """Networks that have a value for the first target: so many at random, the first so many rows, or all."""
+    """Networks that have a value for the first target: so many at random, the first so many rows, or all.
+
+    `exact` takes each for a class of its own.
+    """
     joined = table.join(setting.space, targets[0])
     rows = joined.rows.rename(columns={"value": targets[0]})
+    if exact:
+        rows["canonical"] = rows["architecture"]
     for target in targets[1:]:
         values = table.join(setting.space, target).rows.set_index("architecture")["value"]
         rows[target] = rows["architecture"].map(values)
     for name, count in (("samples", samples), ("first", first)):
         if count is not None and not 10 <= count <= len(rows):
             raise SettingError(
-                f"{name} is {count}; {table.origin} has {len(rows)} networks with a value for {targets[0]}, and at "
-                "least 10 are needed."
+                f"{name} is {count}; {table.origin} has {len(rows)} networks with a value for {targets[0]}. Ask for 10 "
+                "of them or more, or for all."
             )
     if samples is not None and first is not None:
         raise SettingError("Give either samples, drawn at random, or the first so many rows; not both.")
@@ -172,7 +197,7 @@ def study(
     executor: Executor,
     store: Store,
     *,
-    resamples: int = RESAMPLES,
+    resamples: int | None = None,
     watch: Callable[[int, int], None] = lambda done, total: None,
 ) -> Study:
     """Score the sample's classes once for each setting (which differ in their seed), and spread them to the members.

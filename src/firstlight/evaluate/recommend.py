@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from firstlight.evaluate.selection import choose_members, mean_rank
+from firstlight.evaluate.selection import choose_members, mean_rank, mostly_scored
 from firstlight.evaluate.statistics import Estimate, Numbers, estimate, resampled, spearman
 
 RESAMPLES = 200
@@ -56,7 +56,7 @@ def recommend(
     fit = {
         name: values[known]
         for name, values in utilities.items()
-        if np.isfinite(values[known]).mean() > 0.5 and np.nanmin(values[known]) < np.nanmax(values[known])
+        if mostly_scored(values[known]) and np.nanmin(values[known]) < np.nanmax(values[known])
     }
     if not fit or len(truth) < 2 * FEWEST_LEFT or truth.min() == truth.max():
         return None
@@ -73,9 +73,13 @@ def recommend(
             there = {name: fit[name][rest] for name in members[:limit]}
             value = spearman(mean_rank(there, list(there)), truth[rest]) if there else 0.0
             found.append(value if np.isfinite(value) else 0.0)  # a proxy that tells none of them apart
-    limit = max(left_out, key=lambda size: np.mean(left_out[size]))
+    # how many members to take is settled by every other resample, and what that is worth by the rest
+    limit = max(left_out, key=lambda size: np.mean(left_out[size][::2]))
+    judged = left_out[limit][1::2]
     members = choose_members(fit, truth, limit=limit)
-    expected = estimate(float(np.mean(left_out[limit])), left_out[limit])
+    if not members or not judged:
+        return None
+    expected = estimate(float(np.mean(judged)), judged)
     choice = members[0] if len(members) == 1 else f"rank_mean({','.join(members)})"
     shares = {name: count / first_choices.total() for name, count in first_choices.most_common()}
     return Recommendation(choice, expected, shares, tuple(_warnings(expected, shares, len(truth))))
@@ -83,7 +87,9 @@ def recommend(
 
 def _warnings(expected: Estimate, shares: Mapping[str, float], networks: int) -> list[str]:
     found = []
-    if expected.low <= 0:
+    if expected.high <= 0:
+        found.append("The best that was found points the wrong way: no proxy is of use here.")
+    elif expected.low <= 0:
         found.append(
             f"{networks} trained networks are too few to tell whether any proxy works here: on others the choice may "
             "be no better than chance. Train more."

@@ -51,7 +51,7 @@ def _write(study: Study, content: Mapping[str, Any], page: str, directory: Path)
 def write_trust(found: Trust, settings: Mapping[str, Any], directory: Path) -> Path:
     """The same for networks that were trained to find out, with the advice that follows."""
     content = {"settings": dict(settings), "version": __version__, **found.as_json()}
-    page = correlation_page(found.study, settings, advice=[*advise(found), *_unfinished(found)])
+    page = correlation_page(found.study, settings, advice=advise(found))
     return _write(found.study, content, page, directory)
 
 
@@ -59,12 +59,13 @@ def advise(found: Trust) -> list[str]:
     """What to do with the outcome, a sentence or two each."""
     advice = found.advice
     if advice is None:
-        return ["No proxy tells these networks apart; train more of them, or others."]
+        return ["No proxy tells these networks apart; train more of them, or others.", *_unfinished(found)]
     expected = advice.expected
     return [
         f"Use {advice.choice}. A choice made like this has, on networks it was not made by, a Spearman correlation of "
         f"about {expected.value:.2f} (95 % between {expected.low:.2f} and {expected.high:.2f}).",
         *advice.warnings,
+        *_unfinished(found),
     ]
 
 
@@ -112,16 +113,10 @@ def describe(judged: JudgedEnsemble) -> str:
     )
 
 
-def ordered(study: Study, target: str) -> list[tuple[str, RankQuality]]:
-    """Best first; those without a correlation last."""
-    found = study.quality[target].items()
-    return sorted(found, key=lambda item: -item[1].estimates["spearman"].value if item[1].estimates else 2.0)
-
-
 def _target(study: Study, name: str, ensemble: JudgedEnsemble | None) -> dict[str, Any]:
     behind = study.behind_best[name]
     rows, drawn = [], []
-    for proxy, found in ordered(study, name):
+    for proxy, found in study.ordered(name):
         estimates = found.estimates
         if estimates:
             value = estimates["spearman"]
@@ -155,7 +150,7 @@ def _scatters(study: Study, target: str) -> dict[str, Markup]:
     generator = np.random.default_rng(derive(study.seeds[0], "dots"))
     shown = np.sort(generator.permutation(len(rows))[:MOST_DOTS])
     figures = {}
-    for name, _ in ordered(study, target):
+    for name, _ in study.ordered(target):
         values = study.utilities[0][name]
         known = [i for i in shown if np.isfinite(values[i]) and np.isfinite(truth[i])]
         points = [
