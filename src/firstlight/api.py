@@ -23,7 +23,7 @@ from firstlight.probe import Batches, Loss
 from firstlight.proxies import Proxy, Score, parse_requests
 from firstlight.ranking import Ranking, rank_networks, read_criteria, score_architectures
 from firstlight.run.executor import make_executor
-from firstlight.run.models import Model, ModelSetting, drawn_batches, measure_model, refuse_for_space, score_models
+from firstlight.run.models import DrawnBatches, Model, ModelSetting, measure_model, refuse_for_space, score_models
 from firstlight.run.scoring import NetworkScore, ScoreService, Setting, source_for
 from firstlight.run.store import Store, open_store
 from firstlight.spaces import SPACES, Architecture, Space
@@ -129,7 +129,7 @@ def rank(
                 raise SettingError("There is nothing to rank. Give models by name, or the name of a space.")
             shown: Batches | Callable[[int], Batches]
             if isinstance(input, str):
-                shown = drawn_batches(source_for(requests, input, batch_size, batches), input_shape)
+                shown = DrawnBatches(source_for(requests, input, batch_size, batches), input_shape)
             elif (batch_size, batches, input_shape) != (None, None, None):
                 raise SettingError(
                     "Batches of your own have a size, number and shape already; batch_size, batches and input_shape "
