@@ -11,6 +11,7 @@ from tests.conftest import ParityCase
 from torch import nn
 
 import firstlight
+from firstlight.errors import UnsupportedError
 from firstlight.probe import Probe
 from firstlight.probe.spectra import InverseCondition
 from firstlight.proxies.dextr import NO_SIGNAL, OWN_SIZE, curvature, dextr, dextr_opt, independence
@@ -51,7 +52,16 @@ def test_a_network_without_signal_ranks_last() -> None:
 
 def test_the_official_variant_falls_back_to_independence() -> None:
     probe = Probe(silent_net(), torch.randn(1, 3, 8, 8))
-    assert dextr(probe, variant="official", images=2).value == independence(probe, images=2).value
+    found = dextr(probe, variant="official", images=2)
+    assert found.value == found.parts["independence"]
+    assert "no curvature" in found.note
+
+
+def test_vectors_are_remarked_on_or_refused() -> None:
+    probe = Probe(nets.build("mlp"), torch.randn(1, 3, 8, 8))
+    assert "every output is a vector" in dextr(probe).note
+    with pytest.raises(UnsupportedError, match="every output is a vector"):
+        independence(probe)
 
 
 def test_the_official_variant_draws_ten_coordinates_from_the_seed() -> None:
