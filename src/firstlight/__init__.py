@@ -11,8 +11,9 @@ from firstlight.errors import FirstlightError
 if TYPE_CHECKING:
     from firstlight.algorithms import ALGORITHMS, algorithm
     from firstlight.algorithms.runner import SearchResult
-    from firstlight.api import correlate, rank, score, search, space, trust
+    from firstlight.api import rank, score, search, space
     from firstlight.evaluate import Table, load_table
+    from firstlight.evaluate.calls import correlate, trust
     from firstlight.probe import Probe
     from firstlight.proxies import PROXIES, Parts, Score, proxy
     from firstlight.ranking import Ranking
@@ -33,14 +34,14 @@ _HOMES = {
     "Space": "spaces",
     "Table": "evaluate",
     "algorithm": "algorithms",
-    "correlate": "api",
+    "correlate": "evaluate.calls",
     "load_table": "evaluate",
     "proxy": "proxies",
     "rank": "api",
     "score": "api",
     "search": "api",
     "space": "api",
-    "trust": "api",
+    "trust": "evaluate.calls",
 }
 
 __all__ = [

@@ -20,6 +20,7 @@ from firstlight.cli.options import (
     WorkersOption,
     choose_workers,
     read_pairs,
+    resumable,
 )
 from firstlight.errors import SettingError
 
@@ -79,9 +80,8 @@ def correlate(
 
     Example: firstlight correlate nasbench201 --table nb201.parquet --target cifar10_test_200 --proxy all --ensemble
     """
-    from firstlight import api
-    from firstlight.console import console, counting, notices
-    from firstlight.evaluate import load_table
+    from firstlight.console import console, counting
+    from firstlight.evaluate import calls, load_table
     from firstlight.proxies import parse_requests
 
     parse_requests(proxy)  # a misspelt name is refused before anything is read
@@ -91,32 +91,27 @@ def correlate(
         raise SettingError(f"Name the column of {table} to compare with: --target COLUMN. It has: {names}.")
     count = _read_samples(samples)
     folder = out or Path("runs") / f"correlate-{space}-{table.stem}"
-    try:
-        with counting("scoring") as progress:
-            study = api.correlate(
-                space,
-                found,
-                target.split(","),
-                proxies=proxy,
-                samples=count,
-                first=first,
-                exact=exact,
-                ensemble=ensemble,
-                input=input,
-                batch_size=batch_size,
-                batches=batches,
-                skeleton=dict(read_pairs(skeleton)),
-                seed=_read_seeds(seed),
-                repeats=repeats,
-                workers=choose_workers(workers, first or len(found)),
-                device=device,
-                out=folder,
-                watch=progress,
-            )
-    except KeyboardInterrupt:
-        said = f"\nInterrupted. All scores so far are kept in {folder}; run the command again to go on."
-        notices.print(said, markup=False)
-        raise typer.Exit(130) from None
+    with resumable(folder), counting("scoring") as progress:
+        study = calls.correlate(
+            space,
+            found,
+            target.split(","),
+            proxies=proxy,
+            samples=count,
+            first=first,
+            exact=exact,
+            ensemble=ensemble,
+            input=input,
+            batch_size=batch_size,
+            batches=batches,
+            skeleton=dict(read_pairs(skeleton)),
+            seed=_read_seeds(seed),
+            repeats=repeats,
+            workers=choose_workers(workers, first or len(found)),
+            device=device,
+            out=folder,
+            watch=progress,
+        )
     if as_json:
         typer.echo(json.dumps(study.as_json(ensemble=ensemble)))
         return

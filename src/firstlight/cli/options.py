@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -97,6 +99,19 @@ def read_shape(text: str | None) -> tuple[int, ...] | None:
     if not re.fullmatch(r"[1-9]\d*([,x][1-9]\d*)*", text):
         raise SettingError(f"{text!r} is not a shape. Write positive numbers such as 3,32,32.")
     return tuple(int(number) for number in re.split("[,x]", text))
+
+
+@contextmanager
+def resumable(folder: Path) -> Iterator[None]:
+    """Ctrl-C ends the command with a word about what is kept, and no traceback."""
+    from firstlight.console import notices
+
+    try:
+        yield
+    except KeyboardInterrupt:
+        said = f"\nInterrupted. All results so far are kept in {folder}; run the same command again to go on."
+        notices.print(said, markup=False)
+        raise typer.Exit(130) from None
 
 
 def fail_without_scores(networks: Iterable[NetworkScore]) -> None:

@@ -22,6 +22,7 @@ from firstlight.cli.options import (
     WorkersOption,
     choose_executor,
     read_setting,
+    resumable,
 )
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ def search(
     from firstlight.algorithms.ensembles import members, parse_criterion
     from firstlight.algorithms.objective import parse_amount
     from firstlight.algorithms.runner import SearchSetting, run_search
-    from firstlight.console import notices, show_result, watching
+    from firstlight.console import show_result, watching
     from firstlight.errors import UnknownNameError
     from firstlight.run.scoring import source_for
 
@@ -82,20 +83,13 @@ def search(
         Limits(parse_amount(max_params), parse_amount(max_macs)),
     )
     directory = out or _default_directory(wanted)
-    try:
-        with watching(samples) as watcher:
-            result = run_search(
-                wanted,
-                choose_executor(workers, samples),
-                directory,
-                lambda candidate: watcher.saw(candidate.utility),
-            )
-    except KeyboardInterrupt:
-        notices.print(
-            f"\nInterrupted. All scores so far are kept in {directory}; run the same command again to go on.",
-            markup=False,
+    with resumable(directory), watching(samples) as watcher:
+        result = run_search(
+            wanted,
+            choose_executor(workers, samples),
+            directory,
+            lambda candidate: watcher.saw(candidate.utility),
         )
-        raise typer.Exit(130) from None
     if as_json:
         typer.echo(json.dumps(result.as_json()))
     else:

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from firstlight.cli.options import DeviceOption, Json, SeedOption, SkeletonOption, WorkersOption, read_pairs
+from firstlight.cli.options import DeviceOption, Json, SeedOption, SkeletonOption, WorkersOption, read_pairs, resumable
 
 
 def trust(
@@ -46,37 +46,32 @@ def trust(
     """
     from dataclasses import replace
 
-    from firstlight import api
     from firstlight.cli.correlate import show_study
-    from firstlight.console import console, notices, phases
+    from firstlight.console import console, phases
+    from firstlight.evaluate import calls
     from firstlight.evaluate.recipe import TrainingRecipe
     from firstlight.report.correlation import advise
 
     given = {"batch_size": batch_size, "learning_rate": learning_rate}
     recipe = replace(TrainingRecipe(), **{name: value for name, value in given.items() if value is not None})  # type: ignore[arg-type]
     folder = out or Path("runs") / f"trust-{space}-{Path(data.partition(':')[2]).stem or data}"
-    try:
-        with phases() as phase:
-            found = api.trust(
-                space,
-                data,
-                train=train,
-                epochs=epochs,
-                proxies=proxy,
-                recipe=recipe,
-                data_samples=data_samples,
-                skeleton=dict(read_pairs(skeleton)),
-                seed=seed,
-                workers=workers,
-                device=device,
-                out=folder,
-                watch_training=phase("training"),
-                watch_scoring=phase("scoring"),
-            )
-    except KeyboardInterrupt:
-        said = f"\nInterrupted. All results so far are kept in {folder}; run the command again to go on."
-        notices.print(said, markup=False)
-        raise typer.Exit(130) from None
+    with resumable(folder), phases() as phase:
+        found = calls.trust(
+            space,
+            data,
+            train=train,
+            epochs=epochs,
+            proxies=proxy,
+            recipe=recipe,
+            data_samples=data_samples,
+            skeleton=dict(read_pairs(skeleton)),
+            seed=seed,
+            workers=workers,
+            device=device,
+            out=folder,
+            watch_training=phase("training"),
+            watch_scoring=phase("scoring"),
+        )
     if as_json:
         typer.echo(json.dumps(found.as_json()))
         return

@@ -93,14 +93,10 @@ class FirstBatchQuantities(Subject):
         known: dict[str, Any] = self._memory.setdefault(("first batch",), {})
         if piece not in known:
             self._require(piece)
-            wanted: set[str] = {
-                piece,
-                *(p for p in PIECES if p in self.expected and p not in known and self._possible(p)),
-            }
-            found = self._attempt(wanted, any_error=len(wanted) > 1)
-            if (
-                found is None and len(wanted) > 1
-            ):  # each by itself: it may not lack what another does, or fit into memory
+            others = {p for p in PIECES if p in self.expected and p not in known and self._possible(p)} - {piece}
+            found = self._attempt({piece, *others}, any_error=bool(others))
+            if found is None and others:
+                # from now on each by itself: it may not lack what another does, and needs less memory
                 self.expected -= set(PIECES)
                 found = self._attempt({piece})
             known.update(found or self._measure_in_chunks(piece))

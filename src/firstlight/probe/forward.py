@@ -28,7 +28,7 @@ class ForwardQuantities(FirstBatchQuantities):
         try:
             with self._watched("classes", training=False), torch.no_grad():
                 logits = self._logits(self.batches[0].head(1))
-        except Exception:  # what the model does wrong is said where it is measured
+        except FirstlightError:  # what the model does wrong is said where it is measured
             return None
         return logits.shape[1] if logits.ndim == 2 else None
 

@@ -73,7 +73,7 @@ class LayerListener(ABC):
     def __init__(self, copies: bool) -> None:
         self.overwritten = False
         self.cut_off = False
-        self._unmet: dict[int, nn.Module] = {}
+        self._unmet: dict[object, nn.Module] = {}
         self._copies = copies
         self._listening = False
 
@@ -106,7 +106,7 @@ class LayerListener(ABC):
         version = kept._version
         if self._copies:
             kept = kept.clone()
-        call = id(kept)  # which the function below keeps alive
+        call = object()
         self._unmet[call] = layer
 
         def backward(gradient: Tensor) -> None:

@@ -104,7 +104,7 @@ def heat_map(names: Sequence[str], values: Sequence[Sequence[float]], label: str
             )
             if size >= 30 and not math.isnan(value):
                 parts.append(
-                    f'<text class="tick" x="{x + size / 2:.1f}" y="{y + size / 2 + 4:.1f}" text-anchor="middle">'
+                    f'<text class="operation" x="{x + size / 2:.1f}" y="{y + size / 2 + 4:.1f}" text-anchor="middle">'
                     f"{value:.2f}</text>"
                 )
     width = left + size * len(names) + 90

@@ -21,7 +21,8 @@ def write_report(directory: Path) -> Path:
     path = directory / STORE_NAME
     if not path.is_file():
         raise StoreError(
-            f"{directory} holds no run ({STORE_NAME} is missing). Give the folder named by `firstlight search --out`."
+            f"{directory} holds no run ({STORE_NAME} is missing). Give the folder named by `firstlight search --out`; "
+            "`correlate` and `trust` write their report.html themselves."
         )
     with Store(path) as store:
         runs = store.runs()

@@ -5,12 +5,13 @@ from __future__ import annotations
 import dataclasses
 import functools
 import itertools
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 from firstlight.cost import Cost
 from firstlight.data import Inputs, InputSource, load_inputs
+from firstlight.errors import SettingError
 from firstlight.probe import Probe
 from firstlight.proxies import ProxyRequest, Score, measure_all
 from firstlight.run.checks import check_device, check_seed, skeleton_for
@@ -115,6 +116,22 @@ class Setting:
     @functools.cached_property
     def _fingerprints(self) -> dict[InputSource, str]:
         return {self.source: self.inputs.fingerprint}
+
+
+def make_setting(
+    space: str, source: InputSource, skeleton: Mapping[str, Any] | None, seed: int, device: str | None, repeats: int
+) -> Setting:
+    """A setting in the words of the library's calls."""
+    if skeleton is not None and not isinstance(skeleton, Mapping):
+        raise SettingError(f'skeleton is {skeleton!r}; write a dictionary such as {{"channels": 8, "cells": 2}}.')
+    return Setting(
+        space_name=space,
+        source=source,
+        seed=seed,
+        skeleton_settings=tuple(sorted((skeleton or {}).items())),
+        device=device,
+        repeats=repeats,
+    )
 
 
 Task = tuple[str, tuple[str, ...]]  # an architecture's text, and the proxies to ask about it
