@@ -53,7 +53,14 @@ class ResidualReduction(nn.Module):
 
 @torch.no_grad()
 def initialise(network: nn.Module, generator: torch.Generator) -> None:
-    """PyTorch's default: weights and biases uniform within 1/sqrt(fan-in); normalisations keep gain 1 and shift 0."""
+    """PyTorch's default: weights and biases uniform within 1/sqrt(fan-in); normalisations keep gain 1 and shift 0.
+
+    A network with another custom has a method `initialise(generator)`, which fills all its weights.
+    """
+    own = getattr(network, "initialise", None)
+    if callable(own):
+        own(generator)
+        return
     for module in network.modules():
         if isinstance(module, (nn.Conv2d, nn.Linear)):
             bound = 1 / math.sqrt(module.weight[0].numel())

@@ -7,8 +7,8 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Literal
 
-from firstlight.errors import ParseError
 from firstlight.spaces.base import Architecture
+from firstlight.spaces.reading import Reader
 
 IMAGE_CHANNELS = 3
 CHANNEL_STEP = 8  # all widths are multiples of it
@@ -72,56 +72,43 @@ class Structure(Architecture):
 
 def read_structure(text: str, kinds: Collection[str]) -> Structure:
     """The structure that `text` stands for, of blocks of these kinds."""
-    reader = _Reader(text.strip())
+    reader = Reader(text)
     blocks: list[Block] = []
     channels, layers = IMAGE_CHANNELS, 0
-    while not blocks or reader.position < len(reader.text):
-        block = reader.block(kinds, channels, MOST_LAYERS - layers)
+    while not blocks or not reader.at_end:
+        block = _read_block(reader, kinds, channels, MOST_LAYERS - layers)
         blocks.append(block)
         channels, layers = block.outputs, layers + block.sublayers
     if not any(block.is_residual for block in blocks):
-        raise ParseError(reader.text, reader.position, "a residual block (SuperRes...), of which there must be one")
+        reader.fail("a residual block (SuperRes...), of which there must be one")
     return Structure(tuple(blocks))
 
 
-class _Reader:
-    """Reads from left to right, and knows where it is when something else is there than expected."""
+def _read_block(reader: Reader, kinds: Collection[str], inputs: int, layers_left: int) -> Block:
+    if not layers_left:
+        reader.fail(f"the end of the text (there are {MOST_LAYERS} layers)")
+    kind = reader.one_of(kinds, f"a block, one of {', '.join(kinds)}")
+    reader.skip("(")
+    _read_number(reader, lambda n: n == inputs, f"{inputs}, the number of channels that arrive here", ",")
+    width = f"a multiple of {CHANNEL_STEP} up to {MOST_CHANNELS}"
+    outputs = _read_number(reader, _is_width, f"the output channels, {width}", ",")
+    stride = _read_number(reader, lambda n: n in (1, 2), "the stride, 1 or 2", ",")
+    bottleneck = 0
+    if kind not in CONVOLUTIONS:
+        bottleneck = _read_number(reader, _is_width, f"the bottleneck channels, {width}", ",")
+    most = min(MOST_SUBLAYERS, layers_left)
+    sublayers = _read_number(reader, lambda n: n <= most, f"the number of sub-layers, 1 to {most}", ")")
+    return Block(kind, inputs, outputs, stride, bottleneck, sublayers)
 
-    def __init__(self, text: str) -> None:
-        self.text = text
-        self.position = 0
 
-    def block(self, kinds: Collection[str], inputs: int, layers_left: int) -> Block:
-        if not layers_left:
-            raise ParseError(self.text, self.position, f"the end of the text (there are {MOST_LAYERS} layers)")
-        kind = next((kind for kind in kinds if self.text.startswith(f"{kind}(", self.position)), None)
-        if kind is None:
-            raise ParseError(self.text, self.position, f"a block, one of {', '.join(kinds)}, and '('")
-        self._skip(f"{kind}(")
-        self.number(lambda n: n == inputs, f"{inputs}, the number of channels that arrive here", ",")
-        width = f"a multiple of {CHANNEL_STEP} up to {MOST_CHANNELS}"
-        outputs = self.number(_is_width, f"the output channels, {width}", ",")
-        stride = self.number(lambda n: n in (1, 2), "the stride, 1 or 2", ",")
-        bottleneck = 0
-        if kind not in CONVOLUTIONS:
-            bottleneck = self.number(_is_width, f"the bottleneck channels, {width}", ",")
-        most = min(MOST_SUBLAYERS, layers_left)
-        sublayers = self.number(lambda n: n <= most, f"the number of sub-layers, 1 to {most}", ")")
-        return Block(kind, inputs, outputs, stride, bottleneck, sublayers)
-
-    def number(self, allowed: Callable[[int], bool], expected: str, end: str) -> int:
-        """A positive number and the sign behind it. Other digits than 0 to 9 are no digits here."""
-        match = re.compile("[1-9][0-9]{0,4}(?![0-9])").match(self.text, self.position)
-        if not match or not allowed(int(match[0])):
-            raise ParseError(self.text, self.position, expected)
-        self._skip(match[0])
-        if not self.text.startswith(end, self.position):
-            raise ParseError(self.text, self.position, repr(end))
-        self._skip(end)
-        return int(match[0])
-
-    def _skip(self, known: str) -> None:
-        self.position += len(known)
+def _read_number(reader: Reader, allowed: Callable[[int], bool], expected: str, end: str) -> int:
+    """A positive number and the sign behind it. Other digits than 0 to 9 are no digits here."""
+    match = re.compile("[1-9][0-9]{0,4}(?![0-9])").match(reader.text, reader.position)
+    if not match or not allowed(int(match[0])):
+        reader.fail(expected)
+    reader.skip(match[0])
+    reader.skip(end)
+    return int(match[0])
 
 
 def _is_width(number: int) -> bool:
