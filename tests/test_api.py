@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -35,9 +36,37 @@ def test_scoring_a_model() -> None:
     assert list(firstlight.score(model, torch.randn(1, 3, 8, 8), "macs")) == ["macs"]
 
 
-def test_a_model_that_fails_raises_its_own_error() -> None:
-    with pytest.raises(firstlight.FirstlightError, match="RuntimeError"):
-        firstlight.score(nn.Linear(3, 2), torch.randn(1, 4))
+def test_what_goes_wrong_with_one_proxy_is_its_status() -> None:
+    labels = torch.tensor([0, 7])
+    scores = firstlight.score(nn.Linear(3, 2), (torch.randn(2, 3), labels), "snip,params,swap_reg:sigma=-1.0")
+    assert {name: score.status for name, score in scores.items()} == {
+        "snip": "failed",
+        "params": "ok",
+        "swap_reg:sigma=-1.0": "failed",
+    }
+    assert scores["snip"].note.startswith("Labels run from 0 to 7; the network tells apart 2 classes")
+    assert scores["swap_reg:sigma=-1.0"].note.startswith("swap_reg:sigma is -1.0; it must be positive")
+    short = [(torch.randn(2, 3), labels % 2), (torch.randn(2, 4), labels % 2)]  # the second batch does not fit
+    scores = firstlight.score(nn.Linear(3, 2), short, "zico,snip")
+    assert [score.status for score in scores.values()] == ["failed", "ok"]
+    assert "forward pass failed on (2, 4)" in scores["zico"].note
+
+
+@pytest.mark.parametrize(
+    ("model", "batches", "message"),
+    [
+        (nn.Linear(3, 2), torch.randn(1, 4), "forward pass failed on .*RuntimeError"),
+        (nn.Linear(3, 2).half(), torch.randn(1, 3), "half precision"),
+        (nn.LazyLinear(2), torch.randn(1, 3), "lazy layers"),
+        (nn.Linear(3, 2), [], "No batches were given"),
+        (nn.Linear(3, 2), torch.full((1, 3), torch.nan), "NaN or infinite"),
+        (lambda: 1 / 0, torch.randn(1, 3), "ZeroDivisionError"),
+    ],
+)
+@pytest.mark.parametrize("proxies", ["dextr", "curvature,params"])
+def test_what_is_wrong_with_all_proxies_is_an_error(model: Any, batches: Any, message: str, proxies: str) -> None:
+    with pytest.raises(firstlight.FirstlightError, match=message):
+        firstlight.score(model, batches, proxies)
 
 
 def test_ranking_models() -> None:
@@ -45,8 +74,50 @@ def test_ranking_models() -> None:
     ranking = firstlight.rank(models, proxies=("params", "macs"), input=torch.randn(2, 4))
     assert [(row.rank, row.network.architecture) for row in ranking.rows] == [(1, "wide"), (2, "narrow"), (3, "empty")]
     assert [(pair.spearman, pair.networks) for pair in ranking.agreement] == [(pytest.approx(1), 3)]
-    noise = firstlight.rank({"flat": nn.Flatten()}, proxies="params", input_shape=(1, 2, 2))
-    assert noise.rows[0].network.cost.params == 0
+    noise = firstlight.rank({"flat": nn.Flatten()}, proxies="params,macs", input_shape=(1, 2, 2))
+    assert [score.value for score in noise.rows[0].network.scores.values()] == [0, 0]
+
+
+def test_a_broken_model_comes_last(tmp_path: Path) -> None:
+    models = {"broken": nn.Linear(7, 2), "good": nn.Linear(4, 2), "better": nn.Linear(4, 3)}
+    ranking = firstlight.rank(models, proxies="params,macs", input=torch.randn(2, 4))
+    assert [(row.rank, row.network.architecture) for row in ranking.rows] == [
+        (1, "better"),
+        (2, "good"),
+        (None, "broken"),
+    ]
+    last = ranking.table()[-1]
+    assert (last["params"], last["macs"]) == (None, None)
+    assert last["remarks"].startswith("params, macs: failed (The model's forward pass failed on (1, 4)")
+    assert ranking.as_json()["networks"][-1]["cost"] is None
+    ranking.write_csv(tmp_path / "table.csv")
+    assert ",broken,,," in (tmp_path / "table.csv").read_text().splitlines()[-1]
+
+
+class Named(nn.Module):
+    """Returns its logits among other things, as many libraries do."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.map = nn.Linear(4, width)
+
+    def forward(self, x: torch.Tensor) -> dict[str, torch.Tensor]:
+        return {"features": x, "logits": self.map(x)}
+
+
+def test_loss_and_logits_of_ones_own() -> None:
+    torch.manual_seed(0)
+    models = {"narrow": Named(2), "wide": Named(3)}
+    batch = torch.randn(5, 4), torch.tensor([0, 1, 1, 0, 1])
+
+    def loss(logits: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+        return nn.functional.cross_entropy(logits, targets) * 3
+
+    ranking = firstlight.rank(models, proxies="grad_norm", input=batch, loss=loss, logits="logits")
+    found = {row.network.architecture: row.value for row in ranking.rows}
+    for name, model in models.items():
+        plain = firstlight.score(model, batch, "grad_norm", logits="logits")["grad_norm"].value
+        assert found[name] == pytest.approx(3 * plain)
 
 
 SMALL = {"cells": 1, "channels": 4}
@@ -96,7 +167,11 @@ def test_samples_differ_from_what_is_given() -> None:
         ({"target": "nasbench201", "samples": 1, "proxies": "dexter"}, "Did you mean 'dextr'"),
         ({"target": {}}, "nothing to rank. Give models"),
         ({"target": {"a": nn.Identity()}, "samples": 3}, "no samples"),
-        ({"target": {"a": nn.Linear(7, 1)}, "input": torch.zeros(1, 3)}, "a: "),
+        ({"target": "nasbench201", "samples": 1, "logits": 0}, "Only models of your own take logits"),
+        ({"target": "nasbench201", "samples": 1, "loss": max, "input_shape": (1,)}, "take loss and input_shape"),
+        ({"target": {"a": nn.Identity()}, "input": torch.zeros(1, 3), "batch_size": 2}, "batch_size, batches and"),
+        ({"target": {"a": nn.Identity()}, "input": torch.zeros(1, 3), "batches": 2}, "batch_size, batches and"),
+        ({"target": {"a": nn.Identity()}, "input": torch.zeros(1, 3), "input_shape": (3,)}, "batch_size, batches and"),
     ],
 )
 def test_rankings_that_make_no_sense(settings: dict[str, Any], message: str) -> None:

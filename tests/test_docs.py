@@ -10,7 +10,8 @@ import pytest
 from tests import nets
 from tools import docs
 
-from firstlight.facts import facts
+from firstlight.algorithms.ensembles import Ensemble
+from firstlight.facts import ensemble_facts, facts
 from firstlight.proxies import PROXIES, Parts, ProxyRequest, proxy
 from firstlight.references import REFERENCES
 from firstlight.spaces import SPACES
@@ -55,6 +56,17 @@ def test_facts_of_a_proxy_that_says_little() -> None:
     known = facts(terse)
     assert (known.formula, known.remarks, known.scale, known.direction, known.cost) == ("", (), "", "", "")
     assert known.citation == "Unknown1999"
+
+
+def test_facts_of_ensembles() -> None:
+    known = ensemble_facts()
+    assert known.keys() >= {"az_nas", "log_rank", "rank_mean"}
+    for name, entry in known.items():
+        assert str(Ensemble.parse(entry.example)) == entry.example
+        assert entry.summary.endswith(".")
+        assert all(entry.example in use for use in entry.uses), name
+    assert known["az_nas"].members == ("az_expressivity", "az_progressivity", "az_trainability", "macs")
+    assert known["az_nas"].citation.startswith("Junghyup Lee")
 
 
 def test_needs_are_told_in_words() -> None:

@@ -6,7 +6,7 @@ import re
 from itertools import groupby
 from pathlib import Path
 
-from firstlight.facts import Facts, facts, family
+from firstlight.facts import Facts, ensemble_facts, facts, family
 from firstlight.proxies import PROXIES
 
 FOLDER = Path(__file__).parent.parent / "docs" / "proxies"
@@ -17,6 +17,13 @@ One page for each proxy: formula, direction, needs, settings, cost, scale and re
 prints the same in the terminal. What is known to work where is told in [which proxy when](../which-proxy-when.md).
 
 *Needs* is what must be given: nothing (but the shape of an input), inputs, or inputs with labels.
+"""
+ENSEMBLES = """## Ensembles
+
+Several proxies as one: networks are ranked by each, and the ranks within the pool are put together.
+
+| ensemble | how it judges networks | written |
+|---|---|---|
 """
 
 
@@ -35,7 +42,8 @@ def index() -> str:
         ]
         head = "| proxy | what it measures | better | needs |\n|---|---|---|---|"
         parts += [f"## {title}\n", f"{_linked(explanation)}\n", "\n".join([head, *rows]) + "\n"]
-    return "\n".join(parts)
+    rows = [f"| `{known.name}` | {known.summary} | `{known.example}` |\n" for known in ensemble_facts().values()]
+    return "\n".join(parts) + "\n" + ENSEMBLES + "".join(rows)
 
 
 def page(known: Facts) -> str:

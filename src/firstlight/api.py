@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-import functools
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from firstlight.algorithms import Candidate, Limits
+from firstlight.algorithms.ensembles import members, parse_criterion
 from firstlight.algorithms.objective import parse_amount
 from firstlight.algorithms.runner import SearchResult, SearchSetting, run_search
-from firstlight.data import InputSource, load_inputs
+from firstlight.data import InputSource
 from firstlight.errors import SettingError
-from firstlight.probe import Batches, Loss, Probe
-from firstlight.proxies import Proxy, ProxyRequest, Score, measure_all, parse_requests
+from firstlight.probe import Batches, Loss
+from firstlight.proxies import Proxy, Score, parse_requests
 from firstlight.ranking import Ranking, rank_networks, read_criteria, score_architectures
-from firstlight.run.executor import make_executor, one_thread
-from firstlight.run.models import Model, drawn_networks, score_model
-from firstlight.run.repeats import combine
+from firstlight.run.executor import make_executor
+from firstlight.run.models import Model, ModelSetting, drawn_batches, measure_model, refuse_for_space, score_models
 from firstlight.run.scoring import NetworkScore, ScoreService, Setting, source_for
 from firstlight.run.store import Store
 from firstlight.spaces import SPACES, Architecture, Space
@@ -36,9 +35,18 @@ def score(
 ) -> dict[str, Score]:
     """Judge any network before it is trained.
 
-    `batches` is a tensor of inputs, a pair (inputs, targets), or a list of these; a network with several inputs gets a
-    tuple or a dictionary of tensors in place of the one. The model comes back exactly as it went in. All proxies share
-    what they measure, so asking for several at once is cheaper than one after the other.
+    The model comes back exactly as it went in. All proxies share what they measure, so asking for several at once is
+    cheaper than one after the other.
+
+    `batches` is one batch or a list of them. A batch is a tensor of inputs, or a pair (inputs, targets) as a DataLoader
+    gives it; `needs` in `firstlight proxies` says which proxies want targets, and how many batches. Targets are class
+    labels, rows of class probabilities, or whatever `loss` takes. A network with several inputs gets a tuple or a
+    dictionary of tensors in place of the one: `((a, b), targets)` or `((a, b), None)`, `{"ids": a, "mask": b}`.
+
+    What goes wrong while a proxy measures (labels that the network has no class for, a layer it cannot handle, a lack
+    of memory) is the `status` of its score, with the cause in `note` and NaN as the value; the other scores are not
+    affected. What is wrong with all of them raises an error: batches that make no sense, a model in half precision or
+    with lazy layers, one that cannot be made or run.
 
     `loss(logits, targets)` is cross-entropy unless given. `logits` names the logits in the output of a network that
     returns a tuple (a number) or a dictionary (a key).
@@ -49,14 +57,10 @@ def score(
 
     >>> firstlight.score(model, torch.randn(1, 3, 32, 32), proxies=("dextr", "params"))["dextr"].value
     """
-    requests = parse_requests(proxies)
-    draws = []
-    with one_thread():
-        for drawn, network in drawn_networks(getattr(model, "__name__", "The model"), model, seed, repeats):
-            shown = batches(drawn) if callable(batches) else batches
-            probe = Probe(network, shown, loss=loss, logits=logits, seed=drawn)
-            draws.append(measure_all(requests, probe))
-    return {name: combine([draw[name] for draw in draws]) for name in draws[0]}
+    name = getattr(model, "__name__", "The model")
+    setting = ModelSetting(batches, loss, logits, seed, repeats=repeats)
+    scores, _ = measure_model(name, model, parse_requests(proxies), setting)
+    return scores
 
 
 def rank(
@@ -69,7 +73,9 @@ def rank(
     input: str | Batches = "synthetic",
     batch_size: int | None = None,
     batches: int | None = None,
-    input_shape: tuple[int, ...] = (3, 32, 32),
+    input_shape: tuple[int, ...] | None = None,
+    loss: Loss | None = None,
+    logits: int | str | None = None,
     skeleton: Mapping[str, Any] | None = None,
     seed: int = 0,
     repeats: int = 1,
@@ -80,10 +86,17 @@ def rank(
     """Compare networks by several proxies, in order of one of them or of an ensemble, and say how far they agree.
 
     `target` is the name of a space, with `architectures` of it or the number of `samples` to draw at random; or models
-    of your own by name, each an `nn.Module` or a function that returns one, which are shown `input` (the name of a
-    source, or batches as `score` takes them). `by` is a proxy, by default the first, or an ensemble such as
-    `rank_mean(dextr*2,params)`; the proxies it needs are asked as well. `watch` is told of each network as it is
-    scored. Models come back as they went in, but stay on the `device` if one is named.
+    of your own by name, each an `nn.Module` or a function that returns one. `by` is a proxy, by default the first, or
+    an ensemble such as `rank_mean(dextr*2,params)`; the proxies it needs are asked as well. `watch` is told of each
+    network as it is scored.
+
+    `input` is the name of a source, of which `batches` of `batch_size` are drawn, as large and as many as the proxies
+    take unless given. Models of your own may be shown batches as `score` takes them instead; `loss` and `logits` are
+    for them as well, and explained there, and `input_shape` is that of one synthetic input, by default (3, 32, 32).
+
+    Models of your own are scored in this process, one after the other: `workers` are for spaces. They come back as
+    they went in, but stay on the `device` if one is named. One that cannot be made or run comes last, with failed
+    scores that say why and None as its cost.
 
     >>> firstlight.rank("nasbench201", samples=100, proxies="dextr,params").rows[0].network.architecture
     >>> firstlight.rank({"narrow": Net(16), "wide": Net(32)}, by="log_rank(dextr,macs)").rows[0].network.architecture
@@ -94,6 +107,7 @@ def rank(
         if isinstance(target, str):
             if not isinstance(input, str):
                 raise SettingError(f"Networks of the space {target!r} take the name of an input, such as 'synthetic'.")
+            refuse_for_space(target, loss=loss, logits=logits, input_shape=input_shape)
             source = source_for(requests, input, batch_size, batches)
             setting = _setting(target, source, skeleton, seed, device, repeats)
             given = [architectures] if isinstance(architectures, str) else architectures
@@ -106,14 +120,15 @@ def rank(
                 raise SettingError("There is nothing to rank. Give models by name, or the name of a space.")
             shown: Batches | Callable[[int], Batches]
             if isinstance(input, str):
-                source = source_for(requests, input, batch_size, batches)
-                shown = functools.cache(lambda drawn: load_inputs(source, seed=drawn, input_shape=input_shape).batches)
+                shown = drawn_batches(source_for(requests, input, batch_size, batches), input_shape)
+            elif (batch_size, batches, input_shape) != (None, None, None):
+                raise SettingError(
+                    "Batches of your own have a size, number and shape already; batch_size, batches and input_shape "
+                    "are for inputs by name, such as 'synthetic'."
+                )
             else:
                 shown = input
-            networks = (
-                score_model(name, model, shown, requests, seed=seed, device=device, repeats=repeats)
-                for name, model in target.items()
-            )
+            networks = score_models(target, requests, ModelSetting(shown, loss, logits, seed, device, repeats))
         scored = []
         for network in networks:
             watch(network)
@@ -154,12 +169,15 @@ def search(
     number of processes, by default one for each core; the result does not depend on it. `watch` is told of each one
     as it is scored. Batches are as large and as many as the proxy takes, unless given.
 
+    `proxy` may be an ensemble, such as "az_nas" or "log_rank(dextr,params)": then networks are judged by their ranks
+    among all that were scored, which is known at the end.
+
     >>> firstlight.search("nasbench201", samples=100, max_params="1.0M").best.architecture
     """
-    request = ProxyRequest.parse(proxy)
-    setting = _setting(space, source_for([request], input, batch_size, batches), skeleton, seed, device, repeats)
+    by = parse_criterion(proxy)
+    setting = _setting(space, source_for(members(by), input, batch_size, batches), skeleton, seed, device, repeats)
     limits = Limits(parse_amount(max_params), parse_amount(max_macs))
-    wanted = SearchSetting(setting, request, algorithm, samples, limits)
+    wanted = SearchSetting(setting, by, algorithm, samples, limits)
     return run_search(wanted, make_executor(workers), None if out is None else Path(out), watch)
 
 

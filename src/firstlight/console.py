@@ -5,7 +5,6 @@ from __future__ import annotations
 import shlex
 import shutil
 import sys
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -24,6 +23,7 @@ from rich.progress import (
 from rich.table import Table
 from rich.text import Text
 
+from firstlight.algorithms.ensembles import members
 from firstlight.algorithms.runner import SearchResult
 from firstlight.proxies import Score
 from firstlight.ranking import FEWEST_TO_COMPARE, Agreement, Ranking
@@ -101,7 +101,8 @@ def show_network(network: NetworkScore) -> None:
     console.print(network.architecture, style="bold", markup=False, soft_wrap=True)
     for name, score in network.scores.items():
         console.print(f"  {name}: {describe(score)}", markup=False, soft_wrap=True)
-    console.print(f"  {network.cost.params:,} parameters, {network.cost.macs:,} MACs", markup=False)
+    if network.cost is not None:
+        console.print(f"  {network.cost.params:,} parameters, {network.cost.macs:,} MACs", markup=False)
 
 
 def describe(score: Score) -> str:
@@ -125,16 +126,24 @@ def show_ranking(ranking: Ranking, top: int | None = None) -> None:
     show_figures(["rank", *headers, "network"], cells, text="network")
     if len(rows) < len(ranking.rows):
         console.print(f"The best {len(rows)} of {len(ranking.rows)} networks, by {ranking.by}.", markup=False)
-    for (name, reason), count in _without_value(ranking).items():
-        console.print(
-            f"{name} has no value for {count} of {len(ranking.rows)} networks: {reason}", markup=False, soft_wrap=True
-        )
+    _explain_missing(ranking)
     _show_agreement(ranking)
 
 
-def _without_value(ranking: Ranking) -> Counter[tuple[str, str]]:
-    scores = (item for row in ranking.rows for item in row.network.scores.items())
-    return Counter((name, describe(score)) for name, score in scores if not score.ok)
+def _explain_missing(ranking: Ranking) -> None:
+    """One line for all proxies that have no value for the same networks and reason."""
+    networks: dict[tuple[str, str], list[str]] = {}
+    for row in ranking.rows:
+        for name, score in row.network.scores.items():
+            if not score.ok:
+                networks.setdefault((name, describe(score)), []).append(row.network.architecture)
+    proxies: dict[tuple[str, ...], list[str]] = {}
+    for (name, reason), without in networks.items():
+        proxies.setdefault((reason, *without), []).append(name)
+    for (reason, *without), names in proxies.items():
+        subject = f"{', '.join(names)} {'has' if len(names) == 1 else 'have'} no value"
+        which = f"{len(without)} of {len(ranking.rows)} networks" + (f" ({without[0]})" if len(without) == 1 else "")
+        console.print(f"{subject} for {which}: {reason}", markup=False, soft_wrap=True)
 
 
 def _show_agreement(ranking: Ranking) -> None:
@@ -188,7 +197,8 @@ def show_result(result: SearchResult) -> None:
 def _arguments(result: SearchResult) -> str:
     """What `score` must be told to see the chosen network exactly as the search did."""
     setting = result.setting.setting
-    words = [setting.space_name, result.best.architecture, "--proxy", f"{result.setting.request},params"]
+    proxies = dict.fromkeys([*map(str, members(result.setting.by)), "params"])
+    words = [setting.space_name, result.best.architecture, "--proxy", ",".join(proxies)]
     words += [
         "--input",
         setting.source.name,

@@ -1,13 +1,15 @@
-"""What is known about a proxy: its docstring taken apart, and what it declares, for listings and pages."""
+"""What is known about proxies and ensembles, for listings and pages: docstrings taken apart, and what they declare."""
 
 from __future__ import annotations
 
 import inspect
 import re
+import shlex
 import textwrap
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from firstlight.algorithms.ensembles import AGGREGATIONS, NAMED, Ensemble
 from firstlight.proxies.base import Proxy, choices
 from firstlight.references import REFERENCES
 
@@ -89,3 +91,38 @@ def family(proxy: Proxy) -> tuple[str, str]:
     module = inspect.getmodule(proxy.function)
     title, _, explanation = ((module and module.__doc__) or "").strip().partition("\n")[0].partition(": ")
     return title.rstrip("."), explanation[:1].upper() + explanation[1:]
+
+
+@dataclass(frozen=True)
+class EnsembleFacts:
+    """An ensemble in words."""
+
+    name: str
+    summary: str
+    members: tuple[str, ...]  # none: those that the user names
+    example: str  # as it is written
+    reference: str
+    citation: str
+
+    @property
+    def uses(self) -> tuple[str, ...]:
+        written = shlex.quote(self.example)
+        return (
+            f"firstlight rank nasbench201 --samples 100 --by {written}",
+            f"firstlight search nasbench201 --samples 100 --proxy {written}",
+        )
+
+
+def ensemble_facts() -> dict[str, EnsembleFacts]:
+    """All that there are, by name."""
+    known = {}
+    for name, text in NAMED.items():
+        ensemble = Ensemble.parse(text)
+        (reference,) = {request.proxy.reference for request in ensemble.requests} - {""}
+        members = tuple(map(str, ensemble.requests))
+        summary = f"The {ensemble.aggregation} of {', '.join(members[:-1])} and {members[-1]}."
+        known[name] = EnsembleFacts(name, summary, members, name, reference, str(REFERENCES[reference]))
+    for name, aggregation in AGGREGATIONS.items():
+        summary = inspect.getdoc(aggregation) or ""
+        known[name] = EnsembleFacts(name, summary, (), f"{name}(dextr*2,params)", "", "")
+    return known

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import csv
 import itertools
-import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from firstlight.algorithms import Objective, Problem
-from firstlight.algorithms.ensembles import Criterion, Ensemble, parse_criterion, utilities
+from firstlight.algorithms import Candidate, Objective, Problem
+from firstlight.algorithms.ensembles import Criterion, Ensemble, members, parse_criterion
+from firstlight.algorithms.objective import best_first
 from firstlight.errors import SettingError
 from firstlight.proxies import ProxyRequest, parse_requests
 from firstlight.run.scoring import NetworkScore, ScoreService
@@ -71,8 +71,9 @@ class Ranking:
                 "network": row.network.architecture,
                 str(self.by): row.value,
                 **{name: score.value if score.ok else None for name, score in row.network.scores.items()},
-                "params": row.network.cost.params,  # the same column as that of a proxy which is this very count
-                "macs": row.network.cost.macs,
+                # the same columns as those of proxies which are these very counts
+                "params": None if row.network.cost is None else row.network.cost.params,
+                "macs": None if row.network.cost is None else row.network.cost.macs,
                 "remarks": _remarks(row.network),
             }
             for row in self.rows
@@ -97,22 +98,17 @@ def read_criteria(proxies: str | Sequence[str] | None, by: str | None) -> tuple[
     else:
         requests = parse_requests(proxies)
     criterion = wanted or requests[0]
-    return list(dict.fromkeys([*requests, *_members(criterion)])), criterion
+    return list(dict.fromkeys([*requests, *members(criterion)])), criterion
 
 
 def rank_networks(networks: Iterable[NetworkScore], requests: Sequence[ProxyRequest], by: Criterion) -> Ranking:
-    """Put scored networks in order; their text decides between equals, so that the order of arrival does not."""
-    pool = sorted(networks, key=lambda network: network.architecture)
-    worth: dict[str, float] = {}
-    for network, utility in zip(pool, utilities(by, pool), strict=True):
-        if any(network.scores[str(member)].ok for member in _members(by)):
-            worth[network.architecture] = utility
-    pool.sort(key=lambda network: -worth.get(network.architecture, -math.inf))
-    ranks: dict[float, int] = {}
-    for position, network in enumerate(pool, start=1):
-        if network.architecture in worth:
-            ranks.setdefault(worth[network.architecture], position)
-    rows = tuple(_row(network, worth, ranks, by) for network in pool)
+    """Put scored networks in order, and say how far the proxies agree about it."""
+    candidates = best_first(by, networks)
+    ranks: dict[float | None, int] = {}
+    for position, candidate in enumerate(candidates, start=1):
+        ranks.setdefault(candidate.utility, position)
+    rows = tuple(_row(candidate, ranks[candidate.utility], by) for candidate in candidates)
+    pool = [candidate.network for candidate in candidates]
     names = tuple(map(str, requests))
     return Ranking(by, names, rows, tuple(_agreement(pool, *pair) for pair in itertools.combinations(names, 2)))
 
@@ -136,22 +132,20 @@ def score_architectures(service: ScoreService, given: Iterable[object], samples:
 
 
 def _remarks(network: NetworkScore) -> str:
-    scores = ((name, score) for name, score in network.scores.items() if score.note or not score.ok)
-    return "; ".join(
-        f"{name}: {score.note if score.ok else f'{score.status} ({score.note})'}" for name, score in scores
-    )
+    names: dict[str, list[str]] = {}
+    for name, score in network.scores.items():
+        if score.note or not score.ok:
+            names.setdefault(score.note if score.ok else f"{score.status} ({score.note})", []).append(name)
+    return "; ".join(f"{', '.join(own)}: {remark}" for remark, own in names.items())
 
 
-def _members(by: Criterion) -> tuple[ProxyRequest, ...]:
-    return by.requests if isinstance(by, Ensemble) else (by,)
-
-
-def _row(network: NetworkScore, worth: Mapping[str, float], ranks: Mapping[float, int], by: Criterion) -> RankedNetwork:
-    utility = worth.get(network.architecture)
-    if utility is None:
+def _row(candidate: Candidate, rank: int, by: Criterion) -> RankedNetwork:
+    network = candidate.network
+    if candidate.utility is None:
         return RankedNetwork(None, None, network)
-    value = utility if isinstance(by, Ensemble) else network.scores[str(by)].value
-    return RankedNetwork(ranks[utility], value, network)
+    return RankedNetwork(
+        rank, candidate.utility if isinstance(by, Ensemble) else network.scores[str(by)].value, network
+    )
 
 
 def _agreement(networks: Sequence[NetworkScore], first: str, second: str) -> Agreement:

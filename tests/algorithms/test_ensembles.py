@@ -119,6 +119,7 @@ def test_the_best_by_all_members_has_the_highest_value_there_is(worse: int, aggr
 def test_values_by_hand() -> None:
     networks = pool([1.0, 2.0, 2.0, 4.0], [9.0, 9.0, 5.0, 7.0])
     shares = [(1, 1.5), (2.5, 1.5), (2.5, 4), (4, 3)]  # ascending, ties averaged; a lower error is better
+    assert Ensemble.parse("log_rank(width,error)").shares(networks) == [(a / 4, b / 4) for a, b in shares]
     logarithms = [math.log(a / 4) + math.log(b / 4) for a, b in shares]
     assert Ensemble.parse("log_rank(width,error)").utilities(networks) == pytest.approx(logarithms)
     means = [(2 * a / 4 + b / 4) / 3 for a, b in shares]
@@ -130,7 +131,8 @@ def test_without_a_score_a_network_ranks_lowest() -> None:
     networks = pool([None, -1e9, None, 5.0])
     values = Ensemble.parse("log_rank(width)").utilities(networks)
     assert values == pytest.approx([math.log(r / 4) for r in (1.5, 3, 1.5, 4)])
-    assert utilities(ProxyRequest.parse("width"), networks) == [-math.inf, -1e9, -math.inf, 5.0]
+    assert utilities(ProxyRequest.parse("width"), networks) == [None, -1e9, None, 5.0]
+    assert utilities(Ensemble.parse("log_rank(width)"), networks) == [None, values[1], None, values[3]]
 
 
 def test_a_named_ensemble_finds_its_members_when_it_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -149,6 +151,7 @@ def test_a_named_ensemble_finds_its_members_when_it_is_asked_for(monkeypatch: py
 @pytest.mark.parametrize(
     ("text", "kind", "message"),
     [
+        ("width,error", SettingError, r"one proxy or of an ensemble, such as rank_mean\(width,error\)"),
         ("rank_mean", ParseError, r"members in brackets, such as \(dextr,params\) at character 10"),
         ("rank_mean(width", ParseError, "closing bracket at character 16"),
         ("rank_mean(width,error) extra", ParseError, "closing bracket"),

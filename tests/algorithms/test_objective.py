@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firstlight.algorithms.objective import Limits, Objective, parse_amount
+from firstlight.algorithms.ensembles import Ensemble
+from firstlight.algorithms.objective import Limits, Objective, best_first, parse_amount
 from firstlight.cost import Cost
 from firstlight.errors import SettingError
 from firstlight.probe import Probe
@@ -64,6 +63,22 @@ def test_utility_is_higher_for_the_better() -> None:
     low, high = (
         NetworkScore("a", {"error_like": Score(value, higher_is_better=False)}, Cost(1, 1)) for value in (1.0, 2.0)
     )
-    assert objective.utility(low) > objective.utility(high)
+    assert (objective.utility(low), objective.utility(high)) == (-1.0, -2.0)
     broken = NetworkScore("a", {"error_like": Score.without_value("failed", "")}, Cost(1, 1))
-    assert objective.utility(broken) == -math.inf
+    assert objective.utility(broken) is None
+    assert Objective(Ensemble("log_rank", (ProxyRequest(error_like),), (1.0,))).utility(low) is None
+
+
+def test_the_best_come_first_whatever_the_order_of_arrival() -> None:
+    values = {"c": 1.0, "b": 1.0, "a": 3.0, "e": None, "d": -2.0}
+    networks = [
+        NetworkScore(text, {"error_like": Score.without_value("failed", "") if value is None else Score(value)}, None)
+        for text, value in values.items()
+    ]
+    request = ProxyRequest(error_like)
+    for by in (request, Ensemble("rank_mean", (request,), (1.0,))):
+        for pool in (networks, networks[::-1]):
+            candidates = best_first(by, pool)
+            assert [candidate.network.architecture for candidate in candidates] == ["a", "b", "c", "d", "e"]
+            assert candidates[-1].utility is None
+    assert [candidate.utility for candidate in candidates] == [1.0, 0.7, 0.7, 0.4, None]

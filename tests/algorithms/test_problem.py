@@ -7,6 +7,7 @@ import random
 import pytest
 
 from firstlight.algorithms import ALGORITHMS, Limits, Objective, Problem
+from firstlight.algorithms.ensembles import Criterion, Ensemble, members
 from firstlight.errors import LimitError
 from firstlight.proxies import ProxyRequest
 from firstlight.run.executor import InProcess
@@ -17,9 +18,9 @@ SETTING = Setting("nasbench201", skeleton_settings=(("cells", 1), ("channels", 4
 PARAMS = ProxyRequest.parse("params")
 
 
-def problem(budget: int = 5, **limits: int) -> Problem:
-    service = ScoreService(SETTING, [PARAMS], InProcess(), Store(":memory:"))
-    return Problem(service, Objective(PARAMS, Limits(**limits)), random.Random(0), budget)
+def problem(budget: int = 5, by: Criterion = PARAMS, **limits: int) -> Problem:
+    service = ScoreService(SETTING, members(by), InProcess(), Store(":memory:"))
+    return Problem(service, Objective(by, Limits(**limits)), random.Random(0), budget)
 
 
 def test_the_budget_is_kept() -> None:
@@ -60,9 +61,27 @@ def test_equal_scores_are_decided_by_the_text() -> None:
     assert task.best.network.architecture == min(str(a), str(b))
 
 
+def test_an_ensemble_judges_all_that_were_scored() -> None:
+    """Each network that joins may change what the others are worth; asking for one again changes nothing."""
+    ensemble = Ensemble.parse("rank_mean(params,macs)")
+    task = problem(budget=9, by=ensemble)
+    assert task.best is None
+    cells = [cell for _, cell in zip(range(6), task.distinct_samples(), strict=False)]
+    assert [candidate.utility for candidate in task.score(cells[:3])] == [None] * 3
+    first = {candidate.network.architecture: candidate.utility for candidate in task.ranked()}
+    list(task.score(cells))
+    assert (len(task.ranked()), task.scored) == (6, 9)
+    ranked = task.ranked()
+    again = {candidate.network.architecture: candidate.utility for candidate in ranked}
+    assert first != {text: again[text] for text in first}
+    assert [candidate.utility for candidate in ranked] == ensemble.utilities([known.network for known in ranked])
+    assert task.best == ranked[0]
+
+
 def test_every_algorithm_spends_its_budget_and_says_what_it_is() -> None:
     for algorithm in ALGORITHMS.values():
-        task = problem(budget=7)
-        algorithm(task)
-        assert task.scored == 7
+        for by in (PARAMS, Ensemble.parse("log_rank(params,macs)")):
+            task = problem(budget=7, by=by)
+            algorithm(task)
+            assert task.scored == 7
         assert algorithm.summary.endswith(".")

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import signal
 import sqlite3
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import firstlight
+from firstlight.algorithms import Candidate
 from firstlight.algorithms.runner import RESULT_NAME, STORE_NAME
 from firstlight.errors import FirstlightError, LimitError, SettingError, StoreError, UnknownNameError
+from firstlight.run.store import Store
 
 SMALL = {"cells": 1, "channels": 4}
 
@@ -88,12 +92,54 @@ def test_a_small_space_is_searched_to_its_end() -> None:
     assert result.scored == len(without) < 1000
 
 
+ENSEMBLE = "log_rank(params,independence)"
+
+
+def test_a_search_by_an_ensemble_finds_what_a_ranking_of_the_same_networks_does(tmp_path: Path) -> None:
+    seen: list[Candidate] = []
+    result = search(proxy=ENSEMBLE, out=tmp_path, watch=seen.append)
+    assert {candidate.utility for candidate in seen} == {None}  # known when all are scored
+    texts = [candidate.network.architecture for candidate in seen]
+    ranking = firstlight.rank("nasbench201", texts, by=ENSEMBLE, skeleton=SMALL, workers=0)
+    assert result.best.architecture == ranking.rows[0].network.architecture
+    assert list(result.best.scores) == [ENSEMBLE, "params", "independence"]
+    assert result.score.value == ranking.rows[0].value
+    assert result.score.value == pytest.approx(sum(math.log(share) for share in result.score.parts.values()))
+    with Store(tmp_path / STORE_NAME) as store:
+        (run,) = store.runs()
+        stored = {trial.architecture: trial.utility for trial in store.trials(run)}
+    assert stored == {row.network.architecture: row.value for row in ranking.rows}
+    again = search(proxy=ENSEMBLE, out=tmp_path)
+    assert (again.scored, again.reused, again.best) == (0, 12, replace(result.best, reused=True))
+
+
+def test_an_ensemble_judges_as_far_as_a_run_came(tmp_path: Path) -> None:
+    seen = []
+
+    def stop(candidate: Candidate) -> None:
+        seen.append(candidate)
+        if len(seen) == 5:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        search(proxy=ENSEMBLE, out=tmp_path, watch=stop)
+    with Store(tmp_path / STORE_NAME) as store:
+        trials = store.trials(store.runs()[0])
+    assert len(trials) == 5
+    assert all(trial.utility is not None for trial in trials)
+    resumed, undisturbed = search(proxy=ENSEMBLE, out=tmp_path), search(proxy=ENSEMBLE)
+    assert resumed.best.architecture == undisturbed.best.architecture
+    assert resumed.score == undisturbed.score
+
+
 @pytest.mark.parametrize(
     ("settings", "error"),
     [
         ({"samples": 0}, SettingError),
         ({"algorithm": "randon"}, UnknownNameError),
         ({"proxy": "dexter"}, UnknownNameError),
+        ({"proxy": "az_nass"}, UnknownNameError),
+        ({"proxy": "dextr,params"}, SettingError),
         ({"max_params": "much"}, SettingError),
         ({"skeleton": {"depth": 3}}, SettingError),
         ({"skeleton": "cells=1"}, SettingError),
@@ -111,8 +157,9 @@ def test_a_search_in_which_nothing_can_be_scored(monkeypatch: pytest.MonkeyPatch
         raise RuntimeError("broken")
 
     monkeypatch.setattr(type(firstlight.space("nasbench201")), "build", fail)
-    with pytest.raises(FirstlightError, match=r"None of the 12 networks.*failed: RuntimeError: broken"):
-        search()
+    for proxy in ("dextr", ENSEMBLE):
+        with pytest.raises(FirstlightError, match=r"None of the 12 networks.*failed: RuntimeError: broken"):
+            search(proxy=proxy)
 
 
 SCRIPT = """

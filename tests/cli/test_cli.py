@@ -50,9 +50,14 @@ def test_listings() -> None:
     spaces = json.loads(firstlight("spaces", "--json").stdout)
     assert [entry["architectures"] for entry in spaces if entry["name"] == "nasbench201"] == [15_625]
     assert "15,625" in firstlight("spaces").stdout
-    lines = firstlight("proxies", columns=100).stdout.splitlines()
+    table, ensembles, uses = firstlight("proxies", columns=110).stdout.split("\n\n")
+    lines = table.splitlines()
     assert [line.split()[0] for line in lines] == ["proxy", *(entry["name"] for entry in proxies)]
     assert all(line.split()[1] in ("higher", "lower") for line in lines[1:])
+    listed = json.loads(firstlight("proxies", "--ensembles", "--json").stdout)
+    assert {"az_nas", "log_rank", "rank_mean"} <= {entry["name"] for entry in listed}
+    assert [line.split()[0] for line in ensembles.splitlines()] == ["ensemble", *(entry["name"] for entry in listed)]
+    assert "firstlight rank nasbench201 --samples 100 --by" in uses
 
 
 def test_everything_about_one_proxy() -> None:
@@ -63,6 +68,13 @@ def test_everything_about_one_proxy() -> None:
     assert (known["name"], known["batches"], known["settings"]) == ("zico", 2, {"batches": 2})
     assert known["formula"].startswith("M = sum over layers")
     assert known["citation"].startswith("Guihong Li")
+
+
+def test_everything_about_one_ensemble() -> None:
+    text = firstlight("proxies", "az_nas").stdout
+    for fact in ("az_expressivity, az_progressivity, az_trainability, macs", "--by az_nas", "CVPR, 2024"):
+        assert fact in text
+    assert json.loads(firstlight("proxies", "az_nas", "--json").stdout)["members"][-1] == "macs"
 
 
 def test_scores_as_json_in_the_order_asked(tmp_path: Path) -> None:
@@ -149,6 +161,15 @@ def test_search_report_and_resume(tmp_path: Path) -> None:
     assert (tmp_path / report["report"]).read_text().startswith("<!doctype html>")
 
 
+def test_a_search_by_an_ensemble(tmp_path: Path) -> None:
+    command = ("search", "nasbench201", "--samples", "3", "--proxy", "az_nas", "--batch-size", "4", *SMALL)
+    done = firstlight(*command, "--out", "run", folder=tmp_path)
+    assert "ranks among 3 networks as shares" in done.stdout
+    assert "--proxy az_expressivity,az_progressivity,az_trainability,macs,params" in done.stdout
+    best = json.loads(firstlight(*command, "--out", "run", "--json", folder=tmp_path).stdout)["best"]
+    assert best["scores"].keys() == {"az_nas", "az_expressivity", "az_progressivity", "az_trainability", "macs"}
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -162,6 +183,8 @@ def test_search_report_and_resume(tmp_path: Path) -> None:
         (("score", "nasbench201", CELL, "--input", "cifar11"), "cifar11"),
         (("score", "nasbench201", CELL, "--skeleton", "channels"), "not a skeleton setting"),
         (("score", "a:b", CELL), "takes no architectures"),
+        (("score", "nasbench201", CELL, "--logits", "out"), "Only models of your own take logits"),
+        (("score", "nasbench201", CELL, "--input-shape", "3,8,8"), "the input_shape of their skeleton"),
         (("score", "nasbench201", CELL, "--device", "abacus"), "device 'abacus' cannot be used"),
         (("search", "nasbench201", "--proxy", "dextr,params"), "one proxy"),
         (("search", "nasbench201", "--algorithm", "randon"), "Did you mean 'random'"),

@@ -57,11 +57,32 @@ def test_models_of_ones_own(tmp_path: Path) -> None:
     assert rows[2][-1] == "mine:still"
     assert "dextr has no value for 1 of 3 networks" in done.stdout
     assert "No agreement where fewer than 3 networks have values by both: dextr and params." in done.stdout
+    assert "1 of 3 networks (mine:still): " in done.stdout
     ranked = json.loads(firstlight("rank", *asked, "--json", folder=tmp_path).stdout)["networks"]
     for name in ("mine:narrow", "mine:wide"):  # the others have no influence on a model's weights
         alone = json.loads(firstlight("score", name, *shape, "--json", folder=tmp_path).stdout)
         (value,) = (row["value"] for row in ranked if row["architecture"] == name)
         assert alone["scores"]["dextr"]["value"] == value
+
+
+def test_broken_models_come_last_and_only_they_are_a_failure(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(
+        "from torch import nn\n"
+        "class Pair(nn.Flatten):\n    def forward(self, x):\n        return x, super().forward(x)\n"
+        "def good():\n    return nn.Sequential(nn.Conv2d(1, 4, 3), nn.ReLU(), Pair())\n"
+        "def raises():\n    return nn.Linear(4)\n"
+        "tall = nn.Linear(7, 2)\n"
+    )
+    shape = ("--input-shape", "1,8,8")
+    asked = ("mine:raises", "mine:tall", "mine:good", "--proxy", "dextr,params", "--logits", "1", *shape)
+    lines = firstlight("rank", *asked, folder=tmp_path).stdout.splitlines()
+    assert [line.split()[-1] for line in lines[1:4]] == ["mine:good", "mine:raises", "mine:tall"]
+    assert lines[2].split()[:5] == ["-", "failed", "failed", "-", "mine:raises"]
+    assert "dextr, params have no value for 1 of 3 networks (mine:raises): failed (mine:raises() failed" in lines[4]
+    broken = firstlight("rank", "mine:raises", "mine:tall", "--json", *shape, folder=tmp_path, code=1)
+    assert [network["cost"] for network in json.loads(broken.stdout)["networks"]] == [None, None]
+    scored = json.loads(firstlight("score", "mine:good", "--logits", "1", "--json", *shape, folder=tmp_path).stdout)
+    assert scored["scores"]["dextr"]["status"] == "ok"
 
 
 @pytest.mark.parametrize(
@@ -72,6 +93,7 @@ def test_models_of_ones_own(tmp_path: Path) -> None:
         (("rank", "nasbench201", CELL, "--by", "rank_mean(dextr,)"), "the name of a proxy at character 17"),
         (("rank", "a:b", "--from", "list.txt"), "a model of your own"),
         (("rank", "a:b"), "cannot be imported"),
+        (("rank", "nasbench201", CELL, "--logits", "out"), "Only models of your own take logits"),
         (("rank", "nasbench201", "mine:net"), "at character"),
     ],
 )

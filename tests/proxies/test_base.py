@@ -13,9 +13,9 @@ from tests import nets
 from torch import nn
 
 import firstlight
-from firstlight.errors import SettingError, UnknownNameError, UnsupportedError
+from firstlight.errors import DataError, SettingError, UnknownNameError, UnsupportedError
 from firstlight.probe import Probe
-from firstlight.proxies import PROXIES, Parts, ProxyRequest, Score, parse_requests, proxy
+from firstlight.proxies import PROXIES, Parts, ProxyRequest, Score, measure_all, parse_requests, proxy
 from firstlight.run.scoring import source_for
 
 
@@ -124,13 +124,19 @@ def test_statuses() -> None:
     assert (not_finite.status, math.isnan(not_finite.value), not_finite.parts) == ("non_finite", True, {"part": 1.0})
     unsupported = request_for(UnsupportedError("no ReLU")).measure(PROBE)
     assert (unsupported.status, unsupported.note) == ("unsupported", "no ReLU")
-    assert request_for(MemoryError("full")).measure(PROBE).status == "out_of_memory"
+    full = request_for(MemoryError("full")).measure(PROBE)
+    assert (full.status, full.note) == ("out_of_memory", "MemoryError: full")
     allocator = RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 9 bytes")
     assert request_for(allocator).measure(PROBE).status == "out_of_memory"
-    with pytest.raises(RuntimeError, match="shape"):
-        request_for(RuntimeError("shape mismatch")).measure(PROBE)
-    with pytest.raises(ZeroDivisionError):
-        request_for(ZeroDivisionError()).measure(PROBE)
+    broken = request_for(RuntimeError("shape mismatch")).measure(PROBE)
+    assert (broken.status, broken.note) == ("failed", "RuntimeError: shape mismatch")
+    mended_by_users = request_for(DataError("Labels run from 1 to 9.")).measure(PROBE)
+    assert (mended_by_users.status, mended_by_users.note) == ("failed", "Labels run from 1 to 9.")
+
+
+def test_a_proxy_that_fails_leaves_the_others_alone() -> None:
+    scores = measure_all([request_for(ZeroDivisionError("no layers")), *parse_requests("params")], PROBE)
+    assert [score.status for score in scores.values()] == ["failed", "ok"]
 
 
 def test_utility_is_the_value_turned_so_that_higher_is_better() -> None:

@@ -37,6 +37,17 @@ def test_a_search_ends_in_a_page(tmp_path: Path) -> None:
     assert outside == []
 
 
+def test_a_search_by_an_ensemble_ends_in_a_page(tmp_path: Path) -> None:
+    by = "rank_mean(params,macs)"
+    settings = {"skeleton": {"cells": 1, "channels": 4}, "workers": 0, "out": tmp_path}
+    result = firstlight.search("nasbench201", proxy=by, samples=8, **settings)
+    page = write_report(tmp_path).read_text()
+    assert f"{by} {result.score.value:.4f} with" in page
+    assert page.count('<circle class="dot') == 16
+    assert f"params {result.score.parts['params']:.4f}, macs" in page
+    assert "no score" not in page
+
+
 def test_the_best_network_comes_first_and_is_drawn() -> None:
     page = render(run(), [Trial(SKIP, Cost(5, 6), 0.25, 1.0), Trial(CONV, Cost(7, 8), 0.75, 2.0)])
     assert page.index(CONV) < page.index(SKIP)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,9 +12,9 @@ import pytest
 from firstlight.data import InputSource
 from firstlight.errors import SettingError
 from firstlight.probe import Probe
-from firstlight.proxies import PROXIES, Parts, ProxyRequest, proxy
+from firstlight.proxies import PROXIES, Parts, ProxyRequest, parse_requests, proxy
 from firstlight.run.executor import Executor, InProcess, Lost, make_executor
-from firstlight.run.scoring import NetworkScore, ScoreJob, ScoreService, Setting
+from firstlight.run.scoring import NetworkScore, ScoreJob, ScoreService, Setting, source_for
 from firstlight.run.store import Store
 from firstlight.spaces import SPACES
 
@@ -70,6 +71,24 @@ def test_known_scores_are_not_computed_again() -> None:
     assert executor.tasks[3:] == [(text, ("params",)) for text in texts[:3]] + [(texts[3], ("params", "dextr"))]
 
 
+@pytest.mark.parametrize("source", ["synthetic", "digits"])
+def test_a_score_does_not_depend_on_what_others_are_shown(source: str) -> None:
+    """Each of them needs more samples or batches than the one before, and what they share stays known."""
+    store, executor, texts = Store(":memory:"), Counting(), architectures(1)
+    asked = ["dextr", "meco:images=2", "naswot", "zico", "sigeo"]
+    alone = {}
+    for count in range(1, len(asked) + 1):
+        requests = parse_requests(asked[:count])
+        setting = replace(SMALL, source=source_for(requests, source))
+        scores(executor, texts, *asked[:count], store=store, setting=setting)
+        alone |= scores(
+            executor, texts, asked[count - 1], setting=replace(setting, source=source_for(requests[-1:], source))
+        )[texts[0]].scores
+    assert executor.tasks[::2] == [(texts[0], (name,)) for name in asked]
+    together = scores(executor, texts, *asked, setting=setting)[texts[0]].scores
+    assert {n: s.value for n, s in together.items()} == {n: s.value for n, s in alone.items()}
+
+
 def test_a_stored_score_keeps_its_direction(monkeypatch: pytest.MonkeyPatch) -> None:
     @proxy(reference="", higher_is_better=False)
     def lower(probe: Probe) -> Parts:
@@ -83,13 +102,14 @@ def test_a_stored_score_keeps_its_direction(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_what_a_score_depends_on_is_in_its_key() -> None:
-    request = ProxyRequest.parse("dextr:images=2")
+    request = ProxyRequest.parse("grad_norm")
+    small = replace(SMALL, source=InputSource(batch_size=2))
     settings = [
-        SMALL,
-        Setting("nasbench201", seed=1, skeleton_settings=SMALL.skeleton_settings),
-        Setting("nasbench201", InputSource("digits"), skeleton_settings=SMALL.skeleton_settings),
-        Setting("nasbench201", InputSource("synthetic", 2), skeleton_settings=SMALL.skeleton_settings),
-        Setting("nasbench201", skeleton_settings=(("cells", 2), ("channels", 4))),
+        small,
+        replace(small, seed=1),
+        replace(small, source=InputSource("digits", 2)),
+        replace(small, source=InputSource(batch_size=3)),
+        replace(small, skeleton_settings=(("cells", 2), ("channels", 4))),
     ]
     (text,) = architectures(1)
     assert len({setting.key(text, request) for setting in settings}) == len(settings)

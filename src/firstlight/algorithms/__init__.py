@@ -1,8 +1,8 @@
 """Search algorithms, found by looking into this folder: a module's `Algorithm` objects are its entries."""
 
 from firstlight.algorithms.base import Algorithm, algorithm
-from firstlight.algorithms.objective import Limits, Objective
-from firstlight.algorithms.problem import Candidate, Problem
+from firstlight.algorithms.objective import Candidate, Limits, Objective
+from firstlight.algorithms.problem import Problem
 from firstlight.registry import Registry
 
 ALGORITHMS: Registry[Algorithm] = Registry(

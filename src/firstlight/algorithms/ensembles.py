@@ -72,16 +72,20 @@ class Ensemble:
         text = f"{self.aggregation}({','.join(members)})"
         return next((name for name, meaning in NAMED.items() if meaning == text), text)
 
-    def utilities(self, networks: Sequence[NetworkScore]) -> list[float]:
-        """How good each network of the pool is: higher is better. One without a score by a member ranks lowest there.
+    def shares(self, networks: Sequence[NetworkScore]) -> list[tuple[float, ...]]:
+        """Each network's rank by each member, over the size of the pool: 1 is best. Without a score it ranks lowest.
 
         Ranks ascend with utility, and networks that are equal share the mean of their ranks.
         """
         from scipy.stats import rankdata  # slow to import, and most commands have no need of it
 
+        ranks = [rankdata(_worth(request, networks)) / len(networks) for request in self.requests if networks]
+        return list(zip(*(own.tolist() for own in ranks), strict=True))
+
+    def utilities(self, networks: Sequence[NetworkScore]) -> list[float]:
+        """How good each network of the pool is: higher is better."""
         aggregate = AGGREGATIONS[self.aggregation]
-        ranks = [rankdata(utilities(request, networks)).tolist() for request in self.requests]
-        return [aggregate([rank / len(networks) for rank in own], self.weights) for own in zip(*ranks, strict=True)]
+        return [aggregate(own, self.weights) for own in self.shares(networks)]
 
 
 Criterion = ProxyRequest | Ensemble
@@ -89,6 +93,10 @@ Criterion = ProxyRequest | Ensemble
 
 def parse_criterion(text: str) -> Criterion:
     """What networks can be ordered by: a proxy with its settings, or an ensemble."""
+    if "," in text and "(" not in text:
+        raise SettingError(
+            f"{text!r} names several, but the order is that of one proxy or of an ensemble, such as rank_mean({text})."
+        )
     name = text.strip().partition("(")[0].partition(":")[0].strip()
     if "(" in text or name in NAMED or name in AGGREGATIONS:
         return Ensemble.parse(text)
@@ -97,11 +105,21 @@ def parse_criterion(text: str) -> Criterion:
     return ProxyRequest.parse(text)
 
 
-def utilities(by: Criterion, networks: Sequence[NetworkScore]) -> list[float]:
-    """How good each network is by a proxy or an ensemble: higher is better, minus infinity without a score."""
-    if isinstance(by, Ensemble):
-        return by.utilities(networks)
-    scores = [network.scores[str(by)] for network in networks]
+def members(by: Criterion) -> tuple[ProxyRequest, ...]:
+    """The proxies that must be asked."""
+    return by.requests if isinstance(by, Ensemble) else (by,)
+
+
+def utilities(by: Criterion, networks: Sequence[NetworkScore]) -> list[float | None]:
+    """How good each network of the pool is: higher is better, None for one without a score by any member."""
+    found = by.utilities(networks) if isinstance(by, Ensemble) else _worth(by, networks)
+    names = [str(member) for member in members(by)]
+    scored = (any(network.scores[name].ok for name in names) for network in networks)
+    return [utility if known else None for utility, known in zip(found, scored, strict=True)]
+
+
+def _worth(request: ProxyRequest, networks: Sequence[NetworkScore]) -> list[float]:
+    scores = [network.scores[str(request)] for network in networks]
     return [score.utility if score.ok else -math.inf for score in scores]
 
 

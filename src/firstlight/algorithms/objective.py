@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal
 
+from firstlight.algorithms.ensembles import Criterion, Ensemble, utilities
 from firstlight.cost import Cost
 from firstlight.errors import SettingError
-from firstlight.proxies import ProxyRequest
 from firstlight.run.scoring import NetworkScore
 
 _SUFFIXES = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9}
@@ -37,15 +38,32 @@ class Limits:
 
 @dataclass(frozen=True)
 class Objective:
-    """One proxy, oriented so that more is better, under limits."""
+    """A proxy or an ensemble, oriented so that more is better, under limits."""
 
-    request: ProxyRequest
+    by: Criterion
     limits: Limits = Limits()
 
-    def utility(self, network: NetworkScore) -> float:
-        """Minus infinity for a network without a score: it can never be chosen."""
-        score = network.scores[str(self.request)]
-        return score.utility if score.ok else -math.inf
+    def utility(self, network: NetworkScore) -> float | None:
+        """What can be said of the network alone: nothing by an ensemble, which judges all networks of a pool."""
+        return None if isinstance(self.by, Ensemble) else utilities(self.by, [network])[0]
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A scored network, and how good it is: higher is better, None if it has no score or none yet."""
+
+    network: NetworkScore
+    utility: float | None
+
+
+def best_first(by: Criterion, networks: Iterable[NetworkScore]) -> list[Candidate]:
+    """The pool in order of merit, and those without a score last.
+
+    Their text decides between equals, so that the order of arrival does not.
+    """
+    pool = sorted(networks, key=lambda network: network.architecture)
+    candidates = map(Candidate, pool, utilities(by, pool))
+    return sorted(candidates, key=lambda c: math.inf if c.utility is None else -c.utility)
 
 
 def parse_amount(text: str | float | None) -> int | None:

@@ -5,10 +5,9 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
-from firstlight.algorithms.objective import Objective
+from firstlight.algorithms.objective import Candidate, Objective, best_first
 from firstlight.errors import LimitError
 from firstlight.run.scoring import NetworkScore, ScoreService
 from firstlight.spaces import Architecture, Space
@@ -19,16 +18,11 @@ SMALL_SPACE = 100_000
 PATIENCE = 20_000
 
 
-@dataclass(frozen=True)
-class Candidate:
-    """A scored network, and how good it is: higher is better, minus infinity if it has no score."""
-
-    network: NetworkScore
-    utility: float
-
-
 class Problem:
-    """`budget` is the number of networks that may be scored; `watch` is told of each one."""
+    """`budget` is the number of networks that may be scored; `watch` is told of each one.
+
+    All that were scored are remembered, because an ensemble judges them together: `ranked` and `best` ask it anew.
+    """
 
     def __init__(
         self,
@@ -41,8 +35,8 @@ class Problem:
         self.rng = rng
         self.objective = objective
         self.budget = budget
-        self.best: Candidate | None = None
         self.scored = 0
+        self._pool: dict[str, NetworkScore] = {}
         self._service = service
         self._watch = watch
 
@@ -60,11 +54,17 @@ class Problem:
         for network in self._service.scores(texts):
             candidate = Candidate(network, self.objective.utility(network))
             self.scored += 1
-            # ties go to the earlier text, so that the order of arrival does not decide
-            if self.best is None or _rank(candidate) < _rank(self.best):
-                self.best = candidate
+            self._pool[network.architecture] = network
             self._watch(candidate)
             yield candidate
+
+    def ranked(self) -> list[Candidate]:
+        """All networks scored so far, best first."""
+        return best_first(self.objective.by, self._pool.values())
+
+    @property
+    def best(self) -> Candidate | None:
+        return next(iter(self.ranked()), None)
 
     def distinct_samples(self) -> Iterator[Architecture]:
         """Random architectures within the limits, no two of which compute the same function."""
@@ -108,7 +108,3 @@ class Problem:
             return len(self.space) <= SMALL_SPACE
         except TypeError:  # the space cannot be counted
             return False
-
-
-def _rank(candidate: Candidate) -> tuple[float, str]:
-    return -candidate.utility, candidate.network.architecture

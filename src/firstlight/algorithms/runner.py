@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +13,9 @@ from torch import nn
 
 from firstlight._version import __version__
 from firstlight.algorithms import ALGORITHMS, Candidate, Limits, Objective, Problem
+from firstlight.algorithms.ensembles import Criterion, Ensemble, members
 from firstlight.errors import FirstlightError, SettingError, StoreError
-from firstlight.proxies import ProxyRequest, Score
+from firstlight.proxies import Score
 from firstlight.run.executor import Executor
 from firstlight.run.scoring import NetworkScore, ScoreService, Setting
 from firstlight.run.store import Run, Store, Trial
@@ -29,7 +30,7 @@ class SearchSetting:
     """Everything that decides what a search finds. Where it runs, and on how many workers, is not part of it."""
 
     setting: Setting
-    request: ProxyRequest
+    by: Criterion
     algorithm: str = "random"
     samples: int = 500
     limits: Limits = Limits()
@@ -38,7 +39,7 @@ class SearchSetting:
         return {
             "space": self.setting.space_name,
             "skeleton": str(self.setting.skeleton),
-            "proxy": str(self.request),
+            "proxy": str(self.by),
             "algorithm": self.algorithm,
             "samples": self.samples,
             **asdict(self.limits),
@@ -50,7 +51,10 @@ class SearchSetting:
 
 @dataclass(frozen=True)
 class SearchResult:
-    """The chosen network and what finding it took. `scored` were computed now, `reused` were known from before."""
+    """The chosen network and what finding it took. `scored` were computed now, `reused` were known from before.
+
+    Searched by an ensemble, the network has a score by it among those of the members.
+    """
 
     setting: SearchSetting
     best: NetworkScore
@@ -61,7 +65,7 @@ class SearchResult:
 
     @property
     def score(self) -> Score:
-        return self.best.scores[str(self.setting.request)]
+        return self.best.scores[str(self.setting.by)]
 
     def build(self, *, device: str | None = None) -> nn.Module:
         """The chosen network, with the very weights it was scored with."""
@@ -93,20 +97,24 @@ def run_search(
         def record(candidate: Candidate) -> None:
             nonlocal reused
             reused += candidate.network.reused
-            utility = candidate.utility if candidate.utility > float("-inf") else None
             elapsed = earlier + time.perf_counter() - start
-            store.add_trial(run, Trial(candidate.network.architecture, candidate.network.cost, utility, elapsed))
+            cost = candidate.network.cost
+            assert cost is not None  # a space knows it without running anything
+            store.add_trial(run, Trial(candidate.network.architecture, cost, candidate.utility, elapsed))
             watch(candidate)
 
         setting = search.setting
         problem = Problem(
-            ScoreService(setting, [search.request], executor, store),
-            Objective(search.request, search.limits),
+            ScoreService(setting, members(search.by), executor, store),
+            Objective(search.by, search.limits),
             python_generator(setting.seed, "search", search.algorithm),
             search.samples,
             record,
         )
-        algorithm(problem)
+        try:
+            algorithm(problem)
+        finally:  # an ensemble judges when all are known, or as many as there are when a run is cut off
+            store.set_utilities(run, {known.network.architecture: known.utility for known in problem.ranked()})
         best = _chosen(problem)
         result = SearchResult(search, best, problem.scored - reused, reused, time.perf_counter() - start, directory)
         store.finish_run(run, result.as_json())
@@ -143,13 +151,19 @@ def _begin(store: Store, search: SearchSetting, directory: Path | None) -> Run:
 
 
 def _chosen(problem: Problem) -> NetworkScore:
-    best = problem.best
-    if best is None:
+    by, ranked = problem.objective.by, problem.ranked()
+    if not ranked:
         raise FirstlightError("The search ended without scoring a single network.")
-    if best.utility == float("-inf"):
-        score = best.network.scores[str(problem.objective.request)]
+    best = ranked[0]
+    if best.utility is None:
+        score = best.network.scores[str(members(by)[0])]
         raise FirstlightError(
             f"None of the {problem.scored} networks could be scored. "
             f"One of them, {best.network.architecture}, ended with {score.status}: {score.note}"
         )
-    return best.network
+    if not isinstance(by, Ensemble):
+        return best.network
+    shares = by.shares([candidate.network for candidate in ranked])[0]
+    parts = {str(request): share for request, share in zip(by.requests, shares, strict=True)}
+    score = Score(best.utility, parts, note=f"ranks among {len(ranked)} networks as shares, 1 is best")
+    return replace(best.network, scores={str(by): score, **best.network.scores})

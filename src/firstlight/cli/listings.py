@@ -10,14 +10,21 @@ import typer
 from firstlight.cli.options import Json
 
 if TYPE_CHECKING:
-    from firstlight.facts import Facts
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from rich.console import RenderableType
+
+    from firstlight.facts import EnsembleFacts, Facts
 
 
 def proxies(
-    name: Annotated[str | None, typer.Argument(help="A proxy, to be told everything about it.")] = None,
+    name: Annotated[str | None, typer.Argument(help="A proxy or an ensemble, to be told everything about it.")] = None,
+    ensembles: Annotated[
+        bool, typer.Option("--ensembles", help="List only the ensembles; JSON without it lists only the proxies.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
-    """List the proxies, or tell all about one: formula, direction, needs, settings, cost, scale and reference.
+    """List proxies and ensembles of them, or tell all about one: formula, direction, needs, settings, cost, reference.
 
     Example: firstlight proxies
 
@@ -25,31 +32,53 @@ def proxies(
     """
     from dataclasses import asdict
 
-    from firstlight.facts import facts
+    from firstlight.errors import UnknownNameError
+    from firstlight.facts import ensemble_facts, facts
     from firstlight.proxies import PROXIES
 
-    known = [facts(entry) for entry in ([PROXIES[name]] if name else PROXIES.values())]
-    if as_json:
-        rows = [asdict(entry) for entry in known]
-        typer.echo(json.dumps(rows[0] if name else rows))
-        return
-    if name:
-        _show(known[0])
-        return
-    from firstlight.console import show_table
+    by_rank = ensemble_facts()
+    if name is None and as_json:
+        entries = by_rank.values() if ensembles else map(facts, PROXIES.values())
+        typer.echo(json.dumps([asdict(entry) for entry in entries]))
+    elif name is None:
+        if not ensembles:
+            _list_proxies(map(facts, PROXIES.values()))
+        _list_ensembles(list(by_rank.values()))
+    elif name not in PROXIES and name not in by_rank:
+        raise UnknownNameError("proxy or ensemble", name, [*PROXIES, *by_rank])
+    elif as_json:
+        typer.echo(json.dumps(asdict(by_rank[name] if name in by_rank else facts(PROXIES[name]))))
+    elif name in by_rank:
+        _show_ensemble(by_rank[name])
+    else:
+        _show_proxy(facts(PROXIES[name]))
+
+
+def _list_proxies(known: Iterable[Facts]) -> None:
+    from firstlight.console import console, show_table
 
     show_table(
         ("proxy", "better", "needs", "what it measures"),
         ((entry.name, entry.better, entry.needs, entry.summary) for entry in known),
     )
+    console.print()
 
 
-def _show(known: Facts) -> None:
+def _list_ensembles(known: Sequence[EnsembleFacts]) -> None:
+    from firstlight.console import console, show_table
+
+    show_table(
+        ("ensemble", "how it judges networks, by their ranks in a pool"),
+        ((entry.name, entry.summary) for entry in known),
+    )
+    console.print("\nOrder networks by an ensemble, or search by it:")
+    for use in known[-1].uses:
+        console.print(f"  {use}", markup=False, soft_wrap=True)
+
+
+def _show_proxy(known: Facts) -> None:
     from rich.padding import Padding
-    from rich.table import Table
     from rich.text import Text
-
-    from firstlight.console import console
 
     settings = (
         f"{name}={default}" + (f" ({', '.join(known.choices[name])})" if name in known.choices else "")
@@ -63,12 +92,32 @@ def _show(known: Facts) -> None:
         "scale": known.scale,
         "reference": known.citation or "none",
     }
+    _show(known.name, known.summary, [Padding(Text(known.formula), (0, 0, 0, 4)), *known.remarks], rows)
+
+
+def _show_ensemble(known: EnsembleFacts) -> None:
+    rows = {
+        "direction": "Higher is better.",
+        "members": ", ".join(known.members) or f"those you name, with weights if you like: {known.example}",
+        "cost": "that of the members",
+        "use": "\n".join(known.uses),
+        "reference": known.citation or "none",
+    }
+    _show(known.name, known.summary, ["An ensemble: networks are ranked by each member, within the pool."], rows)
+
+
+def _show(name: str, summary: str, blocks: Iterable[RenderableType], rows: Mapping[str, str]) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    from firstlight.console import console
+
     table = Table.grid(padding=(0, 2, 0, 0))
     for label, text in rows.items():
         table.add_row(Text(label, style="bold"), Text(text))
-    console.print(Text(known.name, style="bold"))
-    console.print(Text(known.summary))
-    for block in (Padding(Text(known.formula), (0, 0, 0, 4)), *map(Text, known.remarks), table):
+    console.print(Text(name, style="bold"))
+    console.print(Text(summary))
+    for block in (*(Text(block) if isinstance(block, str) else block for block in blocks), table):
         console.print()
         console.print(block)
 

@@ -91,7 +91,9 @@ def read_pairs(text: str) -> tuple[tuple[str, Any], ...]:
     return tuple(sorted(pairs.items()))
 
 
-def read_shape(text: str) -> tuple[int, ...]:
+def read_shape(text: str | None) -> tuple[int, ...] | None:
+    if text is None:
+        return None
     if not re.fullmatch(r"[1-9]\d*([,x][1-9]\d*)*", text):
         raise SettingError(f"{text!r} is not a shape. Write positive numbers such as 3,32,32.")
     return tuple(int(number) for number in re.split("[,x]", text))

@@ -23,7 +23,15 @@ from firstlight.cli.options import (
     read_pairs,
     read_shape,
 )
-from firstlight.cli.targets import FromOption, ShapeOption, import_model, is_own_model, read_architectures
+from firstlight.cli.targets import (
+    FromOption,
+    LogitsOption,
+    ShapeOption,
+    import_model,
+    is_own_model,
+    read_architectures,
+    read_logits,
+)
 from firstlight.errors import SettingError
 
 if TYPE_CHECKING:
@@ -62,7 +70,8 @@ def rank(
     input: InputOption = "synthetic",
     batch_size: BatchOption = None,
     batches: BatchesOption = None,
-    input_shape: ShapeOption = "3,32,32",
+    input_shape: ShapeOption = None,
+    logits: LogitsOption = None,
     skeleton: SkeletonOption = "",
     seed: SeedOption = 0,
     repeats: RepeatsOption = 1,
@@ -72,6 +81,8 @@ def rank(
     as_json: Json = False,
 ) -> None:
     """Compare networks by several proxies: a table in order of one of them, and how far they agree.
+
+    Models of your own are scored in this process; one that cannot be made or run comes last, with the reason.
 
     Example: firstlight rank nasbench201 --samples 100 --proxy dextr,params --top 10
 
@@ -109,6 +120,7 @@ def rank(
             batch_size=batch_size,
             batches=batches,
             input_shape=read_shape(input_shape),
+            logits=read_logits(logits),
             skeleton=dict(read_pairs(skeleton)),
             seed=seed,
             repeats=repeats,

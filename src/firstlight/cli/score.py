@@ -23,14 +23,21 @@ from firstlight.cli.options import (
     read_setting,
     read_shape,
 )
-from firstlight.cli.targets import FromOption, ShapeOption, import_model, is_own_model, read_architectures
+from firstlight.cli.targets import (
+    FromOption,
+    LogitsOption,
+    ShapeOption,
+    import_model,
+    is_own_model,
+    read_architectures,
+    read_logits,
+)
 from firstlight.errors import SettingError
 
 if TYPE_CHECKING:
-    from firstlight.data import InputSource
-    from firstlight.probe import Batches
     from firstlight.proxies import ProxyRequest
     from firstlight.run.executor import Executor
+    from firstlight.run.models import ModelSetting
     from firstlight.run.scoring import Setting
 
 
@@ -48,7 +55,8 @@ def score(
     input: InputOption = "synthetic",
     batch_size: BatchOption = None,
     batches: BatchesOption = None,
-    input_shape: ShapeOption = "3,32,32",
+    input_shape: ShapeOption = None,
+    logits: LogitsOption = None,
     source: FromOption = None,
     skeleton: SkeletonOption = "",
     seed: SeedOption = 0,
@@ -57,7 +65,7 @@ def score(
     device: DeviceOption = None,
     as_json: Json = False,
 ) -> None:
-    """Score architectures of a space, or a model of your own, by one or more proxies.
+    """Score architectures of a space, or a model of your own (in this process), by one or more proxies.
 
     Example: firstlight score nasbench201 --from architectures.txt --proxy dextr,params
 
@@ -66,6 +74,7 @@ def score(
     Example: firstlight score mypackage.models:resnet --input-shape 3,32,32
     """
     from firstlight.proxies import parse_requests
+    from firstlight.run.models import ModelSetting, drawn_batches, refuse_for_space
     from firstlight.run.scoring import source_for
 
     requests = parse_requests(proxy)
@@ -75,8 +84,12 @@ def score(
             raise SettingError(f"{target} names a model of your own; it takes no architectures.")
         if skeleton:
             raise SettingError(f"{target} names a model of your own; it takes no skeleton.")
-        _score_own_model(target, requests, shown, input_shape, seed, repeats, device, as_json)
+        drawn = drawn_batches(shown, read_shape(input_shape))
+        drawn(seed)  # data are checked here, before any work starts
+        own = ModelSetting(drawn, logits=read_logits(logits), seed=seed, device=device, repeats=repeats)
+        _score_own_model(target, requests, own, as_json)
         return
+    refuse_for_space(target, input_shape=input_shape, logits=logits)
     setting = read_setting(target, shown, skeleton, seed, device, repeats)
     texts = read_architectures(setting.space, architectures, source)
     if not texts:
@@ -109,28 +122,11 @@ def _score_architectures(
     fail_without_scores(known.values())
 
 
-def _score_own_model(
-    target: str,
-    requests: list[ProxyRequest],
-    shown: InputSource,
-    input_shape: str,
-    seed: int,
-    repeats: int,
-    device: str | None,
-    as_json: bool,
-) -> None:
+def _score_own_model(target: str, requests: list[ProxyRequest], setting: ModelSetting, as_json: bool) -> None:
     from firstlight.console import show_network
-    from firstlight.data import load_inputs
     from firstlight.run.models import score_model
 
-    model = import_model(target, seed)
-    shape = read_shape(input_shape)
-    load_inputs(shown, seed=seed, input_shape=shape)  # data are checked here, before any work starts
-
-    def drawn(seed: int) -> Batches:
-        return load_inputs(shown, seed=seed, input_shape=shape).batches
-
-    network = score_model(target, model, drawn, requests, seed=seed, device=device, repeats=repeats)
+    network = score_model(target, import_model(target, setting.seed), requests, setting)
     if as_json:
         typer.echo(json.dumps({"space": None, **network.as_json()}))
     else:

@@ -30,7 +30,13 @@ if TYPE_CHECKING:
 
 def search(
     space: Annotated[str, typer.Argument(help="The search space; see `firstlight spaces`.")],
-    proxy: Annotated[str, typer.Option(help="The proxy to maximise (or minimise, if lower is better).")] = "dextr",
+    proxy: Annotated[
+        str,
+        typer.Option(
+            help="The proxy to maximise (or minimise, if lower is better), or an ensemble such as az_nas or "
+            "log_rank(dextr,params)."
+        ),
+    ] = "dextr",
     algorithm: Annotated[str, typer.Option(help="How to search.")] = "random",
     samples: Annotated[int, typer.Option(help="How many networks may be scored.", min=1)] = 500,
     max_params: Annotated[str | None, typer.Option(help="Most parameters, such as 1.0M.")] = None,
@@ -54,23 +60,23 @@ def search(
     Run the same command again to resume a search that was cut off: nothing is scored twice.
 
     Example: firstlight search nasbench201 --proxy dextr --samples 500 --max-params 1.0M
+
+    Example: firstlight search nasbench201 --proxy 'log_rank(dextr,params)' --samples 500
     """
     from firstlight.algorithms import Limits
+    from firstlight.algorithms.ensembles import members, parse_criterion
     from firstlight.algorithms.objective import parse_amount
     from firstlight.algorithms.runner import SearchSetting, run_search
     from firstlight.console import notices, show_result, watching
-    from firstlight.errors import SettingError, UnknownNameError
-    from firstlight.proxies import ProxyRequest
+    from firstlight.errors import UnknownNameError
     from firstlight.run.scoring import source_for
 
     if executor != "local":
         raise UnknownNameError("executor", executor, ["local"])
-    if "," in proxy:
-        raise SettingError(f"A search maximises one proxy; {proxy!r} names several.")
-    request = ProxyRequest.parse(proxy)
+    by = parse_criterion(proxy)
     wanted = SearchSetting(
-        read_setting(space, source_for([request], input, batch_size, batches), skeleton, seed, device, repeats),
-        request,
+        read_setting(space, source_for(members(by), input, batch_size, batches), skeleton, seed, device, repeats),
+        by,
         algorithm,
         samples,
         Limits(parse_amount(max_params), parse_amount(max_macs)),
@@ -82,7 +88,7 @@ def search(
                 wanted,
                 choose_executor(workers, samples),
                 directory,
-                lambda candidate: watcher.saw(candidate.utility if candidate.utility > float("-inf") else None),
+                lambda candidate: watcher.saw(candidate.utility),
             )
     except KeyboardInterrupt:
         notices.print(

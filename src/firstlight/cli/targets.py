@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import re
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -21,7 +22,16 @@ FromOption = Annotated[
     typer.Option("--from", metavar="FILE|-", help="Read architectures from a file, one a line; - is standard input."),
 ]
 ShapeOption = Annotated[
-    str, typer.Option("--input-shape", help="Shape of one synthetic input, for models of your own.")
+    str | None,
+    typer.Option("--input-shape", help="Shape of one synthetic input, for models of your own; by default 3,32,32."),
+]
+LogitsOption = Annotated[
+    str | None,
+    typer.Option(
+        "--logits",
+        metavar="NAME|NUMBER",
+        help="Which part of the output holds the logits, for a model of your own that returns a dictionary or a tuple.",
+    ),
 ]
 
 
@@ -29,6 +39,11 @@ def is_own_model(target: str) -> bool:
     from firstlight.spaces import SPACES
 
     return ":" in target and target not in SPACES
+
+
+def read_logits(text: str | None) -> int | str | None:
+    """A number counts the parts of a tuple, anything else is a key of a dictionary."""
+    return int(text) if text is not None and re.fullmatch(r"-?\d+", text) else text
 
 
 def import_model(target: str, seed: int) -> Model:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import inspect
 import math
 import time
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, get_args
 
-from firstlight.errors import SettingError, UnsupportedError, is_out_of_memory
+from firstlight.errors import FirstlightError, SettingError, UnsupportedError, is_out_of_memory
 from firstlight.probe import Probe
 
 # Settings by which proxies say how many samples of the batch they look at; by default they make do with what there is
@@ -51,6 +51,14 @@ class Score:
     @classmethod
     def without_value(cls, status: Status, note: str, seconds: float = 0.0) -> Score:
         return cls(math.nan, status=status, note=note, seconds=seconds)
+
+    @classmethod
+    def of_error(cls, error: Exception) -> Score:
+        """What there is in place of a value; errors of our own explain themselves, others are told by their kind."""
+        if isinstance(error, UnsupportedError):
+            return cls.without_value("unsupported", str(error))
+        note = str(error) if isinstance(error, FirstlightError) else f"{type(error).__name__}: {error}"
+        return cls.without_value("out_of_memory" if is_out_of_memory(error) else "failed", note)
 
     def as_json(self) -> dict[str, Any]:
         """Plain values; numbers that JSON cannot hold become null."""
@@ -151,6 +159,7 @@ class ProxyRequest:
         from firstlight.proxies import PROXIES
 
         name, *pairs = text.strip().split(":")
+        _refuse_ensemble(name)
         found = PROXIES[name]
         settings = {}
         for pair in pairs:
@@ -169,11 +178,16 @@ class ProxyRequest:
         return ":".join([self.proxy.name, *(f"{name}={value}" for name, value in self.settings)])
 
     def measure(self, probe: Probe) -> Score:
-        """The score, with a status for what went wrong in a way that belongs to this network and proxy."""
+        """The score; whatever goes wrong becomes its status and note."""
         start = time.perf_counter()
         score = self._answer(probe)
         seconds = time.perf_counter() - start
         return replace(score, seconds=seconds, higher_is_better=self.proxy.higher_is_better)
+
+    @property
+    def batches(self) -> int:
+        found: int = dict(self.settings).get("batches", self.proxy.batches)
+        return found
 
     @property
     def samples(self) -> int:
@@ -188,26 +202,20 @@ class ProxyRequest:
                     f"--batch-size {self.samples} on the command line."
                 )
             outcome = self.proxy(probe, **dict(self.settings))
-        except UnsupportedError as error:
-            return Score.without_value("unsupported", str(error))
-        except (MemoryError, RuntimeError) as error:
-            if not is_out_of_memory(error):
-                raise
-            return Score.without_value("out_of_memory", str(error))
+        except Exception as error:  # whatever a formula, or the user's model or loss, does
+            return Score.of_error(error)
         if not math.isfinite(outcome.value):
             note = outcome.note or f"the formula gave {outcome.value}"
             return Score(math.nan, outcome.parts, "non_finite", note)
         return Score(outcome.value, outcome.parts, "ok", outcome.note)
 
 
-def announce(requests: Iterable[ProxyRequest], probe: Probe) -> None:
-    """Let the probe know what will be asked for, so that one pass can serve several."""
-    probe.expected.update(*(request.proxy.expects for request in requests))
+def measure_all(requests: Collection[ProxyRequest], probe: Probe) -> dict[str, Score]:
+    """All scores of one network; what several proxies need is measured once, and together where that is cheaper.
 
-
-def measure_all(requests: Sequence[ProxyRequest], probe: Probe) -> dict[str, Score]:
-    """All scores of one network; what several proxies need is measured once, and together where that is cheaper."""
-    announce(requests, probe)
+    One that fails does not take the others with it.
+    """
+    probe.expected.update(*(request.proxy.expects for request in requests))  # so that one pass can serve several
     return {str(request): request.measure(probe) for request in requests}
 
 
@@ -228,6 +236,16 @@ def parse_requests(proxies: str | Proxy | Sequence[str | Proxy]) -> list[ProxyRe
     if not requests:
         raise SettingError(f"No proxy was named. Known: {', '.join(PROXIES)}.")
     return requests
+
+
+def _refuse_ensemble(name: str) -> None:
+    from firstlight.algorithms.ensembles import AGGREGATIONS, NAMED
+
+    if name.partition("(")[0] in {*AGGREGATIONS, *NAMED}:
+        raise SettingError(
+            f"{name!r} is an ensemble, which judges networks beside each other and has no score for one alone. Order "
+            "by it with `firstlight rank --by`, or look for the best with `firstlight search --proxy`."
+        )
 
 
 def choices(setting: inspect.Parameter) -> tuple[str, ...]:

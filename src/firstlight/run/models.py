@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+import functools
+import itertools
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 import torch
 from torch import nn
 
-from firstlight.errors import ModelError, SettingError
-from firstlight.probe import Batches, Probe
-from firstlight.proxies import ProxyRequest
+from firstlight.cost import Cost
+from firstlight.data import InputSource, load_inputs
+from firstlight.errors import DataError, ModelError, SettingError, is_out_of_memory
+from firstlight.probe import Batches, Loss, Probe
+from firstlight.proxies import ProxyRequest, Score, measure_all
 from firstlight.run.executor import one_thread
 from firstlight.run.repeats import combine, draw_seeds
-from firstlight.run.scoring import NetworkScore, measured
+from firstlight.run.scoring import NetworkScore
 from firstlight.seeds import derive
 
 Model = nn.Module | Callable[[], nn.Module]
+# that of the images which most published results are about
+USUAL_SHAPE = (3, 32, 32)
 
 
 @contextmanager
@@ -27,34 +34,96 @@ def seeded(seed: int) -> Iterator[None]:
         yield
 
 
-def score_model(
-    name: str,
-    model: Model,
-    batches: Batches | Callable[[int], Batches],
-    requests: Collection[ProxyRequest],
-    *,
-    seed: int = 0,
-    device: str | None = None,
-    repeats: int = 1,
-) -> NetworkScore:
-    """The scores of a model, or of the one that a function returns. One that cannot even run raises `ModelError`.
+def drawn_batches(source: InputSource, input_shape: tuple[int, ...] | None) -> Callable[[int], Batches]:
+    """The batches that a seed picks from the source; noise has the shape that is given."""
 
-    With `repeats`, the function is called so often, each time with other random numbers; `batches` may be a function of
-    the draw's seed.
+    @functools.cache
+    def drawn(seed: int) -> Batches:
+        return load_inputs(source, seed=seed, input_shape=input_shape or USUAL_SHAPE).batches
+
+    return drawn
+
+
+def refuse_for_space(space: str, **settings: object) -> None:
+    """What makes sense for models of one's own only."""
+    given = [name for name, value in settings.items() if value is not None]
+    if given:
+        raise SettingError(
+            f"Only models of your own take {' and '.join(given)}. Networks of the space {space!r} return plain logits, "
+            "have cross-entropy as their loss, and take the input_shape of their skeleton."
+        )
+
+
+@dataclass(frozen=True)
+class ModelSetting:
+    """What models are asked with, in the words of `firstlight.score`; `batches` may be a function of a draw's seed."""
+
+    batches: Batches | Callable[[int], Batches]
+    loss: Loss | None = None
+    logits: int | str | None = None
+    seed: int = 0
+    device: str | None = None
+    repeats: int = 1
+
+    def probe(self, network: nn.Module, seed: int) -> Probe:
+        shown = self.batches(seed) if callable(self.batches) else self.batches
+        return Probe(_placed(network, self.device), shown, loss=self.loss, logits=self.logits, seed=seed)
+
+
+def score_models(
+    models: Mapping[str, Model], requests: Collection[ProxyRequest], setting: ModelSetting
+) -> Iterator[NetworkScore]:
+    """One after the other; one that cannot be made or run has failed scores that say why."""
+
+    def scored(name: str, model: Model) -> NetworkScore:
+        try:
+            return score_model(name, model, requests, setting)
+        except (DataError, SettingError):  # wrong for all of them alike
+            raise
+        except Exception as error:
+            return NetworkScore(name, {str(request): Score.of_error(error) for request in requests}, None)
+
+    return itertools.starmap(scored, models.items())
+
+
+def score_model(name: str, model: Model, requests: Collection[ProxyRequest], setting: ModelSetting) -> NetworkScore:
+    """The scores of a model, and its cost; see `measure_model`."""
+    scores, probe = measure_model(name, model, requests, setting)
+    with one_thread():
+        return NetworkScore(name, scores, _cost_if_known(probe))
+
+
+def measure_model(
+    name: str, model: Model, requests: Collection[ProxyRequest], setting: ModelSetting
+) -> tuple[dict[str, Score], Probe]:
+    """The scores of a model, or of the one that a function returns, and where they were measured.
+
+    With `repeats`, the function is called so often, each time with other random numbers. What goes wrong while a proxy
+    measures is the status of its score; batches that make no sense raise `DataError`, and a model that cannot be made
+    or run raises `ModelError`.
     """
     draws = []
     with one_thread():
-        for drawn, network in drawn_networks(name, model, seed, repeats):
-            try:
-                probe = Probe(_placed(network, device), batches(drawn) if callable(batches) else batches, seed=drawn)
-                cost = probe.cost()
-            except ModelError as error:
-                raise ModelError(f"{name}: {error}") from error
-            draws.append(measured(requests, probe))
-    return NetworkScore(name, {key: combine([draw[key] for draw in draws]) for key in draws[0]}, cost)
+        for seed, network in _drawn_networks(name, model, setting.seed, setting.repeats):
+            probe = setting.probe(network, seed)
+            scores = measure_all(requests, probe)
+            if not any(score.ok for score in scores.values()):
+                _cost_if_known(probe, must_run=True)
+            draws.append(scores)
+    return {key: combine([draw[key] for draw in draws]) for key in draws[0]}, probe
 
 
-def drawn_networks(name: str, model: Model, seed: int, repeats: int) -> Iterator[tuple[int, nn.Module]]:
+def _cost_if_known(probe: Probe, *, must_run: bool = False) -> Cost | None:
+    """Counting the cost is one plain forward pass: where that fails as well, the model is at fault and no proxy."""
+    try:
+        return probe.cost()
+    except Exception as error:
+        if must_run and isinstance(error, ModelError):
+            raise
+        return None
+
+
+def _drawn_networks(name: str, model: Model, seed: int, repeats: int) -> Iterator[tuple[int, nn.Module]]:
     """The seed of each draw, and the network that the function makes with its random numbers."""
     if repeats > 1 and isinstance(model, nn.Module):
         raise SettingError(
@@ -70,6 +139,8 @@ def _placed(network: nn.Module, device: str | None) -> nn.Module:
     try:
         return network.to(device)
     except (RuntimeError, AssertionError) as error:
+        if is_out_of_memory(error):
+            raise
         raise SettingError(f"The device {device!r} cannot be used here: {error}") from error
 
 

@@ -13,10 +13,9 @@ import torch
 
 from firstlight.cost import Cost
 from firstlight.data import Inputs, InputSource, load_inputs
-from firstlight.errors import SettingError, is_out_of_memory
+from firstlight.errors import SettingError
 from firstlight.probe import Probe
-from firstlight.proxies import ProxyRequest, Score
-from firstlight.proxies.base import Status, announce
+from firstlight.proxies import ProxyRequest, Score, measure_all
 from firstlight.run.executor import Executor, Lost
 from firstlight.run.repeats import combine, draw_seeds
 from firstlight.run.store import ScoreKey, Store
@@ -25,18 +24,21 @@ from firstlight.spaces import SPACES, Skeleton, Space
 
 @dataclass(frozen=True)
 class NetworkScore:
-    """What is known of one network: its scores by the text of the request, and its cost."""
+    """What is known of one network: its scores by the text of the request, and its cost.
+
+    The cost is None for a model of one's own whose forward pass failed, so that there was nothing to count.
+    """
 
     architecture: str
     scores: dict[str, Score]
-    cost: Cost
+    cost: Cost | None
     reused: bool = False
 
     def as_json(self) -> dict[str, Any]:
         return {
             "architecture": self.architecture,
             "scores": {name: score.as_json() for name, score in self.scores.items()},
-            "cost": {"params": self.cost.params, "macs": self.cost.macs},
+            "cost": None if self.cost is None else dataclasses.asdict(self.cost),
         }
 
 
@@ -46,8 +48,14 @@ def source_for(
     """As large and as many batches as the most demanding of the proxies takes, unless the user says otherwise."""
     requests = list(requests)
     size = max((max(request.proxy.batch_size, request.samples) for request in requests), default=1)
-    count = max((dict(request.settings).get("batches", request.proxy.batches) for request in requests), default=1)
+    count = max((request.batches for request in requests), default=1)
     return InputSource(name, size if batch_size is None else batch_size, count if batches is None else batches)
+
+
+def read_by(request: ProxyRequest, source: InputSource) -> InputSource:
+    """The part of the source that a proxy looks at: its score does not depend on what others are shown beside it."""
+    size = source.batch_size if request.proxy.batch_size > 1 else min(request.samples, source.batch_size)
+    return replace(source, batch_size=size, batches=min(request.batches, source.batches))
 
 
 @dataclass(frozen=True)
@@ -107,9 +115,19 @@ class Setting:
             architecture=architecture,
             proxy=str(request),
             revision=request.proxy.revision,
-            input=self.inputs.fingerprint + (f":{self.repeats} repeats" if self.repeats > 1 else ""),
+            input=self._fingerprint(request) + (f":{self.repeats} repeats" if self.repeats > 1 else ""),
             seed=self.seed,
         )
+
+    def _fingerprint(self, request: ProxyRequest) -> str:
+        source = read_by(request, self.source)
+        if source not in self._fingerprints:
+            self._fingerprints[source] = replace(self, source=source).inputs.fingerprint
+        return self._fingerprints[source]
+
+    @functools.cached_property
+    def _fingerprints(self) -> dict[InputSource, str]:
+        return {self.source: self.inputs.fingerprint}
 
 
 Task = tuple[str, tuple[str, ...]]  # an architecture's text, and the proxies to ask about it
@@ -134,26 +152,8 @@ def _draw(setting: Setting, text: str, requests: Collection[ProxyRequest], cost:
         network = setting.space.build(text, setting.skeleton, seed=setting.seed, device=setting.device)
         probe = Probe(network, setting.inputs.batches, seed=setting.seed, cost=cost)
     except Exception as error:
-        return {str(request): _failure(error) for request in requests}
-    return measured(requests, probe)
-
-
-def measured(requests: Collection[ProxyRequest], probe: Probe) -> dict[str, Score]:
-    """All scores; what is needed by several is measured once, and one that fails does not take the others with it."""
-    announce(requests, probe)
-    return {str(request): _measured(request, probe) for request in requests}
-
-
-def _measured(request: ProxyRequest, probe: Probe) -> Score:
-    try:
-        return request.measure(probe)
-    except Exception as error:
-        return _failure(error)
-
-
-def _failure(error: Exception) -> Score:
-    status: Status = "out_of_memory" if is_out_of_memory(error) else "failed"
-    return Score.without_value(status, f"{type(error).__name__}: {error}")
+        return {str(request): Score.of_error(error) for request in requests}
+    return measure_all(requests, probe)
 
 
 class ScoreService:

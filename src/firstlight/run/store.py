@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -69,7 +69,7 @@ class ScoreKey:
 
 @dataclass(frozen=True)
 class Trial:
-    """One network looked at in a run: what it costs, how well it did (None: no score), and when."""
+    """One network looked at in a run: what it costs, how well it did (None: no score, or none yet), and when."""
 
     architecture: str
     cost: Cost
@@ -164,6 +164,13 @@ class Store:
             "ON CONFLICT (run, architecture) DO UPDATE SET utility = excluded.utility",
             (run.id, trial.architecture, trial.cost.params, trial.cost.macs, trial.utility, trial.elapsed),
         )
+
+    def set_utilities(self, run: Run, utilities: Mapping[str, float | None]) -> None:
+        """How well the networks of a run did, by architecture: an ensemble says so when all have been looked at."""
+        rows = [(utility, run.id, architecture) for architecture, utility in utilities.items()]
+        with self._explained(), self._connection:  # all of them or none
+            self._connection.execute("BEGIN")
+            self._connection.executemany("UPDATE trials SET utility = ? WHERE run = ? AND architecture = ?", rows)
 
     def trials(self, run: Run) -> list[Trial]:
         """In the order in which they came in."""

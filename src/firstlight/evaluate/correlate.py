@@ -1,0 +1,194 @@
+"""How well proxies rank the networks of a table: draw some, score them, compare."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from statistics import fmean, stdev
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from firstlight.algorithms.ensembles import Ensemble
+from firstlight.errors import SettingError
+from firstlight.evaluate.statistics import (
+    RESAMPLES,
+    Estimate,
+    Numbers,
+    RankQuality,
+    difference,
+    rank_quality,
+    spearman,
+)
+from firstlight.evaluate.tables import Table
+from firstlight.proxies import ProxyRequest
+from firstlight.run.executor import Executor
+from firstlight.run.scoring import NetworkScore, ScoreService, Setting
+from firstlight.run.store import Store
+from firstlight.seeds import derive
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Networks of a table: `rows` has their exact text, that of their class, and a column for each target.
+
+    Networks of one class compute the same function, so that they are scored once and share the score.
+    """
+
+    rows: pd.DataFrame
+    targets: tuple[str, ...]
+
+    @property
+    def classes(self) -> list[str]:
+        return list(self.rows["canonical"].unique())
+
+
+@dataclass(frozen=True)
+class Study:
+    """What the proxies say of a sample, once for each seed; the sample stays the same, weights and inputs do not.
+
+    `utilities` are turned so that higher is better; NaN without a score.
+    """
+
+    sample: Sample
+    seeds: tuple[int, ...]
+    utilities: tuple[dict[str, Numbers], ...]
+    resamples: int = RESAMPLES
+
+    @property
+    def names(self) -> list[str]:
+        return list(self.utilities[0])
+
+    def truth(self, target: str) -> Numbers:
+        return self.sample.rows[target].to_numpy(dtype=float)
+
+    @cached_property
+    def quality(self) -> dict[str, dict[str, RankQuality]]:
+        """By target and name, for the first seed."""
+        return {
+            target: {
+                name: rank_quality(values, self.truth(target), seed=self.seeds[0], resamples=self.resamples)
+                for name, values in self.utilities[0].items()
+            }
+            for target in self.sample.targets
+        }
+
+    def best(self, target: str) -> str | None:
+        """The name with the highest Spearman correlation."""
+        defined = {name: found.estimates for name, found in self.quality[target].items() if found.estimates}
+        return max(defined, key=lambda name: defined[name]["spearman"].value, default=None)
+
+    def behind_best(self, target: str) -> dict[str, Estimate]:
+        """How far each is behind the best, in Spearman correlation, measured on the same networks."""
+        best = self.best(target)
+        if best is None:
+            return {}
+        first, truth = self.utilities[0], self.truth(target)
+        found = {
+            name: difference(first[best], values, truth, seed=self.seeds[0], resamples=self.resamples)
+            for name, values in first.items()
+            if name != best
+        }
+        return {name: estimate for name, estimate in found.items() if estimate is not None}
+
+    def over_seeds(self, target: str, name: str) -> tuple[float, float] | None:
+        """Mean and standard deviation of Spearman's correlation over the seeds; None for one seed, or if undefined."""
+        values = [_spearman(utilities[name], self.truth(target)) for utilities in self.utilities]
+        return None if len(values) < 2 or any(map(math.isnan, values)) else (fmean(values), stdev(values))
+
+    def agreement(self) -> pd.DataFrame:
+        """Spearman's correlation between each pair, over the networks that both have scored."""
+        first = self.utilities[0]
+        table = [[1.0 if a == b else _spearman(first[a], first[b]) for b in first] for a in first]
+        return pd.DataFrame(table, index=self.names, columns=self.names)
+
+    def as_json(self) -> dict[str, Any]:
+        targets = {}
+        for target in self.sample.targets:
+            behind = self.behind_best(target)
+            proxies = {name: found.as_json() for name, found in self.quality[target].items()}
+            for name, found in proxies.items():
+                if name in behind:
+                    gap = behind[name]
+                    found |= {"behind_best": gap.value, "behind_best_ci": [gap.low, gap.high]}
+                if spread := self.over_seeds(target, name):
+                    found |= {"spearman_mean": spread[0], "spearman_std": spread[1], "seeds": len(self.seeds)}
+            targets[target] = {"best": self.best(target), "proxies": proxies}
+        first = targets[self.sample.targets[0]]
+        shape = {"networks": len(self.sample.rows), "classes": len(self.sample.classes), "seeds": list(self.seeds)}
+        return {**shape, "target": self.sample.targets[0], **first, "targets": targets}
+
+
+def draw_sample(
+    table: Table, setting: Setting, targets: Sequence[str], *, samples: int | None = None, first: int | None = None
+) -> Sample:
+    """Networks that have a value for the first target: so many at random, the first so many rows, or all."""
+    joined = table.join(setting.space, targets[0])
+    rows = joined.rows.rename(columns={"value": targets[0]})
+    for target in targets[1:]:
+        values = table.join(setting.space, target).rows.set_index("architecture")["value"]
+        rows[target] = rows["architecture"].map(values)
+    for name, count in (("samples", samples), ("first", first)):
+        if count is not None and not 10 <= count <= len(rows):
+            raise SettingError(
+                f"{name} is {count}; {table.origin} has {len(rows)} networks with a value for {targets[0]}, and at "
+                "least 10 are needed."
+            )
+    if samples is not None and first is not None:
+        raise SettingError("Give either samples, drawn at random, or the first so many rows; not both.")
+    if first is not None:
+        rows = rows.iloc[:first]
+    if samples is not None:
+        chosen = np.random.default_rng(derive(setting.seed, "sample of a table")).permutation(len(rows))[:samples]
+        rows = rows.iloc[np.sort(chosen)]
+    return Sample(rows.reset_index(drop=True), tuple(targets))
+
+
+def study(
+    sample: Sample,
+    settings: Sequence[Setting],
+    requests: Sequence[ProxyRequest],
+    executor: Executor,
+    store: Store,
+    *,
+    ensembles: Sequence[Ensemble] = (),
+    resamples: int = RESAMPLES,
+    watch: Callable[[NetworkScore], None] = lambda network: None,
+) -> Study:
+    """Score the sample's classes once for each setting (which differ in their seed), and spread them to the members."""
+    found = []
+    for setting in settings:
+        known = {}
+        for network in ScoreService(setting, requests, executor, store).scores(sample.classes):
+            known[network.architecture] = network
+            watch(network)
+        members = [
+            _member(setting, *texts, known)
+            for texts in zip(sample.rows["architecture"], sample.rows["canonical"], strict=True)
+        ]
+        utilities = {str(r): np.array([m.scores[str(r)].utility for m in members]) for r in requests}
+        for ensemble in ensembles:
+            utilities[str(ensemble)] = np.array(ensemble.utilities(members))
+        found.append(utilities)
+    return Study(sample, tuple(setting.seed for setting in settings), tuple(found), resamples)
+
+
+def _member(setting: Setting, text: str, canonical: str, known: Mapping[str, NetworkScore]) -> NetworkScore:
+    """A network of a scored class. Its cost is its own: networks may compute the same and carry idle layers."""
+    of_class = known[canonical]
+    if text == canonical:
+        return of_class
+    cost = setting.cost(text)
+    scores = dict(of_class.scores)
+    for name, amount in (("params", cost.params), ("macs", cost.macs)):
+        if name in scores:
+            scores[name] = replace(scores[name], value=float(amount))
+    return NetworkScore(text, scores, cost, of_class.reused)
+
+
+def _spearman(a: Numbers, b: Numbers) -> float:
+    both = np.isfinite(a) & np.isfinite(b)
+    return spearman(a[both], b[both]) if both.sum() > 1 else math.nan
