@@ -154,6 +154,8 @@ def test_several_replacements_change_as_many_blocks_or_fewer() -> None:
         pairs = zip(parent.blocks, child.blocks, strict=True)
         numbers.append(sum(replace(new, inputs=0) != replace(old, inputs=0) for old, new in pairs))
     assert set(numbers) == {1, 2}
+    with pytest.raises(SettingError, match="replacements is 0"):
+        RESNET.mutate(parent, rng, replacements=0)
 
 
 def test_the_last_convolution_of_mobilenets_stays() -> None:

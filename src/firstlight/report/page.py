@@ -9,11 +9,11 @@ from jinja2 import Environment, PackageLoader
 
 from firstlight._version import __version__
 from firstlight.algorithms.runner import STORE_NAME
-from firstlight.errors import StoreError
+from firstlight.errors import FirstlightError, StoreError
 from firstlight.report.charts import Point, scatter
 from firstlight.report.graph import draw
 from firstlight.run.store import Run, Store, Trial
-from firstlight.spaces import SPACES
+from firstlight.spaces import Drawing, find_space
 
 PAGE_NAME = "report.html"
 BEST_ROWS = 20
@@ -43,8 +43,7 @@ def render(run: Run, trials: list[Trial]) -> str:
     scored = [trial for trial in trials if trial.utility is not None]
     ranking = sorted(scored, key=lambda trial: (-(trial.utility or 0), trial.architecture))
     best = ranking[0] if ranking else None
-    space = SPACES[run.settings["space"]]
-    drawing = space.drawing(space.parse(best.architecture)) if best else None
+    drawing = _drawing(run.settings["space"], best.architecture) if best else None
     environment = Environment(
         loader=PackageLoader("firstlight.report", "."), autoescape=True, trim_blocks=True, lstrip_blocks=True
     )
@@ -61,6 +60,14 @@ def render(run: Run, trials: list[Trial]) -> str:
         parts=_parts_of(best, run),
         version=__version__,
     )
+
+
+def _drawing(space_name: str, architecture: str) -> Drawing | None:
+    try:
+        space = find_space(space_name)
+    except FirstlightError:  # a space of the user's own that is not at hand here
+        return None
+    return space.drawing(space.parse(architecture))
 
 
 def _against_params(trials: list[Trial], best: Trial | None) -> list[Point]:

@@ -63,6 +63,8 @@ class AutoFormer(Space[Transformer]):
         That is 0.2 for the heads and the ratio of each block, 0.4 for width and depth. Blocks are added and removed at
         the end.
         """
+        if max(layer_probability, shape_probability) <= 0:
+            raise SettingError("Nothing would ever change: one of the probabilities must be above 0.")
         while True:
             depth, width = architecture.depth, architecture.width
             if rng.random() < shape_probability:

@@ -11,6 +11,7 @@ from typing import ClassVar
 from torch import nn
 
 from firstlight.cost import Cost
+from firstlight.errors import SettingError
 from firstlight.spaces.base import Drawing, Skeleton, Space
 from firstlight.spaces.plainnet_grammar import (
     BASICS,
@@ -85,6 +86,8 @@ class PlainNetSpace(Space[Structure]):
         Of several `replacements`, those that meet the same block count once. The papers favour small kernels and small
         expansions; with `uniform_types` all kinds are equally likely.
         """
+        if replacements < 1:
+            raise SettingError(f"replacements is {replacements}; a mutation replaces one block or more.")
         while True:
             blocks = list(architecture.blocks)
             for number in dict.fromkeys(rng.randrange(len(blocks)) for _ in range(replacements)):
