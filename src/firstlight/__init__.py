@@ -11,7 +11,7 @@ from firstlight.errors import FirstlightError
 if TYPE_CHECKING:
     from firstlight.algorithms import ALGORITHMS, algorithm
     from firstlight.algorithms.runner import SearchResult
-    from firstlight.api import rank, score, search, space
+    from firstlight.api import correlate, rank, score, search, space, trust
     from firstlight.evaluate import Table, load_table
     from firstlight.probe import Probe
     from firstlight.proxies import PROXIES, Parts, Score, proxy
@@ -35,6 +35,7 @@ _HOMES = {
     "Table": "evaluate",
     "algorithm": "algorithms",
     "choices": "spaces",
+    "correlate": "api",
     "load_table": "evaluate",
     "proxy": "proxies",
     "rank": "api",
@@ -42,6 +43,7 @@ _HOMES = {
     "score": "api",
     "search": "api",
     "space": "api",
+    "trust": "api",
 }
 
 __all__ = [
@@ -62,6 +64,7 @@ __all__ = [
     "__version__",
     "algorithm",
     "choices",
+    "correlate",
     "load_table",
     "proxy",
     "rank",
@@ -69,6 +72,7 @@ __all__ = [
     "score",
     "search",
     "space",
+    "trust",
 ]
 
 

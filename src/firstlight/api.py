@@ -1,11 +1,12 @@
-"""The library in four calls: score a model, rank several networks, get a space, search it."""
+"""The library in a few calls: score a model, rank several networks, get a space, search it, check a proxy's word."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from firstlight.algorithms import Candidate, Limits
 from firstlight.algorithms.ensembles import members, parse_criterion
@@ -13,14 +14,22 @@ from firstlight.algorithms.objective import parse_amount
 from firstlight.algorithms.runner import SearchResult, SearchSetting, run_search
 from firstlight.data import InputSource
 from firstlight.errors import SettingError
+from firstlight.evaluate import Table, load_table
+from firstlight.evaluate.correlate import Study, draw_sample, study
+from firstlight.evaluate.recipe import TrainingRecipe
+from firstlight.evaluate.service import EvaluationSetting
+from firstlight.evaluate.trust import Trust, train_and_compare
 from firstlight.probe import Batches, Loss
 from firstlight.proxies import Proxy, Score, parse_requests
 from firstlight.ranking import Ranking, rank_networks, read_criteria, score_architectures
 from firstlight.run.executor import make_executor
-from firstlight.run.models import Model, ModelSetting, drawn_batches, measure_model, refuse_for_space, score_models
+from firstlight.run.models import DrawnBatches, Model, ModelSetting, measure_model, refuse_for_space, score_models
 from firstlight.run.scoring import NetworkScore, ScoreService, Setting, source_for
-from firstlight.run.store import Store
+from firstlight.run.store import Store, open_store
 from firstlight.spaces import Architecture, Space, find_space
+
+# How many networks of a table are compared unless said otherwise
+USUAL_SAMPLES = 300
 
 
 def score(
@@ -121,7 +130,7 @@ def rank(
                 raise SettingError("There is nothing to rank. Give models by name, or the name of a space.")
             shown: Batches | Callable[[int], Batches]
             if isinstance(input, str):
-                shown = drawn_batches(source_for(requests, input, batch_size, batches), input_shape)
+                shown = DrawnBatches(source_for(requests, input, batch_size, batches), input_shape)
             elif (batch_size, batches, input_shape) != (None, None, None):
                 raise SettingError(
                     "Batches of your own have a size, number and shape already; batch_size, batches and input_shape "
@@ -183,6 +192,132 @@ def search(
     limits = Limits(parse_amount(max_params), parse_amount(max_macs))
     wanted = SearchSetting(setting, by, algorithm, samples, limits)
     return run_search(wanted, make_executor(workers), None if out is None else Path(out), watch)
+
+
+def correlate(
+    space: str,
+    table: Table | str | os.PathLike[str],
+    target: str | Sequence[str],
+    *,
+    proxies: str | Sequence[str] = "dextr",
+    samples: int | Literal["all"] | None = None,
+    first: int | None = None,
+    exact: bool = False,
+    ensemble: bool = False,
+    input: str = "synthetic",
+    batch_size: int | None = None,
+    batches: int | None = None,
+    skeleton: Mapping[str, Any] | None = None,
+    seed: int | Sequence[int] = 0,
+    repeats: int = 1,
+    workers: int | None = None,
+    device: str | None = None,
+    out: str | os.PathLike[str] | None = None,
+    watch: Callable[[int, int], None] = lambda done, total: None,
+) -> Study:
+    """Compare proxies with the true figures of a table: how well do they rank its networks?
+
+    `samples` networks are drawn at random (by default 300, if there are so many), or "all" or the `first` rows are
+    taken. Networks that compute the same function share the score of one of them, unless each is to be scored `exact`ly
+    as it is written, idle layers and all; intervals account for it. With several seeds the first decides the sample,
+    and each gives other weights and inputs. With `out`, all scores are kept in that folder, so that asking again or for
+    more computes only what is new; it also gets a report, the statistics and the scores. `ensemble` puts the choice of
+    a few proxies together into these. `watch` is told how many of how many scores are done.
+
+    >>> found = firstlight.correlate("nasbench201", "nb201.parquet", "cifar10_test_200", proxies="dextr,params")
+    >>> found.quality["cifar10_test_200"]["dextr"].estimates["spearman"]
+    """
+    requests = parse_requests(proxies)
+    seeds = [seed] if isinstance(seed, int) else list(seed)
+    if not seeds or len(set(seeds)) < len(seeds):
+        raise SettingError(f"The seeds are {seeds}; give one, or several different ones.")
+    source = source_for(requests, input, batch_size, batches)
+    settings = [_setting(space, source, skeleton, number, device, repeats) for number in seeds]
+    settings[0].skeleton  # noqa: B018 - data and skeleton are checked here, before any work starts
+    found = table if isinstance(table, Table) else load_table(Path(table))
+    targets = [target] if isinstance(target, str) else list(target)
+    if samples is None and first is None:
+        samples = min(USUAL_SAMPLES, found.frame["architecture"][found.values(targets[0]).index].nunique())
+    count = None if samples == "all" else samples
+    sample = draw_sample(found, settings[0], targets, samples=count, first=first, exact=exact)
+    directory = None if out is None else Path(out)
+    with open_store(directory) as store:
+        result = study(sample, settings, requests, make_executor(workers), store, watch=watch)
+    if directory is not None:
+        from firstlight.report.correlation import write_correlation
+
+        described = {
+            "space": space,
+            "skeleton": str(settings[0].skeleton),
+            "table": found.origin,
+            "samples": f"first {first} rows" if first else "all" if samples == "all" else f"{samples} at random",
+            "networks": "each as it is written" if exact else "those that compute the same share a score",
+            "input": f"{source.name}, {source.batches} x {source.batch_size}",
+            "seeds": ", ".join(map(str, seeds)),
+            "repeats": repeats,
+        }
+        write_correlation(result, described, directory, ensemble=ensemble)
+    return result
+
+
+def trust(
+    space: str,
+    data: str,
+    *,
+    train: int = 24,
+    epochs: int = 3,
+    proxies: str | Sequence[str] = "all",
+    recipe: TrainingRecipe | None = None,
+    data_samples: int | None = None,
+    skeleton: Mapping[str, Any] | None = None,
+    seed: int = 0,
+    workers: int | None = None,
+    device: str | None = None,
+    out: str | os.PathLike[str] | None = None,
+    watch_training: Callable[[int, int], None] = lambda done, total: None,
+    watch_scoring: Callable[[int, int], None] = lambda done, total: None,
+) -> Trust:
+    """Find out which proxy to trust on your own data: train a few networks briefly, and see who foretold it.
+
+    `data` is `digits`, `npz:PATH`, `folder:PATH` or a name in $FIRSTLIGHT_DATA; `train` random networks are trained for
+    `epochs` epochs by `recipe`, each once if `out` names a folder to keep results in. A smaller `skeleton` makes it
+    faster. The advice says which proxy or ensemble to use, how well it can be expected to rank networks it was not
+    chosen by, and whether the sample is too small to tell.
+
+    >>> firstlight.trust("nasbench201", "digits", skeleton={"channels": 4, "cells": 1}).advice.choice
+    """
+    requests = parse_requests(proxies)
+    how = replace(recipe or TrainingRecipe(), epochs=epochs)
+    settings = tuple(sorted((skeleton or {}).items()))
+    training = EvaluationSetting(space, data, how, seed, settings, data_samples, device)
+    source = source_for(requests, data)
+    there = len(training.dataset.x_train) + len(training.dataset.x_val)
+    source = replace(source, batch_size=max(1, min(source.batch_size, there // source.batches)))  # few images will do
+    scoring = _setting(space, source, skeleton, seed, device, 1)
+    directory = None if out is None else Path(out)
+    with open_store(directory) as store:
+        found = train_and_compare(
+            training,
+            scoring,
+            requests,
+            train,
+            make_executor(workers),
+            store,
+            watch_training=watch_training,
+            watch_scoring=watch_scoring,
+        )
+    if directory is not None:
+        from firstlight.report.correlation import write_trust
+
+        described = {
+            "space": space,
+            "skeleton": str(training.skeleton),
+            "data": f"{data}: {len(training.dataset.x_train)} to learn from, {len(training.dataset.x_val)} to judge by",
+            "training": str(how),
+            "seed": seed,
+        }
+        write_trust(found, described, directory)
+    return found
 
 
 def _setting(

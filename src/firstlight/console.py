@@ -69,12 +69,23 @@ def watching(total: int) -> Iterator[Watcher]:
 
 
 @contextmanager
-def counting(what: str) -> Iterator[Callable[[int, int], None]]:
-    """A live line on standard error, moved on by calls with how much is done, and of how much."""
+def phases() -> Iterator[Callable[[str], Callable[[int, int], None]]]:
+    """Live lines on standard error, one for each phase of the work, which show once it has begun."""
     columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
     with Progress(*columns, console=notices) as progress:
-        task = progress.add_task(what, total=None)
-        yield lambda done, total: progress.update(task, completed=done, total=total)
+
+        def phase(what: str) -> Callable[[int, int], None]:
+            task = progress.add_task(what, total=None, visible=False)
+            return lambda done, total: progress.update(task, completed=done, total=total, visible=True)
+
+        yield phase
+
+
+@contextmanager
+def counting(what: str) -> Iterator[Callable[[int, int], None]]:
+    """One such line, moved on by calls with how much is done, and of how much."""
+    with phases() as phase:
+        yield phase(what)
 
 
 def show_table(headers: Iterable[str], rows: Iterable[Iterable[str]]) -> None:

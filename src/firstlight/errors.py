@@ -31,8 +31,12 @@ class ParseError(FirstlightError):
     """Text that is not of the expected grammar; points at the place."""
 
     def __init__(self, text: str, position: int, expected: str) -> None:
+        start, stop = max(0, position - 60), position + 60  # of a long text, what fits into a line
+        before, behind = "..." if start else "", "..." if stop < len(text) else ""
+        caret = " " * (len(before) + position - start)
         super().__init__(
-            f"Cannot read this text: expected {expected} at character {position + 1}.\n  {text}\n  {' ' * position}^"
+            f"Cannot read this text: expected {expected} at character {position + 1}.\n"
+            f"  {before}{text[start:stop]}{behind}\n  {caret}^"
         )
         self.text = text
         self.position = position

@@ -47,6 +47,18 @@ REFERENCES = {
         "ICLR",
         2020,
     ),
+    "Dong2021nats": Reference(
+        "Xuanyi Dong, Lu Liu, Katarzyna Musial, Bogdan Gabrys",
+        "NATS-Bench: Benchmarking NAS Algorithms for Architecture Topology and Size",
+        "TPAMI",
+        2021,
+    ),
+    "Duan2021transnas": Reference(
+        "Yawen Duan, Xin Chen, Hang Xu, Zewei Chen, Xiaodan Liang, Tong Zhang, Zhenguo Li",
+        "TransNAS-Bench-101: Improving Transferability and Generalizability of Cross-Task Neural Architecture Search",
+        "CVPR",
+        2021,
+    ),
     "Jiang2023meco": Reference(
         "Tangyu Jiang, Haodi Wang, Rongfang Bie",
         "MeCo: Zero-Shot NAS with One Data and Single Forward Pass via Minimum Eigenvalue of Correlation",
@@ -76,6 +88,12 @@ REFERENCES = {
         "Zen-NAS: A Zero-Shot NAS for High-Performance Image Recognition",
         "ICCV",
         2021,
+    ),
+    "Liu2019darts": Reference(
+        "Hanxiao Liu, Karen Simonyan, Yiming Yang",
+        "DARTS: Differentiable Architecture Search",
+        "ICLR",
+        2019,
     ),
     "Lopes2021epenas": Reference(
         "Vasco Lopes, Saeid Alirezazadeh, Luís A. Alexandre",
@@ -130,6 +148,18 @@ REFERENCES = {
         "KNAS: Green Neural Architecture Search",
         "ICML",
         2021,
+    ),
+    "Ying2019nasbench101": Reference(
+        "Chris Ying, Aaron Klein, Eric Christiansen, Esteban Real, Kevin Murphy, Frank Hutter",
+        "NAS-Bench-101: Towards Reproducible Neural Architecture Search",
+        "ICML",
+        2019,
+    ),
+    "Zela2020nasbench1shot1": Reference(
+        "Arber Zela, Julien Siems, Frank Hutter",
+        "NAS-Bench-1Shot1: Benchmarking and Dissecting One-shot Neural Architecture Search",
+        "ICLR",
+        2020,
     ),
     "Zhang2022gradsign": Reference(
         "Zhihao Zhang, Zhihao Jia",

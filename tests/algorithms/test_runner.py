@@ -18,9 +18,9 @@ import pytest
 
 import firstlight
 from firstlight.algorithms import Candidate
-from firstlight.algorithms.runner import RESULT_NAME, STORE_NAME
+from firstlight.algorithms.runner import RESULT_NAME
 from firstlight.errors import FirstlightError, LimitError, SettingError, StoreError, UnknownNameError
-from firstlight.run.store import Store
+from firstlight.run.store import STORE_NAME, Store
 
 SMALL = {"cells": 1, "channels": 4}
 

@@ -51,6 +51,14 @@ def test_networks_without_a_score_rank_lowest() -> None:
     assert mean_rank(utilities, ["a", "b"]) == pytest.approx(np.array([2, 1.5, 2.5]) / 3)
 
 
+def test_networks_that_share_a_score_are_in_one_half() -> None:
+    utilities, truth = proxies(networks=60)
+    groups = np.repeat(np.arange(15), 4)
+    judged = judge_ensemble(utilities, truth, groups=groups, resamples=20)
+    assert judged is not None
+    assert judged.networks % 4 == 0
+
+
 def test_too_little_to_choose_from() -> None:
     utilities, truth = proxies(networks=19)
     assert judge_ensemble(utilities, truth) is None

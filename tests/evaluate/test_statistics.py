@@ -19,6 +19,7 @@ from firstlight.evaluate.statistics import (
     precision_at,
     rank_quality,
     ranks,
+    resampled,
     spearman,
 )
 
@@ -54,7 +55,7 @@ def test_only_the_order_of_scores_matters_and_the_order_of_rows_does_not(pairs: 
     for name in STATISTICS:
         if name != "pearson":
             assert stretched.estimates[name] == found.estimates[name]
-        if name in ("spearman", "kendall", "pearson"):  # the others break ties by place
+        if name in ("spearman", "kendall", "pearson"):  # the others break ties by lot
             assert turned.estimates[name].value == pytest.approx(found.estimates[name].value, abs=1e-12)
 
 
@@ -68,6 +69,33 @@ def test_precision_and_best_of_top_by_hand() -> None:
     assert best_of_top(utilities, truth) == 97
     assert precision_at(0.05)(truth, truth) == 1
     assert ranks(np.array([3.0, 1.0, 3.0])).tolist() == [2.5, 1.0, 2.5]
+
+
+def test_ties_are_broken_by_lot_and_not_by_the_order_of_the_table() -> None:
+    truth = np.sort(np.random.default_rng(0).standard_normal(400))[::-1].copy()  # best first
+    blind = np.arange(400) % 2 * 1.0
+    found = rank_quality(blind, truth, resamples=100).estimates
+    assert found["precision_10"].value < 0.3
+    assert found["precision_10"].low <= found["precision_10"].value <= found["precision_10"].high
+
+
+def test_networks_that_share_a_score_are_drawn_together() -> None:
+    groups = np.repeat(np.arange(30), 20)
+    utilities = np.random.default_rng(0).standard_normal(30)[groups]
+    truth = utilities + np.random.default_rng(1).standard_normal(30)[groups]
+    apart, together = (
+        rank_quality(utilities, truth, groups=given, resamples=200).estimates["spearman"] for given in (None, groups)
+    )
+    assert together.value == pytest.approx(apart.value)
+    assert together.high - together.low > 3 * (apart.high - apart.low)
+    rows = next(resampled(groups, seed=0))
+    assert len(rows) == 600
+    assert all((np.bincount(rows, minlength=600)[groups == g] == np.bincount(rows)[20 * g]).all() for g in range(30))
+
+
+@pytest.mark.parametrize("size", [1e200, 1e-200])
+def test_numbers_of_any_size_are_correlated(size: float) -> None:
+    assert pearson(size * np.array([1.0, 2.0, 3.0]), np.array([1.0, 2.0, 3.0])) == pytest.approx(1)
 
 
 def test_intervals_hold_the_truth_about_as_often_as_they_say() -> None:

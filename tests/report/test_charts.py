@@ -7,7 +7,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firstlight.report.charts import HEIGHT, WIDTH, Point, _ticks, scatter
+from firstlight.report.charts import HEIGHT, WIDTH, Bar, Point, _ticks, bars, heat_map, scatter
 
 NUMBERS = st.floats(-1e12, 1e12, allow_nan=False)
 
@@ -37,3 +37,22 @@ def test_the_record_never_falls() -> None:
     heights = [float(value) for value in re.findall(r"V([\d.]+)", path[1])]
     assert heights == sorted(heights, reverse=True)
     assert heights[1] == heights[2]
+
+
+@given(st.lists(st.tuples(st.floats(-1, 1), st.floats(0, 0.5), st.floats(0, 0.5)), min_size=1, max_size=12))
+def test_bars_and_whiskers_lie_in_the_frame(values: list[tuple[float, float, float]]) -> None:
+    svg = bars([Bar(f"p{i}", v, v - below, v + above) for i, (v, below, above) in enumerate(values)], "rho")
+    found = re.findall(r'class="bar" x="([-\d.]+)" y="\d+" width="([\d.]+)"', svg)
+    assert len(found) == len(values)
+    assert all(float(x) >= 149 and float(x) + float(width) <= WIDTH for x, width in found)
+    whiskers = [float(x) for x in re.findall(r"M([-\d.]+),", svg)]
+    assert all(149 <= x <= WIDTH for x in whiskers)
+
+
+def test_a_heat_map_has_a_square_for_each_pair_and_says_what_it_is() -> None:
+    svg = heat_map(["a", "<b>"], [[1.0, -0.5], [-0.5, float("nan")]], "agreement")
+    assert svg.count('class="cell') == 4
+    assert svg.count("agree") >= 1
+    assert "a, &lt;b&gt;: -0.500" in svg
+    assert "not defined" in svg
+    assert 'fill-opacity="0.50"' in svg

@@ -8,11 +8,10 @@ from pathlib import Path
 import pytest
 
 import firstlight
-from firstlight.algorithms.runner import STORE_NAME
 from firstlight.cost import Cost
 from firstlight.errors import StoreError
 from firstlight.report.page import render, write_report
-from firstlight.run.store import Run, Store, Trial
+from firstlight.run.store import STORE_NAME, Run, Store, Trial
 
 SKIP = "|skip_connect~0|+|none~0|none~1|+|none~0|none~1|none~2|"
 CONV = "|none~0|+|none~0|none~1|+|nor_conv_3x3~0|skip_connect~1|none~2|"

@@ -9,7 +9,8 @@ from torch import nn
 from firstlight.errors import DataError, ModelError, SettingError
 from firstlight.probe import Probe
 from firstlight.proxies import Parts, ProxyRequest, parse_requests, proxy
-from firstlight.run.models import ModelSetting, score_model, score_models
+from firstlight.run.models import DrawnBatches, ModelSetting, score_model, score_models
+from firstlight.run.scoring import source_for
 
 IMAGE = torch.ones(1, 1, 8, 8)
 SETTING = ModelSetting(IMAGE)
@@ -113,3 +114,18 @@ def test_what_is_wrong_for_all_models_is_an_error() -> None:
         list(score_models({"small": small}, requests, ModelSetting(IMAGE * torch.nan)))
     with pytest.raises(SettingError, match="finished model"):
         list(score_models({"small": small()}, requests, ModelSetting(IMAGE, repeats=2)))
+
+
+@pytest.mark.parametrize("classes", [2, 10, 30])
+def test_labels_of_noise_are_of_classes_that_the_model_can_tell(classes: int) -> None:
+    def model() -> nn.Module:
+        return nn.Sequential(nn.Flatten(), nn.Linear(12, classes))
+
+    requests = parse_requests("snip,ntk_trace")
+    shown = DrawnBatches(source_for(requests), (3, 2, 2))
+    network = score_model("mine", model, requests, ModelSetting(shown))
+    assert all(score.ok for score in network.scores.values()), network.scores
+    labels = ModelSetting(shown).probe(model(), 0).batches[0].targets
+    assert labels is not None
+    assert int(labels.max()) < classes
+    assert int(labels.max()) >= min(classes, 10) - 3

@@ -13,10 +13,13 @@ import pytest
 from firstlight.cost import Cost
 from firstlight.errors import StoreError
 from firstlight.proxies import Score
-from firstlight.run.store import MIGRATIONS, ScoreKey, Store, Trial
+from firstlight.run.outcome import Epoch, TrainingResult
+from firstlight.run.store import MIGRATIONS, EvaluationKey, ScoreKey, Store, Trial
 
 KEY = ScoreKey("space", "channels=4", "|arch|", "dextr", 1, "noise", 0)
 SCORE = Score(0.1 + 0.2, {"part": -math.pi}, "ok", "a note", 0.5)
+TRAINED = EvaluationKey("space", "channels=4", "|arch|", "digits:3+1:ab", "epochs=2", 0, 1)
+RESULT = TrainingResult((Epoch(0.1 + 0.2, 0.5, math.pi, 2 / 3, 0.25), Epoch(0.1, 0.6, 3.0, 0.7, 0.5)), "ok", "", 0.75)
 
 
 def test_scores_come_back_bit_for_bit_after_a_restart(tmp_path: Path) -> None:
@@ -47,6 +50,46 @@ def test_what_may_pass_is_asked_again(status: str, found: bool) -> None:
         assert (answer.status, answer.note, math.isnan(answer.value)) == (status, "why", True)
     store.add_score(KEY, SCORE)
     assert store.find_score(KEY) == SCORE
+
+
+def test_evaluations_come_back_bit_for_bit_after_a_restart(tmp_path: Path) -> None:
+    with Store(tmp_path / "store.sqlite") as store:
+        store.add_evaluation(TRAINED, RESULT)
+    with Store(tmp_path / "store.sqlite") as store:
+        found = store.find_evaluation(TRAINED)
+    assert found == RESULT
+    assert found is not None
+    assert (found.seconds, [epoch.seconds for epoch in found.epochs]) == (0.75, [0.25, 0.5])
+
+
+@pytest.mark.parametrize("name", [field.name for field in dataclasses.fields(EvaluationKey)])
+def test_every_part_of_the_key_of_an_evaluation_counts(name: str) -> None:
+    value = getattr(TRAINED, name)
+    other = dataclasses.replace(TRAINED, **{name: value + 1 if isinstance(value, int) else value + "x"})
+    store = Store(":memory:")
+    store.add_evaluation(TRAINED, RESULT)
+    assert store.find_evaluation(other) is None
+
+
+@pytest.mark.parametrize(("status", "found"), [("diverged", True), ("failed", False), ("out_of_memory", False)])
+def test_a_training_that_may_go_better_is_asked_again(status: str, found: bool) -> None:
+    store = Store(":memory:")
+    result = dataclasses.replace(RESULT, status=status, note="why")
+    store.add_evaluation(TRAINED, result)
+    assert store.find_evaluation(TRAINED) == (result if found else None)
+    store.add_evaluation(TRAINED, RESULT)
+    assert store.find_evaluation(TRAINED) == RESULT
+
+
+def test_an_older_store_gains_what_it_lacks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "store.sqlite"
+    with monkeypatch.context() as before:
+        before.setattr("firstlight.run.store.MIGRATIONS", MIGRATIONS[:1])
+        with Store(path) as store:
+            store.add_score(KEY, SCORE)
+    with Store(path) as store:
+        store.add_evaluation(TRAINED, RESULT)
+        assert (store.find_score(KEY), store.find_evaluation(TRAINED)) == (SCORE, RESULT)
 
 
 def test_runs_and_trials(tmp_path: Path) -> None:

@@ -18,10 +18,9 @@ from firstlight.errors import FirstlightError, SettingError, StoreError
 from firstlight.proxies import Score
 from firstlight.run.executor import Executor
 from firstlight.run.scoring import NetworkScore, ScoreService, Setting
-from firstlight.run.store import Run, Store, Trial
+from firstlight.run.store import Run, Store, Trial, open_store
 from firstlight.seeds import python_generator
 
-STORE_NAME = "store.sqlite"
 RESULT_NAME = "result.json"
 
 
@@ -88,7 +87,7 @@ def run_search(
     algorithm = ALGORITHMS[search.algorithm]
     if not isinstance(search.samples, int) or search.samples < 1:
         raise SettingError(f"A search must score at least one network; samples is {search.samples!r}.")
-    with _open_store(directory) as store:
+    with open_store(directory) as store:
         run = _begin(store, search, directory)
         start = time.perf_counter()
         earlier = max((trial.elapsed for trial in store.trials(run)), default=0.0)
@@ -122,16 +121,6 @@ def run_search(
         content = {"settings": search.as_json(), "version": __version__, **result.as_json()}
         (directory / RESULT_NAME).write_text(json.dumps(content, indent=2) + "\n")
     return result
-
-
-def _open_store(directory: Path | None) -> Store:
-    if directory is None:
-        return Store(":memory:")
-    try:
-        directory.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise StoreError(f"The folder {directory} cannot be made: {error}. Name another one with --out.") from error
-    return Store(directory / STORE_NAME)
 
 
 def _begin(store: Store, search: SearchSetting, directory: Path | None) -> Run:

@@ -8,12 +8,14 @@ from typing import Annotated
 import typer
 
 from firstlight._version import __version__
+from firstlight.cli.correlate import correlate
 from firstlight.cli.listings import proxies, spaces
 from firstlight.cli.rank import rank
 from firstlight.cli.report import report
 from firstlight.cli.score import score
 from firstlight.cli.search import search
 from firstlight.cli.table import table
+from firstlight.cli.trust import trust
 from firstlight.errors import FirstlightError
 
 app = typer.Typer(
@@ -50,6 +52,6 @@ def common(
     keep_freed_memory()
 
 
-for _command in (proxies, spaces, score, rank, search, report):
+for _command in (proxies, spaces, score, rank, search, correlate, trust, report):
     app.command()(_command)
 app.add_typer(table, name="table")

@@ -74,7 +74,7 @@ def score(
     Example: firstlight score mypackage.models:resnet --input-shape 3,32,32
     """
     from firstlight.proxies import parse_requests
-    from firstlight.run.models import ModelSetting, drawn_batches, refuse_for_space
+    from firstlight.run.models import DrawnBatches, ModelSetting, refuse_for_space
     from firstlight.run.scoring import source_for
 
     requests = parse_requests(proxy)
@@ -84,7 +84,7 @@ def score(
             raise SettingError(f"{target} names a model of your own; it takes no architectures.")
         if skeleton:
             raise SettingError(f"{target} names a model of your own; it takes no skeleton.")
-        drawn = drawn_batches(shown, read_shape(input_shape))
+        drawn = DrawnBatches(shown, read_shape(input_shape))
         drawn(seed)  # data are checked here, before any work starts
         own = ModelSetting(drawn, logits=read_logits(logits), seed=seed, device=device, repeats=repeats)
         _score_own_model(target, requests, own, as_json)

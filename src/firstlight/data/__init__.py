@@ -1,5 +1,6 @@
-"""Batches for proxies to look at, each source with a fingerprint that says exactly which numbers it gives."""
+"""Batches for proxies and data sets to train on, each with a fingerprint that says exactly which numbers it holds."""
 
+from firstlight.data.datasets import Dataset, load_dataset
 from firstlight.data.inputs import Inputs, InputSource, load_inputs
 
-__all__ = ["InputSource", "Inputs", "load_inputs"]
+__all__ = ["Dataset", "InputSource", "Inputs", "load_dataset", "load_inputs"]

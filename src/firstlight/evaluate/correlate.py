@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from statistics import fmean, stdev
@@ -12,10 +12,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from firstlight.algorithms.ensembles import Ensemble
 from firstlight.errors import SettingError
+from firstlight.evaluate.selection import JudgedEnsemble, judge_ensemble, mostly_scored
 from firstlight.evaluate.statistics import (
-    RESAMPLES,
     Estimate,
     Numbers,
     RankQuality,
@@ -35,7 +34,8 @@ from firstlight.seeds import derive
 class Sample:
     """Networks of a table: `rows` has their exact text, that of their class, and a column for each target.
 
-    Networks of one class compute the same function, so that they are scored once and share the score.
+    Networks of one class compute the same function, so that they are scored once and share the score: that of the one
+    which stands for the class. A proxy that counts layers or weights would see the idle ones of the others as well.
     """
 
     rows: pd.DataFrame
@@ -56,11 +56,17 @@ class Study:
     sample: Sample
     seeds: tuple[int, ...]
     utilities: tuple[dict[str, Numbers], ...]
-    resamples: int = RESAMPLES
+    resamples: int | None = None
 
     @property
     def names(self) -> list[str]:
         return list(self.utilities[0])
+
+    @cached_property
+    def _drawing(self) -> dict[str, Any]:
+        """How networks are drawn for intervals: those of a class together, since they share a score."""
+        groups = pd.factorize(self.sample.rows["canonical"])[0].astype(np.int64)
+        return {"groups": groups, "seed": self.seeds[0], "resamples": self.resamples}
 
     def truth(self, target: str) -> Numbers:
         return self.sample.rows[target].to_numpy(dtype=float)
@@ -70,34 +76,51 @@ class Study:
         """By target and name, for the first seed."""
         return {
             target: {
-                name: rank_quality(values, self.truth(target), seed=self.seeds[0], resamples=self.resamples)
+                name: rank_quality(values, self.truth(target), **self._drawing)
                 for name, values in self.utilities[0].items()
             }
             for target in self.sample.targets
         }
 
     def best(self, target: str) -> str | None:
-        """The name with the highest Spearman correlation."""
-        defined = {name: found.estimates for name, found in self.quality[target].items() if found.estimates}
-        return max(defined, key=lambda name: defined[name]["spearman"].value, default=None)
+        """The name with the highest Spearman correlation, among those that have a score for most networks."""
+        return next((name for name, found in self.ordered(target) if found.estimates), None)
 
-    def behind_best(self, target: str) -> dict[str, Estimate]:
-        """How far each is behind the best, in Spearman correlation, measured on the same networks."""
-        best = self.best(target)
-        if best is None:
-            return {}
-        first, truth = self.utilities[0], self.truth(target)
-        found = {
-            name: difference(first[best], values, truth, seed=self.seeds[0], resamples=self.resamples)
-            for name, values in first.items()
-            if name != best
-        }
-        return {name: estimate for name, estimate in found.items() if estimate is not None}
+    def ordered(self, target: str) -> list[tuple[str, RankQuality]]:
+        """Best first; those that score few networks after the others, those without a correlation last."""
+
+        def place(item: tuple[str, RankQuality]) -> tuple[bool, bool, float]:
+            name, found = item
+            value = found.estimates["spearman"].value if found.estimates else 0.0
+            return not found.estimates, not mostly_scored(self.utilities[0][name]), -value
+
+        return sorted(self.quality[target].items(), key=place)
+
+    @cached_property
+    def behind_best(self) -> dict[str, dict[str, Estimate]]:
+        """By target: how far each is behind the best, in Spearman correlation, measured on the same networks."""
+        found: dict[str, dict[str, Estimate]] = {}
+        for target in self.sample.targets:
+            best, first, found[target] = self.best(target), self.utilities[0], {}
+            for name in first if best is not None else ():
+                lead = self._lead(first[best or name], first[name], target) if name != best else None
+                if lead is not None:
+                    found[target][name] = lead
+        return found
+
+    def _lead(self, first: Numbers, second: Numbers, target: str) -> Estimate | None:
+        return difference(first, second, self.truth(target), **self._drawing)
 
     def over_seeds(self, target: str, name: str) -> tuple[float, float] | None:
         """Mean and standard deviation of Spearman's correlation over the seeds; None for one seed, or if undefined."""
         values = [_spearman(utilities[name], self.truth(target)) for utilities in self.utilities]
         return None if len(values) < 2 or any(map(math.isnan, values)) else (fmean(values), stdev(values))
+
+    @cached_property
+    def ensembles(self) -> dict[str, JudgedEnsemble | None]:
+        """By target: a few proxies whose mean rank follows it best, chosen on one half and judged on the other."""
+        first = self.utilities[0]
+        return {target: judge_ensemble(first, self.truth(target), **self._drawing) for target in self.sample.targets}
 
     def agreement(self) -> pd.DataFrame:
         """Spearman's correlation between each pair, over the networks that both have scored."""
@@ -105,10 +128,17 @@ class Study:
         table = [[1.0 if a == b else _spearman(first[a], first[b]) for b in first] for a in first]
         return pd.DataFrame(table, index=self.names, columns=self.names)
 
-    def as_json(self) -> dict[str, Any]:
+    def table(self) -> pd.DataFrame:
+        """One row for each network: its text, the true values, and what each proxy says, higher being better."""
+        rows = self.sample.rows.drop(columns="canonical")
+        named = {f"{name} (score)" if name in rows else name: values for name, values in self.utilities[0].items()}
+        return rows.assign(**named)
+
+    def as_json(self, *, ensemble: bool = False) -> dict[str, Any]:
+        """The statistics of the first target at the top, and those of each under `targets`."""
         targets = {}
         for target in self.sample.targets:
-            behind = self.behind_best(target)
+            behind = self.behind_best[target]
             proxies = {name: found.as_json() for name, found in self.quality[target].items()}
             for name, found in proxies.items():
                 if name in behind:
@@ -117,25 +147,38 @@ class Study:
                 if spread := self.over_seeds(target, name):
                     found |= {"spearman_mean": spread[0], "spearman_std": spread[1], "seeds": len(self.seeds)}
             targets[target] = {"best": self.best(target), "proxies": proxies}
+            if ensemble and (judged := self.ensembles[target]):
+                targets[target]["ensemble"] = judged.as_json()
         first = targets[self.sample.targets[0]]
         shape = {"networks": len(self.sample.rows), "classes": len(self.sample.classes), "seeds": list(self.seeds)}
         return {**shape, "target": self.sample.targets[0], **first, "targets": targets}
 
 
 def draw_sample(
-    table: Table, setting: Setting, targets: Sequence[str], *, samples: int | None = None, first: int | None = None
+    table: Table,
+    setting: Setting,
+    targets: Sequence[str],
+    *,
+    samples: int | None = None,
+    first: int | None = None,
+    exact: bool = False,
 ) -> Sample:
-    """Networks that have a value for the first target: so many at random, the first so many rows, or all."""
+    """Networks that have a value for the first target: so many at random, the first so many rows, or all.
+
+    `exact` takes each for a class of its own.
+    """
     joined = table.join(setting.space, targets[0])
     rows = joined.rows.rename(columns={"value": targets[0]})
+    if exact:
+        rows["canonical"] = rows["architecture"]
     for target in targets[1:]:
         values = table.join(setting.space, target).rows.set_index("architecture")["value"]
         rows[target] = rows["architecture"].map(values)
     for name, count in (("samples", samples), ("first", first)):
         if count is not None and not 10 <= count <= len(rows):
             raise SettingError(
-                f"{name} is {count}; {table.origin} has {len(rows)} networks with a value for {targets[0]}, and at "
-                "least 10 are needed."
+                f"{name} is {count}; {table.origin} has {len(rows)} networks with a value for {targets[0]}. Ask for 10 "
+                "of them or more, or for all."
             )
     if samples is not None and first is not None:
         raise SettingError("Give either samples, drawn at random, or the first so many rows; not both.")
@@ -154,32 +197,30 @@ def study(
     executor: Executor,
     store: Store,
     *,
-    ensembles: Sequence[Ensemble] = (),
-    resamples: int = RESAMPLES,
-    watch: Callable[[NetworkScore], None] = lambda network: None,
+    resamples: int | None = None,
+    watch: Callable[[int, int], None] = lambda done, total: None,
 ) -> Study:
-    """Score the sample's classes once for each setting (which differ in their seed), and spread them to the members."""
+    """Score the sample's classes once for each setting (which differ in their seed), and spread them to the members.
+
+    `watch` is told how many of how many scores are done.
+    """
     found = []
-    for setting in settings:
-        known = {}
-        for network in ScoreService(setting, requests, executor, store).scores(sample.classes):
+    classes = sample.classes
+    for number, setting in enumerate(settings):
+        known: dict[str, NetworkScore] = {}
+        for network in ScoreService(setting, requests, executor, store).scores(classes):
             known[network.architecture] = network
-            watch(network)
-        members = [
-            _member(setting, *texts, known)
-            for texts in zip(sample.rows["architecture"], sample.rows["canonical"], strict=True)
-        ]
+            watch(number * len(classes) + len(known), len(settings) * len(classes))
+        texts = zip(sample.rows["architecture"], sample.rows["canonical"], strict=True)
+        members = [_member(setting, text, known[canonical]) for text, canonical in texts]
         utilities = {str(r): np.array([m.scores[str(r)].utility for m in members]) for r in requests}
-        for ensemble in ensembles:
-            utilities[str(ensemble)] = np.array(ensemble.utilities(members))
         found.append(utilities)
     return Study(sample, tuple(setting.seed for setting in settings), tuple(found), resamples)
 
 
-def _member(setting: Setting, text: str, canonical: str, known: Mapping[str, NetworkScore]) -> NetworkScore:
+def _member(setting: Setting, text: str, of_class: NetworkScore) -> NetworkScore:
     """A network of a scored class. Its cost is its own: networks may compute the same and carry idle layers."""
-    of_class = known[canonical]
-    if text == canonical:
+    if text == of_class.architecture:
         return of_class
     cost = setting.cost(text)
     scores = dict(of_class.scores)

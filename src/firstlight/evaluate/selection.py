@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,8 +11,8 @@ import numpy as np
 
 from firstlight.evaluate.statistics import (
     FEWEST,
-    RESAMPLES,
     Estimate,
+    Groups,
     Numbers,
     RankQuality,
     difference,
@@ -59,42 +60,65 @@ class JudgedEnsemble:
         }
 
 
+def mostly_scored(values: Numbers) -> bool:
+    """A proxy that has nothing to say of half of the networks or more is not in the running."""
+    return bool(np.isfinite(values).mean() > 0.5)
+
+
 def mean_rank(utilities: Mapping[str, Numbers], members: Sequence[str]) -> Numbers:
     """The mean over members of each network's rank, as a share; networks without a score rank lowest."""
-    columns = [ranks(np.nan_to_num(utilities[name], nan=-np.inf)) / len(utilities[name]) for name in members]
-    mean: Numbers = np.mean(columns, axis=0)
+    mean: Numbers = np.mean([_shares(utilities[name]) for name in members], axis=0)
     return mean
+
+
+def _shares(values: Numbers) -> Numbers:
+    return ranks(np.nan_to_num(values, nan=-np.inf)) / len(values)
 
 
 def choose_members(utilities: Mapping[str, Numbers], truth: Numbers, *, limit: int = LARGEST) -> list[str]:
     """One after the other, the proxy that lifts the Spearman correlation of the mean rank most; until none does."""
+    shares = {name: _shares(values) for name, values in utilities.items()}
     chosen: list[str] = []
-    reached = -1.0
+    together = np.zeros_like(truth)
+    reached = -math.inf
     while len(chosen) < limit:
-        rest = [name for name in utilities if name not in chosen]
-        scored = [(_correlation(mean_rank(utilities, [*chosen, name]), truth), name) for name in rest]
-        best, name = max(scored, default=(-1.0, ""))
+        rest = [name for name in shares if name not in chosen]
+        best, name = max(
+            ((_correlation(together + shares[name], truth), name) for name in rest), default=(-math.inf, "")
+        )
         if best <= reached:
             break
         chosen.append(name)
+        together = together + shares[name]
         reached = best
     return chosen
 
 
 def judge_ensemble(
-    utilities: Mapping[str, Numbers], truth: Numbers, *, seed: int = 0, resamples: int = RESAMPLES
+    utilities: Mapping[str, Numbers],
+    truth: Numbers,
+    *,
+    groups: Groups | None = None,
+    seed: int = 0,
+    resamples: int | None = None,
 ) -> JudgedEnsemble | None:
-    """None if there are too few networks to halve, or nothing to choose from."""
-    known = np.isfinite(truth)
-    order = np.random.default_rng(derive(seed, "halves")).permutation(np.flatnonzero(known))
-    first, second = order[: len(order) // 2], order[len(order) // 2 :]
-    fit = {name: values for name, values in utilities.items() if np.isfinite(values[order]).sum() > len(order) / 2}
-    if len(first) < FEWEST or not fit:
+    """None if there are too few networks to halve, or nothing to choose from. A group is all in one half."""
+    groups = np.arange(len(truth)) if groups is None else groups
+    known = np.flatnonzero(np.isfinite(truth))
+    shuffled = np.random.default_rng(derive(seed, "halves")).permutation(np.unique(groups[known]))
+    in_first = np.isin(groups[known], shuffled[: len(shuffled) // 2])
+    first, second = known[in_first], known[~in_first]
+    fit = {name: values for name, values in utilities.items() if mostly_scored(values[known])}
+    if min(len(first), len(second)) < FEWEST or not fit:
         return None
     members = choose_members({name: values[first] for name, values in fit.items()}, truth[first])
     judged = {name: values[second] for name, values in fit.items()}
     held_out = truth[second]
-    alone = {name: rank_quality(values, held_out, seed=seed, resamples=resamples) for name, values in judged.items()}
+
+    def quality(values: Numbers) -> RankQuality:
+        return rank_quality(values, held_out, groups=groups[second], seed=seed, resamples=resamples)
+
+    alone = {name: quality(values) for name, values in judged.items()}
     defined = {name: found for name, found in alone.items() if found.estimates}
     if not members or not defined:
         return None
@@ -103,14 +127,14 @@ def judge_ensemble(
     return JudgedEnsemble(
         members=tuple(members),
         networks=len(second),
-        quality=rank_quality(together, held_out, seed=seed, resamples=resamples),
-        all_members=rank_quality(mean_rank(judged, list(judged)), held_out, seed=seed, resamples=resamples),
+        quality=quality(together),
+        all_members=quality(mean_rank(judged, list(judged))),
         best_single=best,
         single=defined[best],
-        gain=difference(together, judged[best], held_out, seed=seed, resamples=resamples),
+        gain=difference(together, judged[best], held_out, groups=groups[second], seed=seed, resamples=resamples),
     )
 
 
 def _correlation(values: Numbers, truth: Numbers) -> float:
     found = spearman(values, truth)
-    return found if np.isfinite(found) else -1.0
+    return found if np.isfinite(found) else -math.inf

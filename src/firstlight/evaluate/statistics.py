@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,11 +13,13 @@ import numpy.typing as npt
 from firstlight.seeds import derive
 
 Numbers = npt.NDArray[np.float64]
+Groups = npt.NDArray[np.int64]
 # What is asked of a ranking: a number made of utilities and true values, higher being better in both
 Statistic = Callable[[Numbers, Numbers], float]
 
 CONFIDENCE = 0.95
-RESAMPLES = 500
+# So many networks leave little to chance, and take long
+MANY, RESAMPLES, FEWER_RESAMPLES = 2_000, 500, 200
 # With fewer networks an interval says nothing
 FEWEST = 10
 TOP_SHARES = (0.01, 0.05, 0.10)
@@ -52,18 +54,29 @@ class RankQuality:
         flat: dict[str, Any] = {"n": self.networks}
         for name in STATISTICS:
             found = self.estimates.get(name)
-            flat[name] = None if found is None else found.value
-            flat[f"{name}_ci"] = None if found is None else [found.low, found.high]
+            flat[name] = None if found is None else finite(found.value)
+            flat[f"{name}_ci"] = None if found is None else [finite(found.low), finite(found.high)]
         return flat | ({"note": self.note} if self.note else {})
 
 
-def rank_quality(utilities: Numbers, truth: Numbers, *, seed: int = 0, resamples: int = RESAMPLES) -> RankQuality:
-    """All statistics; networks without a utility (NaN) are left out."""
-    known = np.isfinite(utilities) & np.isfinite(truth)
+def finite(value: float) -> float | None:
+    """For JSON, which has no word for what is no number."""
+    return value if math.isfinite(value) else None
+
+
+def rank_quality(
+    utilities: Numbers, truth: Numbers, *, groups: Groups | None = None, seed: int = 0, resamples: int | None = None
+) -> RankQuality:
+    """All statistics; networks without a utility (NaN) are left out.
+
+    Networks of one group share a score and are drawn together: they are no evidence independent of each other.
+    """
+    known = np.flatnonzero(np.isfinite(utilities) & np.isfinite(truth))
+    known = np.random.default_rng(derive(seed, "ties")).permutation(known)  # the table's order may be that of the truth
     utilities, truth = utilities[known], truth[known]
     networks = len(truth)
     if networks < FEWEST:
-        return RankQuality(networks, {}, f"{networks} networks have a score; at least {FEWEST} are needed")
+        return RankQuality(networks, {}, f"{networks} networks have both values; at least {FEWEST} are needed")
     for name, values in (("score", utilities), ("true value", truth)):
         if values.min() == values.max():
             return RankQuality(
@@ -71,14 +84,20 @@ def rank_quality(utilities: Numbers, truth: Numbers, *, seed: int = 0, resamples
             )
     found = {name: statistic(utilities, truth) for name, statistic in STATISTICS.items()}
     drawn: dict[str, list[float]] = {name: [] for name in STATISTICS}
-    for rows in _resampled(networks, seed, resamples):
+    for rows in resampled(networks if groups is None else groups[known], seed, resamples):
         for name, statistic in STATISTICS.items():
             drawn[name].append(statistic(utilities[rows], truth[rows]))
-    return RankQuality(networks, {name: _estimate(value, drawn[name]) for name, value in found.items()})
+    return RankQuality(networks, {name: estimate(value, drawn[name]) for name, value in found.items()})
 
 
 def difference(
-    first: Numbers, second: Numbers, truth: Numbers, *, seed: int = 0, resamples: int = RESAMPLES
+    first: Numbers,
+    second: Numbers,
+    truth: Numbers,
+    *,
+    groups: Groups | None = None,
+    seed: int = 0,
+    resamples: int | None = None,
 ) -> Estimate | None:
     """How much better the first follows the truth than the second, in Spearman's correlation, over the networks that
     have both. The same networks are drawn for both, so that the interval is that of the difference. None if undefined.
@@ -90,9 +109,9 @@ def difference(
         return None
     drawn = [
         spearman(first[rows], truth[rows]) - spearman(second[rows], truth[rows])
-        for rows in _resampled(len(truth), seed, resamples)
+        for rows in resampled(len(truth) if groups is None else groups[known], seed, resamples)
     ]
-    return _estimate(value, drawn)
+    return estimate(value, drawn)
 
 
 def spearman(utilities: Numbers, truth: Numbers) -> float:
@@ -108,13 +127,20 @@ def kendall(utilities: Numbers, truth: Numbers) -> float:
 
 def pearson(utilities: Numbers, truth: Numbers) -> float:
     """NaN where one of them does not vary."""
-    a, b = utilities - utilities.mean(), truth - truth.mean()
+    a, b = _centred(utilities), _centred(truth)
     scale = math.sqrt(float(a @ a) * float(b @ b))
     return float(a @ b) / scale if scale > 0 else math.nan
 
 
+def _centred(values: Numbers) -> Numbers:
+    """Around zero and of size one, so that no square overflows or vanishes."""
+    scaled = values / (np.abs(values).max() or 1.0)
+    centred: Numbers = scaled - scaled.mean()
+    return centred / (np.abs(centred).max() or 1.0)
+
+
 def precision_at(share: float) -> Statistic:
-    """Of the truly best, so many, the part that is among as many of highest utility. Ties are broken by place."""
+    """Of the truly best, so many, the part that is among as many of highest utility."""
 
     def precision(utilities: Numbers, truth: Numbers) -> float:
         count = max(1, round(share * len(truth)))
@@ -149,13 +175,25 @@ STATISTICS: dict[str, Statistic] = {
 }
 
 
-def _resampled(networks: int, seed: int, resamples: int) -> list[npt.NDArray[np.int64]]:
-    """Rows of as many networks drawn with replacement; the same ones for one seed, so that statistics are paired."""
+def resampled(networks: int | Groups, seed: int, resamples: int | None = None) -> Iterator[npt.NDArray[np.int64]]:
+    """Rows of as many networks, or groups of them, drawn with replacement.
+
+    One seed draws the same ones, so that statistics are paired.
+    """
     generator = np.random.default_rng(derive(seed, "bootstrap"))
-    return [generator.integers(networks, size=networks) for _ in range(resamples)]
+    members: list[npt.NDArray[np.int64]] = []
+    if not isinstance(networks, int):
+        order = np.argsort(networks, kind="stable")
+        members = np.split(order, np.flatnonzero(np.diff(networks[order])) + 1)
+        networks = len(networks)
+    count = len(members) or networks
+    for _ in range(resamples or (RESAMPLES if networks <= MANY else FEWER_RESAMPLES)):
+        drawn = generator.integers(count, size=count)
+        yield np.concatenate([members[group] for group in drawn]) if members else drawn
 
 
-def _estimate(value: float, drawn: list[float]) -> Estimate:
+def estimate(value: float, drawn: list[float]) -> Estimate:
+    """The value with the interval of what was drawn."""
     defined = [number for number in drawn if not math.isnan(number)] or [math.nan]
     low, high = np.quantile(defined, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
     return Estimate(value, float(low), float(high))

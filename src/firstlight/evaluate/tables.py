@@ -15,9 +15,9 @@ import numpy as np
 import pandas as pd
 
 from firstlight.errors import DataError, FirstlightError, UnknownNameError
-from firstlight.evaluate.cells101 import cell101_text_of_digits
 from firstlight.evaluate.targets import Target
 from firstlight.spaces.base import Space
+from firstlight.spaces.cell101 import Cell101
 
 ARCHITECTURE = "architecture"
 # What else says which architecture a row is; none of these is a figure to compare with
@@ -167,7 +167,7 @@ def as_table(frame: pd.DataFrame, origin: str) -> Table:
             "every row must name its architecture."
         )
     if written_in == ("adjacency", "ops"):
-        texts = [cell101_text_of_digits(*row) for row in zip(frame["adjacency"], frame["ops"], strict=True)]
+        texts = [str(Cell101.from_digits(*row)) for row in zip(frame["adjacency"], frame["ops"], strict=True)]
     else:
         texts = [str(text) for text in first]
     columns = {ARCHITECTURE: texts} | {name: frame[name] for name in frame.columns if name not in written_in}

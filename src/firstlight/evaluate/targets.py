@@ -46,5 +46,11 @@ class Target:
         if self.split is None:
             return "a number, of which its name says no more"
         where = f"{self.dataset}: " if self.dataset else ""
-        when = " of the best epoch" if self.epochs == "best" else f" after {self.epochs} epochs" if self.epochs else ""
+        when = (
+            " of the best epoch"
+            if self.epochs == "best"
+            else f" after {self.epochs} epoch{'s' * (self.epochs != 1)}"
+            if self.epochs
+            else ""
+        )
         return f"{where}{_WORDS[self.split]} {(self.figure or '').replace('_', ' ')}{when}"

@@ -23,6 +23,15 @@ class ForwardQuantities(FirstBatchQuantities):
             cost: Cost = batch.feed(functools.partial(measure_cost, self.model))
         return cost
 
+    def classes_if_known(self) -> int | None:
+        """How many logits a sample has, by a forward pass of one in eval mode; None where that cannot be told."""
+        try:
+            with self._watched("classes", training=False), torch.no_grad():
+                logits = self._logits(self.batches[0].head(1))
+        except Exception:  # what the model does wrong is said where it is measured
+            return None
+        return logits.shape[1] if logits.ndim == 2 else None
+
     def feature_statistic(
         self, statistic: features.Statistic, *, modules: features.Modules = "all", images: int = 1
     ) -> features.FeatureValues:

@@ -39,8 +39,88 @@ def scatter(points: Sequence[Point], x_label: str, y_label: str, *, record: bool
             f'<circle class="{kind}" cx="{axes.x(point.x):.1f}" cy="{axes.y(point.y):.1f}" r="{radius}">'
             f"<title>{escape(point.tooltip)}</title></circle>"
         )
-    label = escape(f"{y_label} against {x_label}, {len(points)} networks")
-    return Markup(f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{label}">{"".join(parts)}</svg>')
+    return _svg(WIDTH, HEIGHT, f"{y_label} against {x_label}, {len(points)} networks", parts)
+
+
+@dataclass(frozen=True)
+class Bar:
+    """A value with the interval around it."""
+
+    name: str
+    value: float
+    low: float
+    high: float
+
+
+def bars(entries: Sequence[Bar], label: str) -> Markup:
+    """One horizontal bar for each entry, from zero, with a whisker for the interval."""
+    left, row = 150, 22
+    ticks = _ticks(min(0.0, *(bar.low for bar in entries)), max(0.0, *(bar.high for bar in entries)))
+    height = TOP + row * len(entries) + BOTTOM
+    base = height - BOTTOM
+
+    def x(value: float) -> float:
+        return left + (value - ticks[0]) / (ticks[-1] - ticks[0]) * (WIDTH - left - RIGHT)
+
+    parts = []
+    for tick in ticks:
+        parts.append(f'<line class="grid" x1="{x(tick):.1f}" x2="{x(tick):.1f}" y1="{TOP}" y2="{base}"/>')
+        parts.append(f'<text class="tick" x="{x(tick):.1f}" y="{base + 18}" text-anchor="middle">{_short(tick)}</text>')
+    for number, bar in enumerate(entries):
+        top, middle = TOP + row * number + 3, TOP + row * number + row / 2
+        start, width = min(x(0), x(bar.value)), abs(x(bar.value) - x(0))
+        tooltip = escape(f"{bar.name}: {bar.value:.3f}, 95 % between {bar.low:.3f} and {bar.high:.3f}")
+        parts.append(f'<text x="{left - 8}" y="{middle + 4:.1f}" text-anchor="end">{escape(_cut(bar.name, 20))}</text>')
+        parts.append(
+            f'<rect class="bar" x="{start:.1f}" y="{top}" width="{width:.1f}" height="{row - 6}">'
+            f"<title>{tooltip}</title></rect>"
+        )
+        parts.append(
+            f'<path class="whisker" d="M{x(bar.low):.1f},{middle}H{x(bar.high):.1f}'
+            f'M{x(bar.low):.1f},{middle - 4}v8M{x(bar.high):.1f},{middle - 4}v8"/>'
+        )
+    middle = (left + WIDTH - RIGHT) / 2
+    parts.append(f'<text class="label" x="{middle}" y="{height - 8}" text-anchor="middle">{escape(label)}</text>')
+    return _svg(WIDTH, height, f"{label}, {len(entries)} bars with intervals", parts)
+
+
+def heat_map(names: Sequence[str], values: Sequence[Sequence[float]], label: str) -> Markup:
+    """A square for each pair: blue where they agree (1), orange where they are opposed (-1), pale in between."""
+    left, top, size = 150, 130, max(18, min(44, (WIDTH - 150 - RIGHT) // max(1, len(names))))
+    parts = []
+    for row, name in enumerate(names):
+        middle = top + size * row + size / 2
+        parts.append(f'<text x="{left - 8}" y="{middle + 4:.1f}" text-anchor="end">{escape(_cut(name, 20))}</text>')
+        place = f"{left + size * row + size / 2:.1f} {top - 8}) rotate(-55"
+        parts.append(f'<text transform="translate({place})">{escape(_cut(name, 20))}</text>')
+        for column, value in enumerate(values[row]):
+            x, y = left + size * column, top + size * row
+            kind = "none" if math.isnan(value) else "agree" if value >= 0 else "oppose"
+            opacity = 0.0 if math.isnan(value) else abs(value)
+            known = "not defined" if math.isnan(value) else f"{value:.3f}"
+            parts.append(
+                f'<rect class="cell {kind}" x="{x}" y="{y}" width="{size - 1}" height="{size - 1}" '
+                f'fill-opacity="{opacity:.2f}"><title>{escape(f"{name}, {names[column]}: {known}")}</title></rect>'
+            )
+            if size >= 30 and not math.isnan(value):
+                parts.append(
+                    f'<text class="tick" x="{x + size / 2:.1f}" y="{y + size / 2 + 4:.1f}" text-anchor="middle">'
+                    f"{value:.2f}</text>"
+                )
+    width = left + size * len(names) + 90
+    return _svg(width, top + size * len(names) + 8, label, parts)
+
+
+def _svg(width: float, height: float, label: str, parts: Sequence[str]) -> Markup:
+    """As wide as the page, but not much larger than it was drawn."""
+    return Markup(
+        f'<svg viewBox="0 0 {width:g} {height:g}" style="max-width: {1.5 * width:g}px" role="img" '
+        f'aria-label="{escape(label)}">{"".join(parts)}</svg>'
+    )
+
+
+def _cut(name: str, length: int) -> str:
+    return name if len(name) <= length else f"{name[: length - 1]}…"
 
 
 class _Axes:

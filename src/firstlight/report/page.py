@@ -5,14 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, PackageLoader
-
-from firstlight._version import __version__
-from firstlight.algorithms.runner import STORE_NAME
 from firstlight.errors import FirstlightError, StoreError
 from firstlight.report.charts import Point, scatter
 from firstlight.report.graph import draw
-from firstlight.run.store import Run, Store, Trial
+from firstlight.report.template import render_page
+from firstlight.run.store import STORE_NAME, Run, Store, Trial
 from firstlight.spaces import Drawing, find_space
 
 PAGE_NAME = "report.html"
@@ -44,10 +41,8 @@ def render(run: Run, trials: list[Trial]) -> str:
     ranking = sorted(scored, key=lambda trial: (-(trial.utility or 0), trial.architecture))
     best = ranking[0] if ranking else None
     drawing = _drawing(run.settings["space"], best.architecture) if best else None
-    environment = Environment(
-        loader=PackageLoader("firstlight.report", "."), autoescape=True, trim_blocks=True, lstrip_blocks=True
-    )
-    return environment.get_template("page.html").render(
+    return render_page(
+        "search.html",
         run=run,
         trials=trials,
         best=best,
@@ -58,7 +53,6 @@ def render(run: Run, trials: list[Trial]) -> str:
         over_time=scatter(_over_time(scored, best), "seconds of search", run.settings["proxy"], record=True),
         seconds=max((trial.elapsed for trial in trials), default=0.0),
         parts=_parts_of(best, run),
-        version=__version__,
     )
 
 

@@ -11,6 +11,7 @@ from torch import nn
 
 from firstlight.cost import Cost
 from firstlight.data import InputSource, load_inputs
+from firstlight.data.inputs import SYNTHETIC
 from firstlight.errors import DataError, ModelError, SettingError, is_out_of_memory
 from firstlight.probe import Batches, Loss, Probe
 from firstlight.proxies import ProxyRequest, Score, measure_all
@@ -22,16 +23,23 @@ from firstlight.seeds import seeded
 Model = nn.Module | Callable[[], nn.Module]
 # that of the images which most published results are about
 USUAL_SHAPE = (3, 32, 32)
+USUAL_CLASSES = 10
 
 
-def drawn_batches(source: InputSource, input_shape: tuple[int, ...] | None) -> Callable[[int], Batches]:
-    """The batches that a seed picks from the source; noise has the shape that is given."""
+@dataclass(frozen=True)
+class DrawnBatches:
+    """The batches that a seed picks from the source; noise has a given shape, and labels of so many classes."""
 
-    @functools.cache
-    def drawn(seed: int) -> Batches:
-        return load_inputs(source, seed=seed, input_shape=input_shape or USUAL_SHAPE).batches
+    source: InputSource
+    input_shape: tuple[int, ...] | None = None
 
-    return drawn
+    def __call__(self, seed: int, classes: int = USUAL_CLASSES) -> Batches:
+        return _loaded(self.source, seed, self.input_shape or USUAL_SHAPE, classes)
+
+
+@functools.lru_cache(maxsize=8)  # for several models
+def _loaded(source: InputSource, seed: int, shape: tuple[int, ...], classes: int) -> Batches:
+    return load_inputs(source, seed=seed, input_shape=shape, classes=classes).batches
 
 
 def refuse_for_space(space: str, **settings: object) -> None:
@@ -56,8 +64,16 @@ class ModelSetting:
     repeats: int = 1
 
     def probe(self, network: nn.Module, seed: int) -> Probe:
-        shown = self.batches(seed) if callable(self.batches) else self.batches
-        return Probe(_placed(network, self.device), shown, loss=self.loss, logits=self.logits, seed=seed)
+        placed = _placed(network, self.device)
+
+        def over(batches: Batches) -> Probe:
+            return Probe(placed, batches, loss=self.loss, logits=self.logits, seed=seed)
+
+        probe = over(self.batches(seed) if callable(self.batches) else self.batches)
+        if isinstance(self.batches, DrawnBatches) and self.batches.source.name == SYNTHETIC:
+            classes = probe.classes_if_known() or USUAL_CLASSES  # labels of noise are made up: of classes it can tell
+            return probe if classes == USUAL_CLASSES else over(self.batches(seed, classes))
+        return probe
 
 
 def score_models(

@@ -10,13 +10,12 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-import torch
-
 from firstlight.cost import Cost
 from firstlight.data import Inputs, InputSource, load_inputs
 from firstlight.errors import SettingError
 from firstlight.probe import Probe
 from firstlight.proxies import ProxyRequest, Score, measure_all
+from firstlight.run.checks import check_device, check_seed, skeleton_for
 from firstlight.run.executor import Executor, Lost
 from firstlight.run.repeats import combine, draw_seeds
 from firstlight.run.store import ScoreKey, Store
@@ -78,12 +77,8 @@ class Setting:
             object.__setattr__(self, "own_space", own)
         elif self.own_space is not None and self.own_space is not SPACES[self.space_name]:
             raise SettingError(f"There is a search space {self.space_name!r} already. Give yours another name.")
-        if not isinstance(self.seed, int) or abs(self.seed) >= 2**63:
-            raise SettingError(f"The seed is {self.seed!r}; it must be a whole number of less than 64 bits.")
-        try:
-            torch.empty(0, device=self.device)
-        except (RuntimeError, AssertionError, NotImplementedError) as error:
-            raise SettingError(f"The device {self.device!r} cannot be used here: {error}") from error
+        check_seed(self.seed)
+        check_device(self.device)
 
     @functools.cached_property
     def space(self) -> Space[Any]:
@@ -107,15 +102,8 @@ class Setting:
 
     @functools.cached_property
     def skeleton(self) -> Skeleton:
-        """Built for the data: its shape, and its number of classes unless the user asks for another."""
-        data = {"input_shape": self.inputs.input_shape, "classes": self.inputs.classes}
-        asked = dict(self.skeleton_settings)
-        if asked.get("input_shape", data["input_shape"]) != data["input_shape"]:
-            raise SettingError(
-                f"{self.source.name!r} has inputs of {data['input_shape']}; "
-                f"the skeleton asks for {asked['input_shape']}."
-            )
-        return self.space.skeleton(**(data | asked))
+        asked, inputs = dict(self.skeleton_settings), self.inputs
+        return skeleton_for(self.space, asked, self.source.name, inputs.input_shape, inputs.classes)
 
     @functools.cached_property
     def draws(self) -> list[Setting]:

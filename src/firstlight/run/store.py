@@ -1,7 +1,7 @@
-"""One SQLite file holding every score and every run.
+"""One SQLite file holding every score, every evaluation and every run.
 
-Each score is committed as it arrives, under a key that names everything it depends on. A run that is cut off and
-started again asks for the same scores in the same order and finds those that were computed before.
+Each result is committed as it arrives, under a key that names everything it depends on. A run that is cut off and
+started again asks for the same in the same order and finds what was computed before.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import json
 import sqlite3
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, astuple, dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -18,37 +18,27 @@ from typing import Any
 from firstlight.cost import Cost
 from firstlight.errors import StoreError
 from firstlight.proxies import Score
+from firstlight.run.outcome import Epoch, TrainingResult
+from firstlight.run.schema import MIGRATIONS
 
-# The statements that lead from each schema version to the next; never change one that was released, append.
-MIGRATIONS = (
-    (
-        """
-        CREATE TABLE scores (
-            space TEXT NOT NULL, skeleton TEXT NOT NULL, architecture TEXT NOT NULL,
-            proxy TEXT NOT NULL, revision INTEGER NOT NULL, input TEXT NOT NULL, seed INTEGER NOT NULL,
-            value REAL, parts TEXT NOT NULL, status TEXT NOT NULL, note TEXT NOT NULL, seconds REAL NOT NULL,
-            PRIMARY KEY (space, skeleton, architecture, proxy, revision, input, seed)
-        ) WITHOUT ROWID
-        """,
-        """
-        CREATE TABLE runs (
-            id INTEGER PRIMARY KEY, settings TEXT NOT NULL UNIQUE, version TEXT NOT NULL, seed INTEGER NOT NULL,
-            started TEXT NOT NULL DEFAULT CURRENT_TIMESTAMP, finished TEXT, result TEXT
-        )
-        """,
-        """
-        CREATE TABLE trials (
-            run INTEGER NOT NULL REFERENCES runs (id), architecture TEXT NOT NULL,
-            params INTEGER NOT NULL, macs INTEGER NOT NULL, utility REAL, elapsed REAL NOT NULL,
-            PRIMARY KEY (run, architecture)
-        ) WITHOUT ROWID
-        """,
-    ),
-)
 # Marks the file as ours ("1stL"), so that nobody else's database is written into
 APPLICATION_ID = 0x3173744C
 # What may be different the next time: these are kept for the record and computed again when asked for
 _PASSING_STATUSES = ("failed", "out_of_memory")
+
+
+STORE_NAME = "store.sqlite"
+
+
+def open_store(directory: Path | None) -> Store:
+    """The store of a run's folder, which is made if it is not there; without one, all is forgotten afterwards."""
+    if directory is None:
+        return Store(":memory:")
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StoreError(f"The folder {directory} cannot be made: {error}. Name another one with --out.") from error
+    return Store(directory / STORE_NAME)
 
 
 @dataclass(frozen=True)
@@ -65,6 +55,19 @@ class ScoreKey:
 
     def as_tuple(self) -> tuple[str | int, ...]:
         return self.space, self.skeleton, self.architecture, self.proxy, self.revision, self.input, self.seed
+
+
+@dataclass(frozen=True)
+class EvaluationKey:
+    """Everything that the accuracy of a trained network depends on."""
+
+    space: str
+    skeleton: str
+    architecture: str
+    data: str
+    recipe: str
+    seed: int
+    revision: int
 
 
 @dataclass(frozen=True)
@@ -131,6 +134,25 @@ class Store:
         self._execute(
             f"INSERT OR REPLACE INTO scores VALUES ({', '.join('?' * 12)})",
             (*key.as_tuple(), value, json.dumps(dict(score.parts)), score.status, score.note, score.seconds),
+        )
+
+    def find_evaluation(self, key: EvaluationKey) -> TrainingResult | None:
+        """The stored result, unless it is of a kind that may turn out differently next time."""
+        rows = self._execute(
+            "SELECT epochs, status, note, seconds FROM evaluations "
+            "WHERE (space, skeleton, architecture, data, recipe, seed, revision) = (?, ?, ?, ?, ?, ?, ?)",
+            astuple(key),
+        )
+        if not rows or rows[0][1] in _PASSING_STATUSES:
+            return None
+        epochs, status, note, seconds = rows[0]
+        return TrainingResult(tuple(Epoch(**epoch) for epoch in json.loads(epochs)), status, note, seconds)
+
+    def add_evaluation(self, key: EvaluationKey, result: TrainingResult) -> None:
+        epochs = json.dumps([asdict(epoch) for epoch in result.epochs])
+        self._execute(
+            f"INSERT OR REPLACE INTO evaluations VALUES ({', '.join('?' * 12)})",
+            (*astuple(key), result.accuracy, epochs, result.status, result.note, result.seconds),
         )
 
     def begin_run(self, settings: dict[str, Any], version: str, seed: int) -> Run:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 
@@ -35,6 +36,58 @@ class ReLUConvBN(nn.Sequential):
             Conv2d(inputs, outputs, kernel, stride, padding=kernel // 2, bias=False),
             nn.BatchNorm2d(outputs),
         )
+
+
+class SeparableConv(nn.Sequential):
+    """ReLU, depthwise convolution with "same" padding, pointwise convolution, BatchNorm."""
+
+    def __init__(self, channels: int, kernel: int, stride: int = 1, dilation: int = 1) -> None:
+        padding = dilation * (kernel // 2)
+        super().__init__(
+            nn.ReLU(),
+            Conv2d(channels, channels, kernel, stride, padding, dilation, groups=channels, bias=False),
+            Conv2d(channels, channels, 1, bias=False),
+            nn.BatchNorm2d(channels),
+        )
+
+
+class FactorizedReduce(nn.Module):
+    """ReLU, two strided 1x1 convolutions with half of the outputs each, the second one pixel further, BatchNorm.
+
+    Together they see every second diagonal of the image; beyond its right and lower edge lie zeros.
+    """
+
+    def __init__(self, inputs: int, outputs: int, stride: int = 2) -> None:
+        super().__init__()
+        self.rectifier = nn.ReLU()
+        self.even = Conv2d(inputs, outputs // 2, 1, stride, bias=False)
+        self.odd = Conv2d(inputs, outputs - outputs // 2, 1, stride, bias=False)
+        self.norm = nn.BatchNorm2d(outputs)
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = self.rectifier(x)
+        shifted = F.pad(x, (0, 1, 0, 1))[:, :, 1:, 1:]
+        out: Tensor = self.norm(torch.cat([self.even(x), self.odd(shifted)], 1))
+        return out
+
+
+class Zero(nn.Module):
+    """Zeros of the size that a strided layer would give."""
+
+    def __init__(self, stride: int = 1) -> None:
+        super().__init__()
+        self.stride = stride
+
+    def forward(self, x: Tensor) -> Tensor:
+        return zeros(x, self.stride)
+
+
+def zeros(x: Tensor, stride: int = 1, channels: int | None = None) -> Tensor:
+    """What comes of `x` where nothing is passed on, with the shape that a layer of this stride and width would give."""
+    nothing = x * 0
+    if stride > 1:
+        nothing = nothing[:, :, ::stride, ::stride]
+    return nothing if channels is None else nothing[:, :1].expand(-1, channels, -1, -1)
 
 
 class ResidualReduction(nn.Module):

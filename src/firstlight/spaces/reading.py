@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import NoReturn
 
 from firstlight.errors import ParseError
+
+_NUMBER = re.compile("0|[1-9][0-9]{0,8}")  # not \d, which also takes the digits of other scripts
 
 
 class Reader:
@@ -19,22 +22,37 @@ class Reader:
     def at_end(self) -> bool:
         return self.position == len(self.text)
 
-    def fail(self, expected: str) -> NoReturn:
-        raise ParseError(self.text, self.position, expected)
+    def fail(self, expected: str, position: int | None = None) -> NoReturn:
+        raise ParseError(self.text, self.position if position is None else position, expected)
+
+    def at(self, literal: str) -> bool:
+        return self.text.startswith(literal, self.position)
 
     def skip(self, literal: str) -> None:
-        if not self.text.startswith(literal, self.position):
+        if not self.at(literal):
             self.fail(repr(literal))
         self.position += len(literal)
 
-    def one_of(self, options: Iterable[str], expected: str) -> str:
+    def skip_blanks(self) -> None:
+        while self.at(" "):
+            self.position += 1
+
+    def one_of(self, options: Iterable[str], expected: str | None = None) -> str:
         """The longest of the options that the text goes on with."""
-        found = [option for option in options if self.text.startswith(option, self.position)]
+        found = [option for option in options if self.at(option)]
         if not found:
-            self.fail(expected)
+            self.fail(expected or f"one of {', '.join(options)}")
         longest = max(found, key=len)
         self.position += len(longest)
         return longest
+
+    def number(self, allowed: range, what: str) -> int:
+        """One of the numbers, written as Python writes it."""
+        digits = _NUMBER.match(self.text, self.position)
+        if not digits or int(digits[0]) not in allowed:
+            self.fail(f"{what} of {', '.join(map(str, allowed))}")
+        self.position = digits.end()
+        return int(digits[0])
 
     def end(self, expected: str = "the end of the text") -> None:
         if not self.at_end:

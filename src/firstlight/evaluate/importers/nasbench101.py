@@ -17,10 +17,10 @@ from pathlib import Path
 import pandas as pd
 
 from firstlight.errors import DataError
-from firstlight.evaluate.cells101 import cell101_text
 from firstlight.evaluate.importers.base import Importer, Progress, layout_of
 from firstlight.evaluate.importers.protobuf import read_fields
 from firstlight.evaluate.importers.tfrecord import read_records
+from firstlight.spaces.cell101 import Cell101
 
 _MEASUREMENT, _PARAMETERS = 1, 2
 _FIGURES = {2: "cifar10_train_seconds", 3: "cifar10_train", 4: "cifar10_val", 5: "cifar10_test"}
@@ -35,7 +35,7 @@ def read_nasbench101(source: Path, progress: Progress) -> pd.DataFrame:
     for number, record in enumerate(read_records(source, progress), start=1):
         with layout_of("NAS-Bench-101", f"Record {number} of {source}"):
             _hash, epochs, adjacency, operations, metrics = json.loads(record)
-            text = cell101_text(adjacency, _inner(operations))
+            text = str(Cell101.from_matrix(adjacency, _inner(operations)))
             parameters, final = _read_metrics(base64.b64decode(metrics, validate=True))
             cell = cells.setdefault(text, len(cells))
             if cell == len(params):

@@ -17,10 +17,11 @@ from typing import Any
 import pandas as pd
 
 from firstlight.errors import DataError
-from firstlight.evaluate.cells101 import cell101_text
 from firstlight.evaluate.importers.base import Importer, Progress, layout_of
 from firstlight.evaluate.importers.transnas import column_name
-from firstlight.spaces.nasbench201 import EDGES, Cell201
+from firstlight.spaces.cell101 import Cell101
+from firstlight.spaces.cells import EDGES
+from firstlight.spaces.nasbench201 import Cell201
 
 _FAILED = -1e8
 _OPERATIONS_201 = ("skip_connect", "none", "nor_conv_3x3", "nor_conv_1x1", "avg_pool_3x3")
@@ -87,7 +88,7 @@ def _text_101(code: Sequence[int]) -> str:
     matrix, operations = code[: vertices**2], [_OPERATIONS_101[digit] for digit in code[vertices**2 :]]
     if operations[:1] != ["input"] or operations[-1:] != ["output"]:
         raise ValueError(f"the code {tuple(code)} does not lead from input to output")
-    return cell101_text("".join(map(str, matrix)), operations[1:-1])
+    return str(Cell101.from_matrix("".join(map(str, matrix)), operations[1:-1]))
 
 
 def _text_micro(code: Sequence[int]) -> str:

@@ -1,0 +1,171 @@
+"""`firstlight correlate`: how well proxies rank networks whose accuracy is known."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from firstlight.cli.options import (
+    BatchesOption,
+    BatchOption,
+    DeviceOption,
+    InputOption,
+    Json,
+    ProxyOption,
+    RepeatsOption,
+    SkeletonOption,
+    WorkersOption,
+    choose_workers,
+    read_pairs,
+)
+from firstlight.errors import SettingError
+
+if TYPE_CHECKING:
+    from firstlight.evaluate.correlate import Study
+
+
+def correlate(
+    space: Annotated[str, typer.Argument(help="The search space that the table is of; see `firstlight spaces`.")],
+    table: Annotated[
+        Path, typer.Option(metavar="FILE", help="Trained networks: a .parquet or .csv; see `firstlight table`.")
+    ],
+    target: Annotated[
+        str | None, typer.Option(help="The table's column to compare with, or several, separated by commas.")
+    ] = None,
+    proxy: ProxyOption = "dextr",
+    samples: Annotated[
+        str | None,
+        typer.Option(
+            metavar="N|all", help="How many networks to draw at random; default: 300, or all if there are fewer."
+        ),
+    ] = None,
+    first: Annotated[
+        int | None, typer.Option(help="Take the first so many rows instead, as some papers do.", min=1)
+    ] = None,
+    exact: Annotated[
+        bool,
+        typer.Option("--exact", help="Score every network, also those that compute the same function as another."),
+    ] = False,
+    ensemble: Annotated[
+        bool,
+        typer.Option(
+            "--ensemble", help="Also choose up to four proxies on one half of the networks, judge on the other."
+        ),
+    ] = False,
+    input: InputOption = "synthetic",
+    batch_size: BatchOption = None,
+    batches: BatchesOption = None,
+    skeleton: SkeletonOption = "",
+    seed: Annotated[
+        str, typer.Option(metavar="S[,S]...", help="Decides weights, inputs and sample; several give mean and spread.")
+    ] = "0",
+    repeats: RepeatsOption = 1,
+    workers: WorkersOption = None,
+    device: DeviceOption = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Folder that keeps all scores, and the report; default: runs/correlate-SPACE-TABLE."),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Compare proxies with true accuracies: rank correlation and top networks found, with 95 % intervals.
+
+    Scores are kept in the folder: asking again, or for another proxy or target, computes only what is new.
+
+    Example: firstlight correlate nasbench201 --table nb201.parquet --target cifar10_test_200 --proxy dextr,zico,params
+
+    Example: firstlight correlate nasbench201 --table nb201.parquet --target cifar10_test_200 --proxy all --ensemble
+    """
+    from firstlight import api
+    from firstlight.console import console, counting, notices
+    from firstlight.evaluate import load_table
+    from firstlight.proxies import parse_requests
+
+    parse_requests(proxy)  # a misspelt name is refused before anything is read
+    found = load_table(table)
+    if target is None:
+        names = ", ".join(entry.name for entry in found.targets())
+        raise SettingError(f"Name the column of {table} to compare with: --target COLUMN. It has: {names}.")
+    count = _read_samples(samples)
+    folder = out or Path("runs") / f"correlate-{space}-{table.stem}"
+    try:
+        with counting("scoring") as progress:
+            study = api.correlate(
+                space,
+                found,
+                target.split(","),
+                proxies=proxy,
+                samples=count,
+                first=first,
+                exact=exact,
+                ensemble=ensemble,
+                input=input,
+                batch_size=batch_size,
+                batches=batches,
+                skeleton=dict(read_pairs(skeleton)),
+                seed=_read_seeds(seed),
+                repeats=repeats,
+                workers=choose_workers(workers, first or len(found)),
+                device=device,
+                out=folder,
+                watch=progress,
+            )
+    except KeyboardInterrupt:
+        said = f"\nInterrupted. All scores so far are kept in {folder}; run the command again to go on."
+        notices.print(said, markup=False)
+        raise typer.Exit(130) from None
+    if as_json:
+        typer.echo(json.dumps(study.as_json(ensemble=ensemble)))
+        return
+    show_study(study, ensemble=ensemble)
+    console.print(f"\nReport, statistics and scores: {folder}", markup=False, soft_wrap=True)
+
+
+def show_study(study: Study, *, ensemble: bool = False) -> None:
+    from firstlight.console import console, show_figures
+    from firstlight.evaluate.targets import Target
+    from firstlight.report.correlation import COLUMNS, describe
+
+    rows = study.sample.rows
+    for target in study.sample.targets:
+        counts = f"{len(rows):,} networks, {len(study.sample.classes):,} different functions"
+        console.print(f"{target} ({Target.of_column(target)}): {counts}.", markup=False, soft_wrap=True)
+        behind = study.behind_best[target]
+        cells = []
+        for name, found in study.ordered(target):
+            figures = [str(found.estimates[column]) if found.estimates else "-" for column in COLUMNS]
+            spread = study.over_seeds(target, name)
+            seeds = [f"{spread[0]:.3f} ± {spread[1]:.3f}" if spread else "-"] if len(study.seeds) > 1 else []
+            cells.append([name, *figures, *seeds, str(behind.get(name, "-")), f"{found.networks:,}"])
+        over = [f"over {len(study.seeds)} seeds"] if len(study.seeds) > 1 else []
+        show_figures(["proxy", *COLUMNS.values(), *over, "behind the best", "networks"], cells, text="proxy")
+        for name, found in study.ordered(target):
+            if found.note:
+                console.print(f"{name}: {found.note}.", markup=False, soft_wrap=True)
+        if ensemble:
+            judged = study.ensembles[target]
+            said = (
+                describe(judged)
+                if judged
+                else "Too few networks to choose an ensemble on one half and judge it on the other."
+            )
+            console.print(said, markup=False, soft_wrap=True)
+        console.print()
+
+
+def _read_samples(text: str | None) -> int | Literal["all"] | None:
+    if text is None or text == "all":
+        return text  # type: ignore[return-value]
+    if not text.isdecimal():
+        raise SettingError(f"--samples is {text!r}; write a number, or 'all'.")
+    return int(text)
+
+
+def _read_seeds(text: str) -> list[int]:
+    try:
+        return [int(part) for part in text.split(",")]
+    except ValueError:
+        raise SettingError(f"--seed is {text!r}; write a whole number, or several such as 0,1,2.") from None

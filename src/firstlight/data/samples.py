@@ -1,0 +1,75 @@
+"""Labelled images as a source holds them, and what is done to them before a network may see them."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from firstlight.errors import DataError
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+@dataclass(frozen=True)
+class Samples:
+    """A whole data set. `images` reads those with the given numbers, so that files nobody asks for stay closed.
+
+    `name` is what the user wrote, `title` a short form of it that does not depend on where the data lies.
+    """
+
+    name: str
+    title: str
+    labels: Array
+    images: Callable[[Array], Array]
+    ignored: int = 0
+    representative: int = 10_000
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    @property
+    def classes(self) -> int:
+        return int(self.labels.max()) + 1
+
+    def representatives(self) -> Array:
+        """Images from all over the set, less than twice as many as are `representative` of its channels."""
+        return self.images(np.arange(0, len(self), max(1, len(self) // self.representative)))
+
+    def tensors(self, numbers: Array, images: Array, normaliser: Normaliser) -> tuple[Tensor, Tensor]:
+        """Images that were read under these numbers, as networks take them, and their labels."""
+        x = normaliser(images)
+        if not bool(x.isfinite().all()):
+            raise DataError(f"{self.name!r} holds values that are NaN or infinite; clean the data first.")
+        return x, torch.from_numpy(self.labels[numbers].astype(np.int64))
+
+
+@dataclass(frozen=True)
+class Normaliser:
+    """Brings each channel to mean 0 and deviation 1 of the images it was made for; grey becomes three channels."""
+
+    mean: Array
+    deviation: Array
+
+    @classmethod
+    def of(cls, images: Array) -> Normaliser:
+        values = images.astype(np.float32)
+        return cls(values.mean((0, 2, 3), keepdims=True), np.maximum(values.std((0, 2, 3), keepdims=True), 1e-6))
+
+    def __call__(self, images: Array) -> Tensor:
+        x = torch.from_numpy((images.astype(np.float32) - self.mean) / self.deviation)
+        return x.expand(-1, 3, -1, -1) if x.shape[1] == 1 else x
+
+
+def digest(*arrays: Array) -> str:
+    """A short text that is another one for other numbers."""
+    found = hashlib.blake2b(digest_size=8)
+    for array in arrays:
+        found.update(f"{array.dtype}{array.shape}".encode())
+        found.update(np.ascontiguousarray(array).tobytes())
+    return found.hexdigest()

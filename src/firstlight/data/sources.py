@@ -1,0 +1,115 @@
+"""Where samples come from: scikit-learn's bundled digits, arrays in an `.npz` file, or a folder of image files.
+
+A source is named by a text: `digits`, `npz:PATH`, `folder:PATH`, or a bare name such as `cifar10`, which is looked up
+in the folder that the environment variable FIRSTLIGHT_DATA names (`cifar10.npz` or `cifar10_*.npz`). Digits and images
+of a folder have 32x32 pixels unless another side is written behind them: `digits@16`, `folder:PATH@64`.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import zlib
+from pathlib import Path
+from zipfile import BadZipFile
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+
+from firstlight.data.folders import read_folder
+from firstlight.data.samples import Array, Samples
+from firstlight.errors import DataError
+
+DATA_FOLDER = "FIRSTLIGHT_DATA"
+USUAL_SIDE = 32
+LARGEST_SIDE = 1024
+
+
+def read_samples(name: str) -> Samples:
+    """The whole data set of that name; `x_test` of an `.npz` file is left for final tests."""
+    stem, side = split_side(name)
+    if stem == "digits":
+        images, labels = _digits(side)
+        return Samples(name, name, labels, images.__getitem__)
+    if stem.startswith("folder:"):
+        return read_folder(name, stem.removeprefix("folder:"), side)
+    images, labels = _from_npz(_find(name))
+    return Samples(name, Path(name.removeprefix("npz:")).stem, labels, images.__getitem__)
+
+
+def split_side(name: str) -> tuple[str, int]:
+    """The source without its `@SIDE`, and that side in pixels; a path that ends like this itself needs a second one."""
+    match = re.fullmatch(r"(?P<stem>digits|folder:.*)@(?P<side>[0-9]{1,9})", name, re.DOTALL)
+    if match is None:
+        return name, USUAL_SIDE
+    side = int(match["side"])
+    if not 1 <= side <= LARGEST_SIDE:
+        raise DataError(f"{name!r} asks for images of {side}x{side} pixels; 1 to {LARGEST_SIDE} can be had.")
+    return match["stem"], side
+
+
+def _digits(side: int) -> tuple[Array, Array]:
+    """1,797 handwritten digits of 8x8 pixels, enlarged."""
+    from sklearn.datasets import load_digits
+
+    images, labels = load_digits(return_X_y=True)
+    enlarged = F.interpolate(
+        torch.from_numpy(images).view(-1, 1, 8, 8), size=(side, side), mode="bilinear", align_corners=False
+    )
+    return enlarged.mul_(255 / 16).round_().to(torch.uint8).numpy(), labels
+
+
+def _from_npz(path: Path) -> tuple[Array, Array]:
+    try:
+        arrays = np.load(path, allow_pickle=False)
+        if not isinstance(arrays, np.lib.npyio.NpzFile):
+            raise DataError(f"{path} holds a single array; save x and y together with numpy.savez.")
+        with arrays:
+            suffix = "_train" if "x_train" in arrays else ""
+            if f"x{suffix}" not in arrays or f"y{suffix}" not in arrays:
+                raise DataError(
+                    f"{path} must hold arrays x and y (or x_train and y_train); "
+                    f"it holds: {', '.join(arrays) or 'none'}."
+                )
+            images, labels = arrays[f"x{suffix}"], arrays[f"y{suffix}"]
+    except FileNotFoundError:
+        raise DataError(f"There is no file {path}.") from None
+    except (OSError, EOFError, ValueError, BadZipFile, zlib.error) as error:
+        kind = type(error).__name__
+        raise DataError(f"{path} is not an .npz file of plain arrays without pickles ({kind}).") from error
+    if not (np.issubdtype(images.dtype, np.integer) or np.issubdtype(images.dtype, np.floating)):
+        raise DataError(f"{path}: x must hold real numbers; got {images.dtype}.")
+    if images.ndim == 3:
+        images = images[:, None]
+    if images.ndim != 4 or labels.shape != images.shape[:1] or not len(images):
+        raise DataError(
+            f"{path}: x must be images (N, C, H, W) or (N, H, W), channels first, and y their N labels; "
+            f"got {images.shape} and {labels.shape}."
+        )
+    if images.shape[-1] in (1, 3) and images.shape[1] > 4:
+        raise DataError(f"{path}: x looks like (N, H, W, C), {images.shape}; put the channels first: (N, C, H, W).")
+    if not np.issubdtype(labels.dtype, np.integer) or labels.min() < 0:
+        raise DataError(f"{path}: y must hold whole numbers from 0 on; got {labels.dtype} from {labels.min()}.")
+    return images, labels
+
+
+def _find(name: str) -> Path:
+    if name.startswith("npz:"):
+        return Path(name.removeprefix("npz:")).expanduser()
+    folder = os.environ.get(DATA_FOLDER)
+    if not folder:
+        raise DataError(
+            f"There is no built-in input {name!r}. Built in: synthetic, digits, npz:PATH, folder:PATH. "
+            f"Other names are looked up in the folder that {DATA_FOLDER} names, and it is not set."
+        )
+    if not re.fullmatch(r"[\w.-]+", name):
+        raise DataError(f"{name!r} is not a name to look up. For a file, write npz:PATH; for images, folder:PATH.")
+    found = sorted([*Path(folder).glob(f"{name}.npz"), *Path(folder).glob(f"{name}_*.npz")])
+    if len(found) != 1:
+        there = ", ".join(sorted(path.name for path in Path(folder).glob("*.npz"))) or "no .npz file"
+        raise DataError(
+            f"{DATA_FOLDER} ({folder}) has {len(found)} files for {name!r}; "
+            f"expected one {name}.npz or {name}_*.npz. It has: {there}."
+        )
+    return found[0]

@@ -1,0 +1,119 @@
+"""From an architecture's text to its accuracy: look it up, else have the network trained, and remember the result."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, fields
+from typing import Any
+
+from firstlight.data import Dataset, load_dataset
+from firstlight.errors import DataError
+from firstlight.evaluate.recipe import TrainingRecipe
+from firstlight.evaluate.training import REVISION, train
+from firstlight.run.checks import check_device, check_seed, skeleton_for
+from firstlight.run.executor import Executor, Lost
+from firstlight.run.outcome import TrainingResult
+from firstlight.run.store import EvaluationKey, Store
+from firstlight.spaces import Skeleton, Space, find_space
+
+
+@dataclass(frozen=True)
+class EvaluationSetting:
+    """What all evaluations of a run have in common. `samples` limits how many of the data set are used."""
+
+    space_name: str
+    source_name: str = "digits"
+    recipe: TrainingRecipe = TrainingRecipe()
+    seed: int = 0
+    skeleton_settings: tuple[tuple[str, Any], ...] = ()
+    samples: int | None = None
+    device: str | None = None
+
+    def __post_init__(self) -> None:
+        check_seed(self.seed)
+        check_device(self.device)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the data set: each worker process loads its own, which spares the way through a pipe."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+    @functools.cached_property
+    def space(self) -> Space[Any]:
+        return find_space(self.space_name)
+
+    @functools.cached_property
+    def dataset(self) -> Dataset:
+        return load_dataset(self.source_name, seed=self.seed, samples=self.samples)
+
+    @functools.cached_property
+    def skeleton(self) -> Skeleton:
+        asked, data = dict(self.skeleton_settings), self.dataset
+        return skeleton_for(self.space, asked, self.source_name, data.input_shape, data.classes)
+
+    def key(self, architecture: str) -> EvaluationKey:
+        return EvaluationKey(
+            space=self.space_name,
+            skeleton=str(self.skeleton),
+            architecture=architecture,
+            data=self.dataset.fingerprint,
+            recipe=str(self.recipe),
+            seed=self.seed,
+            revision=REVISION,
+        )
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """How well one network did; `reused` if that was known from before."""
+
+    architecture: str
+    result: TrainingResult
+    reused: bool = False
+
+    def as_json(self) -> dict[str, Any]:
+        return {"architecture": self.architecture, **self.result.as_json()}
+
+
+@dataclass(frozen=True)
+class EvaluationJob:
+    """Build and train: the job that executors run. A network that fails costs only its own result."""
+
+    setting: EvaluationSetting
+    fingerprint: str
+
+    def __call__(self, architecture: str) -> TrainingResult:
+        setting = self.setting
+        if setting.dataset.fingerprint != self.fingerprint:
+            raise DataError(f"{setting.source_name!r} has changed since the run began; start it again.")
+        parsed = setting.space.parse(architecture)
+        try:
+            network = setting.space.build(parsed, setting.skeleton, seed=setting.seed, device=setting.device)
+            return train(network, setting.dataset, setting.recipe, seed=setting.seed, device=setting.device)
+        except Exception as error:
+            return TrainingResult.of_error(error)
+
+
+class EvaluationService:
+    """Answers from the store what it can, has the rest trained, and commits each result as it arrives."""
+
+    def __init__(self, setting: EvaluationSetting, executor: Executor, store: Store) -> None:
+        self.setting = setting
+        self.executor = executor
+        self.store = store
+
+    def evaluations(self, architectures: Iterable[str]) -> Iterator[Evaluation]:
+        """One answer for each different architecture: first those that are known, then the others as they come in."""
+        missing = []
+        for text in dict.fromkeys(architectures):
+            known = self.store.find_evaluation(self.setting.key(text))
+            if known is None:
+                missing.append(text)
+            else:
+                yield Evaluation(text, known, reused=True)
+        job = EvaluationJob(self.setting, self.setting.dataset.fingerprint)
+        for text, result in self.executor.map(job, missing):
+            if isinstance(result, Lost):
+                result = TrainingResult((), "failed", result.reason)
+            self.store.add_evaluation(self.setting.key(text), result)
+            yield Evaluation(text, result)

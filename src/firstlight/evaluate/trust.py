@@ -1,0 +1,90 @@
+"""Which proxy to believe on one's own data: train a few networks briefly, and see who foretold it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import islice
+from typing import Any
+
+import pandas as pd
+
+from firstlight.algorithms import Objective, Problem
+from firstlight.errors import DataError, SettingError
+from firstlight.evaluate.correlate import Sample, Study, study
+from firstlight.evaluate.recommend import Recommendation, recommend
+from firstlight.evaluate.service import Evaluation, EvaluationService, EvaluationSetting
+from firstlight.evaluate.statistics import FEWEST
+from firstlight.proxies import ProxyRequest
+from firstlight.run.executor import Executor
+from firstlight.run.scoring import ScoreService, Setting
+from firstlight.run.store import Store
+from firstlight.seeds import python_generator
+
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True)
+class Trust:
+    """The trained networks, what the proxies said of them, and the advice that follows."""
+
+    evaluations: tuple[Evaluation, ...]
+    study: Study
+
+    @property
+    def target(self) -> str:
+        return self.study.sample.targets[0]
+
+    @property
+    def trained(self) -> int:
+        return sum(not evaluation.reused for evaluation in self.evaluations)
+
+    @cached_property
+    def advice(self) -> Recommendation | None:
+        """None if no proxy tells the networks apart."""
+        return recommend(self.study.utilities[0], self.study.truth(self.target), seed=self.study.seeds[0])
+
+    def as_json(self) -> dict[str, Any]:
+        unfinished = [entry.as_json() for entry in self.evaluations if not entry.result.ok]
+        advice = None if self.advice is None else self.advice.as_json()
+        return {"recommendation": advice, "unfinished": unfinished, **self.study.as_json()}
+
+
+def train_and_compare(
+    training: EvaluationSetting,
+    scoring: Setting,
+    requests: Sequence[ProxyRequest],
+    count: int,
+    executor: Executor,
+    store: Store,
+    *,
+    watch_training: Progress = lambda done, total: None,
+    watch_scoring: Progress = lambda done, total: None,
+) -> Trust:
+    """Train `count` random networks, score them by all proxies, and compare. What the store knows is not done again."""
+    if not isinstance(count, int) or count < FEWEST:
+        raise SettingError(f"{count!r} networks are to be trained; a rank correlation needs at least {FEWEST}.")
+    service = ScoreService(scoring, requests, executor, store)
+    problem = Problem(service, Objective(requests[0]), python_generator(training.seed, "trust"), count)
+    texts = [str(architecture) for architecture in islice(problem.distinct_samples(), count)]
+    if len(texts) < FEWEST:
+        raise SettingError(f"{training.space_name!r} has {len(texts)} different networks; {FEWEST} are needed.")
+    found: dict[str, Evaluation] = {}
+    for evaluation in EvaluationService(training, executor, store).evaluations(texts):
+        found[evaluation.architecture] = evaluation
+        watch_training(len(found), len(texts))
+    evaluations = tuple(found[text] for text in texts)
+    accuracies = [evaluation.result.accuracy for evaluation in evaluations]
+    finished = sum(accuracy is not None for accuracy in accuracies)
+    if finished < FEWEST:
+        failed = next(entry for entry in evaluations if not entry.result.ok)
+        raise DataError(
+            f"Only {finished} of {len(texts)} networks were trained to the end; {FEWEST} are needed. One ended with "
+            f"{failed.result.status}: {failed.result.note}"
+        )
+    target = f"{training.source_name.partition(':')[0]}_val_{training.recipe.epochs}"
+    columns = {"architecture": texts, "canonical": texts, target: [None if a is None else 100 * a for a in accuracies]}
+    rows = pd.DataFrame(columns).astype({target: float})
+    result = study(Sample(rows, (target,)), [scoring], requests, executor, store, watch=watch_scoring)
+    return Trust(evaluations, result)

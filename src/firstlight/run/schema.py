@@ -1,0 +1,40 @@
+"""The tables of the store, and how an older store comes to have them."""
+
+from __future__ import annotations
+
+# The statements that lead from each schema version to the next; never change one that was released, append.
+MIGRATIONS = (
+    (
+        """
+        CREATE TABLE scores (
+            space TEXT NOT NULL, skeleton TEXT NOT NULL, architecture TEXT NOT NULL,
+            proxy TEXT NOT NULL, revision INTEGER NOT NULL, input TEXT NOT NULL, seed INTEGER NOT NULL,
+            value REAL, parts TEXT NOT NULL, status TEXT NOT NULL, note TEXT NOT NULL, seconds REAL NOT NULL,
+            PRIMARY KEY (space, skeleton, architecture, proxy, revision, input, seed)
+        ) WITHOUT ROWID
+        """,
+        """
+        CREATE TABLE runs (
+            id INTEGER PRIMARY KEY, settings TEXT NOT NULL UNIQUE, version TEXT NOT NULL, seed INTEGER NOT NULL,
+            started TEXT NOT NULL DEFAULT CURRENT_TIMESTAMP, finished TEXT, result TEXT
+        )
+        """,
+        """
+        CREATE TABLE trials (
+            run INTEGER NOT NULL REFERENCES runs (id), architecture TEXT NOT NULL,
+            params INTEGER NOT NULL, macs INTEGER NOT NULL, utility REAL, elapsed REAL NOT NULL,
+            PRIMARY KEY (run, architecture)
+        ) WITHOUT ROWID
+        """,
+    ),
+    (
+        """
+        CREATE TABLE evaluations (
+            space TEXT NOT NULL, skeleton TEXT NOT NULL, architecture TEXT NOT NULL,
+            data TEXT NOT NULL, recipe TEXT NOT NULL, seed INTEGER NOT NULL, revision INTEGER NOT NULL,
+            accuracy REAL, epochs TEXT NOT NULL, status TEXT NOT NULL, note TEXT NOT NULL, seconds REAL NOT NULL,
+            PRIMARY KEY (space, skeleton, architecture, data, recipe, seed, revision)
+        ) WITHOUT ROWID
+        """,
+    ),
+)

@@ -1,0 +1,63 @@
+"""`firstlight correlate` from the command line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from tests.evaluate.test_correlate import a_table
+from typer.testing import CliRunner
+
+from firstlight.cli import app
+from firstlight.errors import FirstlightError, SettingError
+from firstlight.evaluate import write_table
+
+SMALL = ["--skeleton", "channels=4,cells=1", "--workers", "0", "--samples", "all"]
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> str:
+    path = tmp_path / "toy.parquet"
+    write_table(a_table(), path)
+    return str(path)
+
+
+def run(*arguments: str) -> str:
+    result = CliRunner().invoke(app, ["correlate", "nasbench201", *arguments], catch_exceptions=True)
+    if isinstance(result.exception, FirstlightError):
+        raise result.exception
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+def test_a_table_for_people_and_json_for_machines(table: str, tmp_path: Path) -> None:
+    asked = ["--table", table, "--target", "toy_test_5,toy_val_5", "--proxy", "params,l2_norm", *SMALL]
+    out = ["--out", str(tmp_path / "out")]
+    shown = run(*asked, "--ensemble", "--seed", "0,1", *out)
+    assert "toy: test accuracy after 5 epochs" in shown
+    assert "over 2 seeds" in shown
+    assert "Chosen on one half" in shown
+    content = json.loads(run(*asked, "--json", *out))
+    assert content["best"] == "params"
+    assert set(content["targets"]) == {"toy_test_5", "toy_val_5"}
+    assert content["proxies"]["params"]["n"] == 30
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--samples", "many"], "write a number, or 'all'"),
+        (["--seed", "one"], "write a whole number"),
+        (["--proxy", "dexter"], "dextr"),
+        (["--samples", "5"], "10 of them or more"),
+    ],
+)
+def test_bad_options_are_explained(table: str, tmp_path: Path, arguments: list[str], message: str) -> None:
+    with pytest.raises(FirstlightError, match=message):
+        run("--table", table, "--target", "toy_test_5", "--out", str(tmp_path / "out"), *arguments)
+
+
+def test_a_missing_target_lists_what_there_is(table: str) -> None:
+    with pytest.raises(SettingError, match="toy_test_5, toy_val_5"):
+        run("--table", table)

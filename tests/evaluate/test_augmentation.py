@@ -1,0 +1,58 @@
+"""Flips and shifts do to each image what they say, and nothing else."""
+
+from __future__ import annotations
+
+import torch
+from tests import nets
+from torch import Tensor
+
+from firstlight.evaluate.augmentation import augmented
+from firstlight.evaluate.recipe import TrainingRecipe
+
+
+def changed(x: Tensor, seed: int = 0, **settings: object) -> Tensor:
+    recipe = TrainingRecipe(**settings)  # type: ignore[arg-type]
+    return augmented(x, recipe, torch.Generator().manual_seed(seed))
+
+
+def test_nothing_unless_asked() -> None:
+    x = nets.images()
+    assert changed(x) is x
+
+
+def test_some_images_are_mirrored() -> None:
+    x = nets.images(40)
+    kinds = [(torch.equal(a, b), torch.equal(a, b.flip(-1))) for a, b in zip(changed(x, flip=True), x, strict=True)]
+    assert set(kinds) == {(True, False), (False, True)}
+
+
+def test_each_image_is_moved_on_its_own() -> None:
+    x = nets.images(60, side=6)
+    found = set()
+    for image, moved in zip(x, changed(x, crop=1), strict=True):
+        shifts = [
+            (down, right)
+            for down in (-1, 0, 1)
+            for right in (-1, 0, 1)
+            if torch.equal(moved, shifted(image, down, right))
+        ]
+        assert len(shifts) == 1
+        found.add(shifts[0])
+    assert len(found) == 9
+
+
+def shifted(image: Tensor, down: int, right: int) -> Tensor:
+    """Pixel by pixel."""
+    result = torch.zeros_like(image)
+    for row in range(6):
+        for column in range(6):
+            if 0 <= row - down < 6 and 0 <= column - right < 6:
+                result[:, row, column] = image[:, row - down, column - right]
+    return result
+
+
+def test_the_generator_decides() -> None:
+    x = nets.images(20)
+    first, again, other = (changed(x, seed, flip=True, crop=2) for seed in (0, 0, 1))
+    assert torch.equal(first, again)
+    assert not torch.equal(first, other)

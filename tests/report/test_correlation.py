@@ -1,0 +1,71 @@
+"""The page of a correlation."""
+
+from __future__ import annotations
+
+import json
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from tests.evaluate.test_correlate import a_study
+
+from firstlight.errors import StoreError
+from firstlight.report.correlation import correlation_page, describe, write_correlation
+
+SETTINGS = {"space": "nasbench201", "table": "<toy>.csv"}
+
+
+class Balanced(HTMLParser):
+    """Every element that is opened is closed, in order."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag != "meta":
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        pass
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+
+def test_the_page_names_the_best_and_shows_all() -> None:
+    found = a_study()
+    page = correlation_page(found, SETTINGS, ensemble=True)
+    parser = Balanced()
+    parser.feed(page)
+    assert parser.open == []
+    best = found.quality["toy_test_5"]["params"].estimates["spearman"]
+    assert re.search(rf"<h1>params ranks nasbench201 best: Spearman {best.value:.3f}", page)
+    assert page.count("<figure>") == 3
+    assert "&lt;toy&gt;.csv" in page
+    assert "http" not in page.replace("http-equiv", "")
+    assert page.count('class="cell') == 9
+    judged = found.ensembles["toy_test_5"]
+    assert judged is not None
+    assert describe(judged).split(":")[0] in page
+
+
+def test_what_is_not_defined_comes_last_with_the_reason() -> None:
+    found = a_study(proxies="linear_regions,params")
+    assert [name for name, _ in found.ordered("toy_test_5")] == ["params", "linear_regions"]
+    alone = a_study(proxies="dss")
+    page = correlation_page(alone, SETTINGS)
+    assert "No proxy ranks nasbench201" in page
+    assert "0 networks have both values" in page
+
+
+def test_files_of_a_study(tmp_path: Path) -> None:
+    found = a_study(seeds=(0, 1))
+    page = write_correlation(found, SETTINGS, tmp_path, ensemble=False)
+    assert "over 2 seeds" in page.read_text()
+    content = json.loads((tmp_path / "result.json").read_text())
+    assert content["settings"] == SETTINGS
+    assert content["proxies"].keys() == {"params", "l2_norm", "naswot"}
+    with pytest.raises(StoreError, match="--out"):
+        write_correlation(found, SETTINGS, tmp_path / "missing", ensemble=False)
