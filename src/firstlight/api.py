@@ -124,8 +124,16 @@ def rank(
             service = ScoreService(setting, requests, make_executor(workers), store)
             networks = score_architectures(service, given, samples)
         else:
-            if architectures or samples or skeleton:
-                raise SettingError("Models of your own take no architectures, no samples and no skeleton.")
+            if not isinstance(target, Mapping):
+                raise SettingError(
+                    f"Expected the name of a space, or models by name such as {{'mine': model}}; got a "
+                    f"{type(target).__name__}."
+                )
+            if len(list(architectures)) or samples or skeleton or not isinstance(batches, int | None):
+                raise SettingError(
+                    "Models of your own take no architectures, no samples and no skeleton. Data to show them is "
+                    "input=, and batches= is the number of batches to draw."
+                )
             if not target:
                 raise SettingError("There is nothing to rank. Give models by name, or the name of a space.")
             shown: Batches | Callable[[int], Batches]

@@ -68,7 +68,7 @@ def test_networks_are_trained_and_scored_and_compared() -> None:
     content = found.as_json()
     assert content["recommendation"]["choice"] == (found.advice.choice if found.advice else None)
     assert content["proxies"].keys() == {"params", "naswot"}
-    assert advise(found)[0].startswith("Use ")
+    assert "guessing among 10 classes" in advise(found)[0]  # one epoch of 45 images
 
 
 def test_a_run_that_was_cut_off_goes_on_where_it_was() -> None:
@@ -91,6 +91,33 @@ def test_networks_that_diverge_are_left_out_and_named() -> None:
     lost = replace(found.evaluations[0].result, status="diverged", note="The loss was nan.")
     some = replace(found, evaluations=(replace(found.evaluations[0], result=lost), *found.evaluations[1:]))
     assert some.as_json()["unfinished"][0]["status"] == "diverged"
+
+
+def with_accuracies(found: Trust, accuracies: list[float]) -> Trust:
+    """As if the networks had reached these, which the proxies foretold."""
+    entries = []
+    for entry, accuracy in zip(found.evaluations, accuracies, strict=True):
+        epochs = tuple(replace(epoch, val_accuracy=accuracy) for epoch in entry.result.epochs)
+        entries.append(replace(entry, result=replace(entry.result, epochs=epochs)))
+    rows = found.study.sample.rows.assign(**{found.target: accuracies})
+    sample = replace(found.study.sample, rows=rows)
+    study = replace(found.study, sample=sample, utilities=({"params": np.array(accuracies)},))
+    return replace(found, evaluations=tuple(entries), study=study, judged_by=100)
+
+
+def test_advice_says_what_the_networks_have_learned() -> None:
+    found = run(Store(":memory:"))
+    spread = [0.3 + 0.05 * number for number in range(12)]
+    assert advise(with_accuracies(found, spread))[0] == "Use params."
+    assert "guessing" in advise(with_accuracies(found, [0.1 + 0.005 * number for number in range(12)]))[0]
+    assert any("make it harder" in said for said in advise(with_accuracies(found, [*spread[:5], *[1.0] * 7])))
+
+
+def test_a_network_without_a_score_counts_as_the_worst() -> None:
+    found = run(Store(":memory:"))
+    values = found.study.utilities[0]["naswot"]
+    assert np.isfinite(values).all()
+    assert found.study.quality[found.target]["naswot"].networks == 12
 
 
 @pytest.mark.parametrize("count", [9, 0, 2.5])

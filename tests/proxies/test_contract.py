@@ -22,7 +22,7 @@ UNSUPPORTED = {
     "residual": {"dss"},
     "attention": {"naswot", "linear_regions", "swap", "swap_reg"}
     | {f"az_{part}" for part in ("expressivity", "progressivity", "trainability")},
-    "mlp": {"dss", "zen", "swap", "swap_reg"}
+    "mlp": {"dss", "zen", "swap", "swap_reg", "independence", "meco", "meco_opt"}
     | {f"az_{part}" for part in ("expressivity", "progressivity", "trainability")},
 }
 

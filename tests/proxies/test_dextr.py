@@ -11,6 +11,7 @@ from tests.conftest import ParityCase
 from torch import nn
 
 import firstlight
+from firstlight.errors import UnsupportedError
 from firstlight.probe import Probe
 from firstlight.probe.spectra import InverseCondition
 from firstlight.proxies.dextr import NO_SIGNAL, OWN_SIZE, curvature, dextr, dextr_opt, independence
@@ -54,6 +55,13 @@ def test_the_official_variant_falls_back_to_independence() -> None:
     assert dextr(probe, variant="official", images=2).value == independence(probe, images=2).value
 
 
+def test_vectors_are_remarked_on_or_refused() -> None:
+    probe = Probe(nets.build("mlp"), torch.randn(1, 3, 8, 8))
+    assert "every output is a vector" in dextr(probe).note
+    with pytest.raises(UnsupportedError, match="every output is a vector"):
+        independence(probe)
+
+
 def test_the_official_variant_draws_ten_coordinates_from_the_seed() -> None:
     x = torch.randn(1, 3, 8, 8)
     net = nets.build("residual")
@@ -73,8 +81,9 @@ def test_the_official_variant_uses_64_pixels_and_falls_back_where_curvature_fail
     dextr(Probe(Watched(), torch.randn(1, 3, 16, 16)), variant="official")
     assert sizes == [(16, 16), (64, 64)]
     pooled = nn.Sequential(nn.AdaptiveAvgPool2d(1), nn.BatchNorm2d(3), nn.Flatten())
-    probe = Probe(pooled, torch.randn(2, 3, 8, 8))
-    assert dextr(probe, variant="official", images=2).value == independence(probe, images=2).value
+    found = dextr(Probe(pooled, torch.randn(2, 3, 8, 8)), variant="official", images=2)
+    assert found.value == found.parts["independence"]
+    assert "no curvature" in found.note
 
 
 def test_a_curve_at_the_networks_own_size_is_remarked_on() -> None:

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from firstlight.algorithms import Objective, Problem
 from firstlight.errors import DataError, SettingError
 from firstlight.evaluate.correlate import Sample, Study, study
 from firstlight.evaluate.recommend import Recommendation, recommend
+from firstlight.evaluate.selection import mostly_scored
 from firstlight.evaluate.service import Evaluation, EvaluationService, EvaluationSetting
-from firstlight.evaluate.statistics import FEWEST
+from firstlight.evaluate.statistics import FEWEST, Numbers
 from firstlight.proxies import ProxyRequest
 from firstlight.run.executor import Executor
 from firstlight.run.scoring import ScoreService, Setting
@@ -27,10 +30,15 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True)
 class Trust:
-    """The trained networks, what the proxies said of them, and the advice that follows."""
+    """The trained networks, what the proxies said of them, and the advice that follows.
+
+    They tell apart so many `classes`, and were `judged_by` so many samples.
+    """
 
     evaluations: tuple[Evaluation, ...]
     study: Study
+    classes: int
+    judged_by: int
 
     @property
     def target(self) -> str:
@@ -39,6 +47,22 @@ class Trust:
     @property
     def trained(self) -> int:
         return sum(not evaluation.reused for evaluation in self.evaluations)
+
+    @property
+    def accuracies(self) -> list[float]:
+        return [entry.result.accuracy for entry in self.evaluations if entry.result.accuracy is not None]
+
+    @property
+    def have_learned(self) -> bool:
+        """Whether the best of them is clearly better than guessing."""
+        chance = 1 / self.classes
+        return max(self.accuracies) > chance + 3 * math.sqrt(chance * (1 - chance) / self.judged_by)
+
+    @property
+    def are_alike(self) -> bool:
+        """Whether half of them or more have reached the best accuracy there is among them."""
+        best = max(self.accuracies)
+        return sum(accuracy >= best for accuracy in self.accuracies) >= len(self.accuracies) / 2
 
     @cached_property
     def advice(self) -> Recommendation | None:
@@ -87,4 +111,11 @@ def train_and_compare(
     columns = {"architecture": texts, "canonical": texts, target: [None if a is None else 100 * a for a in accuracies]}
     rows = pd.DataFrame(columns).astype({target: float})
     result = study(Sample(rows, (target,)), [scoring], requests, executor, store, watch=watch_scoring)
-    return Trust(evaluations, result)
+    # a network that a proxy cannot score counts as its worst, so that all are judged by the same networks
+    filled = {name: _worst_if_missing(values) for name, values in result.utilities[0].items()}
+    data = training.dataset
+    return Trust(evaluations, replace(result, utilities=(filled,)), data.classes, len(data.x_val))
+
+
+def _worst_if_missing(values: Numbers) -> Numbers:
+    return np.where(np.isfinite(values), values, np.nanmin(values)) if mostly_scored(values) else values

@@ -66,12 +66,14 @@ class Statistic(Hashable, Protocol):
 class FeatureValues:
     """For each module call, in order: the module's name, and what its output was reduced to.
 
-    `not_finite` counts maps with an entry that is NaN or infinite; their values mean nothing.
+    `not_finite` counts maps with an entry that is NaN or infinite; their values mean nothing. `matrices` counts the
+    maps that are more than a vector.
     """
 
     names: tuple[str, ...]
     values: Tensor
     not_finite: int
+    matrices: int
 
 
 # position, module, and what `MapStack` keeps of the map
@@ -94,6 +96,7 @@ class FeatureRecorder:
         self._reduced: list[tuple[list[int], list[Tensor]]] = []  # positions, and their values in each statistic
         self._not_finite: set[int] = set()
         self._different = 0
+        self._matrices = 0
         self._waiting: dict[torch.Size, list[_Kept]] = defaultdict(list)
         # (what was done, id of the tensor it was done to) -> (that tensor, its version then, position of the result)
         self._seen: dict[tuple[Hashable, int], tuple[ref[Tensor], int, int]] = {}
@@ -134,7 +137,7 @@ class FeatureRecorder:
         for index, statistic in enumerate(self._statistics):
             values = torch.zeros(self._different, dtype=torch.float64)
             values[order] = torch.cat([torch.zeros(0), *(reduced[index] for _, reduced in self._reduced)])
-            found[statistic] = FeatureValues(tuple(self._names), values[self._positions], not_finite)
+            found[statistic] = FeatureValues(tuple(self._names), values[self._positions], not_finite, self._matrices)
         return found
 
     def _record(self, name: str, module: nn.Module, inputs: tuple[Any, ...], output: Any) -> None:
@@ -165,6 +168,7 @@ class FeatureRecorder:
 
     def _keep(self, feature: Tensor, position: int, module: nn.Module) -> None:
         matrix = feature.reshape(feature.shape[0] if feature.ndim else 1, -1).double()
+        self._matrices += min(matrix.shape) > 1
         by_columns = matrix.shape[0] >= matrix.shape[1]
         gram = torch.mm(matrix.t(), matrix) if by_columns else torch.mm(matrix, matrix.t())
         row_gram = torch.mm(matrix, matrix.t()) if by_columns and self._by_rows else gram

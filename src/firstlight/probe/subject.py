@@ -120,8 +120,9 @@ class Subject:
         try:
             return output[name]
         except (KeyError, IndexError, TypeError) as error:
+            there = f" It has: {', '.join(map(repr, output))}." if isinstance(output, Mapping) else ""
             raise DataError(
-                f"The output, a {type(output).__name__}, has no part {name!r} that could be the logits."
+                f"The output, a {type(output).__name__}, has no part {name!r} that could be the logits.{there}"
             ) from error
 
     @contextmanager

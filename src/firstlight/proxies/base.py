@@ -232,6 +232,7 @@ def parse_requests(proxies: str | Proxy | Sequence[str | Proxy]) -> list[ProxyRe
         elif item.strip() == "all":
             requests += [ProxyRequest(entry) for entry in PROXIES.values()]
         else:
+            _refuse_ensemble(item)
             requests += [ProxyRequest.parse(text) for text in item.split(",") if text.strip()]
     if not requests:
         raise SettingError(f"No proxy was named. Known: {', '.join(PROXIES)}.")
@@ -241,7 +242,7 @@ def parse_requests(proxies: str | Proxy | Sequence[str | Proxy]) -> list[ProxyRe
 def _refuse_ensemble(name: str) -> None:
     from firstlight.algorithms.ensembles import AGGREGATIONS, NAMED
 
-    if name.partition("(")[0] in {*AGGREGATIONS, *NAMED}:
+    if any(f"{known}(" in name or known == name.strip() for known in (*AGGREGATIONS, *NAMED)):
         raise SettingError(
             f"{name!r} is an ensemble, which judges networks beside each other and has no score for one alone. Order "
             "by it with `firstlight rank --by`, or look for the best with `firstlight search --proxy`."

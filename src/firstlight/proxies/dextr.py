@@ -9,10 +9,12 @@ import torch
 
 from firstlight.errors import UnsupportedError
 from firstlight.probe import Probe
+from firstlight.probe.features import FeatureValues
 from firstlight.probe.spectra import FEW_ROWS, InverseCondition, SampledInverseCondition
 from firstlight.proxies.base import Parts, proxy
 from firstlight.seeds import torch_generator
 
+VECTORS = "every output is a vector, so that independence says nothing but how many modules there are"
 NO_SIGNAL = "the output does not change with the input: no curvature"
 OWN_SIZE = "the network takes no larger inputs, so its curvature was measured at its own input size: expect noise"
 
@@ -37,7 +39,7 @@ def dextr(probe: Probe, *, variant: Literal["paper", "official"] = "paper", imag
     """
     if variant == "official":
         return _official(probe, images)
-    return _combined(probe, independence_term(probe, images))
+    return _combined(probe, probe.feature_statistic(InverseCondition(), images=images))
 
 
 @proxy(reference="Asthana2025dextr", expects=(SampledInverseCondition(FEW_ROWS),))
@@ -52,9 +54,7 @@ def dextr_opt(probe: Probe, *, rows: int = FEW_ROWS, images: int = 1) -> Parts:
 
     Scale: about 2 to 4 on NAS-Bench-201. Higher is better. Cost: about six forward passes of one image.
     """
-    found = probe.feature_statistic(SampledInverseCondition(rows), images=images)
-    s = nan if found.not_finite else log1p(float(found.values.sum()))
-    return _combined(probe, s)
+    return _combined(probe, probe.feature_statistic(SampledInverseCondition(rows), images=images))
 
 
 @proxy(reference="Asthana2025dextr", revision=2, expects=(InverseCondition(),))
@@ -68,7 +68,10 @@ def independence(probe: Probe, *, images: int = 1) -> Parts:
 
     Scale: about 1.3 to 4.5 on NAS-Bench-201. Higher is better. Cost: about three forward passes of one image.
     """
-    return Parts(independence_term(probe, images))
+    found = probe.feature_statistic(InverseCondition(), images=images)
+    if not found.matrices:
+        raise UnsupportedError(f"{VECTORS}.")
+    return Parts(_log_sum(found))
 
 
 @proxy(reference="Asthana2025dextr")
@@ -88,16 +91,17 @@ def curvature(probe: Probe) -> Parts:
     return Parts(0.0, note=NO_SIGNAL) if k is None else Parts(k, note=_size_note(probe))
 
 
-def _combined(probe: Probe, s: float) -> Parts:
-    k = curvature_term(probe)
+def _combined(probe: Probe, found: FeatureValues) -> Parts:
+    s, k = _log_sum(found), curvature_term(probe)
     if k is None:
         return Parts(0.0, note=NO_SIGNAL, independence=s, curvature=0.0)
-    return Parts(_half_harmonic_mean(s, k), note=_size_note(probe), independence=s, curvature=k)
+    vectors = "" if found.matrices else VECTORS
+    note = "; ".join(filter(None, (vectors, _size_note(probe))))
+    return Parts(_half_harmonic_mean(s, k), note=note, independence=s, curvature=k)
 
 
-def independence_term(probe: Probe, images: int = 1) -> float:
-    ratios = probe.feature_statistic(InverseCondition(), images=images)
-    return nan if ratios.not_finite else log1p(float(ratios.values.sum()))
+def _log_sum(found: FeatureValues) -> float:
+    return nan if found.not_finite else log1p(float(found.values.sum()))
 
 
 def curvature_term(probe: Probe) -> float | None:

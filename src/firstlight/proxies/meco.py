@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from math import nan
 
+from firstlight.errors import UnsupportedError
 from firstlight.probe import Probe
 from firstlight.probe.spectra import FEW_ROWS, SmallestCorrelation
 from firstlight.proxies.base import Parts, proxy
@@ -41,4 +42,6 @@ def meco_opt(probe: Probe, *, rows: int = FEW_ROWS, images: int = 1) -> Parts:
 
 def _total(probe: Probe, statistic: SmallestCorrelation, images: int) -> Parts:
     found = probe.feature_statistic(statistic, images=images)
+    if not found.matrices:
+        raise UnsupportedError("every output is a vector, in which there is nothing to correlate.")
     return Parts(nan if found.not_finite else float(found.values.sum()))

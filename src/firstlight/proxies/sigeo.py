@@ -33,7 +33,9 @@ def zico(probe: Probe, *, batches: int = 2) -> Parts:
     Scale: about 50 to 600 on NAS-Bench-201. Higher is better. Cost: one pass forward and back for each batch, shared by
     all gradient proxies.
     """
-    return Parts(steadiness([entry.weights for entry in probe.all_loss_gradients(batches)], per_layer=True))
+    value = steadiness([entry.weights for entry in probe.all_loss_gradients(batches)], per_layer=True)
+    note = "no gradient varies between the batches: they are equal, or the loss does not reach the weights"
+    return Parts(value, note="" if value else note)
 
 
 @proxy(reference="Zheng2023sigeo", needs_labels=True, batch_size=64, batches=4, expects=("gradients",))

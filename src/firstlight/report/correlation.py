@@ -61,10 +61,22 @@ def advise(found: Trust) -> list[str]:
     if advice is None:
         return ["No proxy tells these networks apart; train more of them, or others.", *_unfinished(found)]
     expected = advice.expected
+    if not found.have_learned:
+        use = (
+            f"Nothing can be said yet: the best network reached {max(found.accuracies):.1%}, which is no better than "
+            f"guessing among {found.classes} classes. Train for more epochs, or on more data."
+        )
+    elif expected.value <= 0:
+        use = "No proxy can be recommended: on networks a choice was not made by, it is no better than chance."
+    else:
+        use = f"Use {advice.choice}."
+    alike = "Half of the networks or more reached the same accuracy: make it harder, with fewer epochs or less data."
     return [
-        f"Use {advice.choice}. A choice made like this has, on networks it was not made by, a Spearman correlation of "
-        f"about {expected.value:.2f} (95 % between {expected.low:.2f} and {expected.high:.2f}).",
+        use,
+        f"A choice made like this has, on networks it was not made by, a Spearman correlation of about "
+        f"{expected.value:.2f} (95 % between {expected.low:.2f} and {expected.high:.2f}).",
         *advice.warnings,
+        *([alike] if found.have_learned and found.are_alike else []),
         *_unfinished(found),
     ]
 
