@@ -38,3 +38,27 @@ def fill_by_rule(network: nn.Module) -> nn.Module:
         if isinstance(module, nn.BatchNorm2d):
             module.reset_running_stats()
     return network
+
+
+def calls(network: nn.Module, x: Tensor) -> list[str]:
+    """`kind:shape` of every layer with parameters, in the order of execution."""
+    seen: list[str] = []
+
+    def note(module: nn.Module, inputs: object, output: object) -> None:
+        shape = "x".join(map(str, module.weight.shape))
+        if isinstance(module, nn.Conv2d):
+            kind = "dwconv" if module.groups == module.in_channels > 1 else "conv"
+        else:
+            kind = {nn.BatchNorm2d: "bn", nn.LayerNorm: "ln", nn.Linear: "linear"}[_plain_type(module)]
+        seen.append(f"{kind}:{shape}")
+
+    layers = [module for module in network.modules() if getattr(module, "weight", None) is not None]
+    handles = [layer.register_forward_hook(note) for layer in layers]
+    network(x)
+    for handle in handles:
+        handle.remove()
+    return seen
+
+
+def _plain_type(module: nn.Module) -> type[nn.Module]:
+    return next(kind for kind in (nn.BatchNorm2d, nn.LayerNorm, nn.Linear) if isinstance(module, kind))

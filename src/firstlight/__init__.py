@@ -17,12 +17,13 @@ if TYPE_CHECKING:
     from firstlight.probe import Probe
     from firstlight.proxies import PROXIES, Parts, Score, proxy
     from firstlight.ranking import Ranking
-    from firstlight.spaces import SPACES, Architecture, Skeleton, Space
+    from firstlight.spaces import SPACES, Architecture, ChoiceSpace, Skeleton, Space, choices, register
 
 # Where each public name lives; PyTorch is imported only when one of these is first used
 _HOMES = {
     "ALGORITHMS": "algorithms",
     "Architecture": "spaces",
+    "ChoiceSpace": "spaces",
     "PROXIES": "proxies",
     "Parts": "proxies",
     "Probe": "probe",
@@ -34,10 +35,12 @@ _HOMES = {
     "Space": "spaces",
     "Table": "evaluate",
     "algorithm": "algorithms",
+    "choices": "spaces",
     "correlate": "evaluate.calls",
     "load_table": "evaluate",
     "proxy": "proxies",
     "rank": "api",
+    "register": "spaces",
     "score": "api",
     "search": "api",
     "space": "api",
@@ -49,6 +52,7 @@ __all__ = [
     "PROXIES",
     "SPACES",
     "Architecture",
+    "ChoiceSpace",
     "FirstlightError",
     "Parts",
     "Probe",
@@ -60,10 +64,12 @@ __all__ = [
     "Table",
     "__version__",
     "algorithm",
+    "choices",
     "correlate",
     "load_table",
     "proxy",
     "rank",
+    "register",
     "score",
     "search",
     "space",

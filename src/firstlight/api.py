@@ -19,7 +19,7 @@ from firstlight.run.executor import make_executor
 from firstlight.run.models import DrawnBatches, Model, ModelSetting, measure_model, refuse_for_space, score_models
 from firstlight.run.scoring import NetworkScore, ScoreService, make_setting, source_for
 from firstlight.run.store import Store
-from firstlight.spaces import SPACES, Architecture, Space
+from firstlight.spaces import Architecture, Space, find_space
 
 
 def score(
@@ -63,7 +63,7 @@ def score(
 
 
 def rank(
-    target: str | Mapping[str, Model],
+    target: str | Space[Any] | Mapping[str, Model],
     architectures: Iterable[str | Architecture] = (),
     *,
     samples: int = 0,
@@ -84,10 +84,10 @@ def rank(
 ) -> Ranking:
     """Compare networks by several proxies, in order of one of them or of an ensemble, and say how far they agree.
 
-    `target` is the name of a space, with `architectures` of it or the number of `samples` to draw at random; or models
-    of your own by name, each an `nn.Module` or a function that returns one. `by` is a proxy, by default the first, or
-    an ensemble such as `rank_mean(dextr*2,params)`; the proxies it needs are asked as well. `watch` is told of each
-    network as it is scored.
+    `target` is a space (its name, or one of your own as `search` takes it), with `architectures` of it or the number of
+    `samples` to draw at random; or models of your own by name, each an `nn.Module` or a function that returns one. `by`
+    is a proxy, by default the first, or an ensemble such as `rank_mean(dextr*2,params)`; the proxies it needs are asked
+    as well. `watch` is told of each network as it is scored.
 
     `input` is the name of a source, of which `batches` of `batch_size` are drawn, as large and as many as the proxies
     take unless given. Models of your own may be shown batches as `score` takes them instead; `loss` and `logits` are
@@ -103,10 +103,11 @@ def rank(
     requests, criterion = read_criteria(proxies, by)
     networks: Iterable[NetworkScore]
     with Store(":memory:") as store:
-        if isinstance(target, str):
+        if isinstance(target, (str, Space)):
+            name = target if isinstance(target, str) else target.name
             if not isinstance(input, str):
-                raise SettingError(f"Networks of the space {target!r} take the name of an input, such as 'synthetic'.")
-            refuse_for_space(target, loss=loss, logits=logits, input_shape=input_shape)
+                raise SettingError(f"Networks of the space {name!r} take the name of an input, such as 'synthetic'.")
+            refuse_for_space(name, loss=loss, logits=logits, input_shape=input_shape)
             source = source_for(requests, input, batch_size, batches)
             setting = make_setting(target, source, skeleton, seed, device, repeats)
             given = [architectures] if isinstance(architectures, str) else architectures
@@ -144,15 +145,15 @@ def rank(
 
 
 def space(name: str) -> Space[Any]:
-    """The search space of this name.
+    """The search space of this name, or one of your own by `module:name`.
 
     >>> cell = firstlight.space("nasbench201").sample(random.Random(0))
     """
-    return SPACES[name]
+    return find_space(name)
 
 
 def search(
-    space: str,
+    space: str | Space[Any],
     *,
     proxy: str = "dextr",
     algorithm: str = "random",
@@ -171,6 +172,9 @@ def search(
     watch: Callable[[Candidate], None] = lambda candidate: None,
 ) -> SearchResult:
     """Find the best network of a space under limits, without training any.
+
+    `space` is a name, or a space of your own: the object, a name that it was registered under, or `module:name`.
+    Worker processes import it, so that it must stand at the top level of a module; otherwise pass `workers=0`.
 
     With `out`, every score is kept in that folder and a run that was cut off continues where it was. `workers` is the
     number of processes, by default one for each core; the result does not depend on it. `watch` is told of each one

@@ -29,6 +29,12 @@ REFERENCES = {
         "TMLR",
         2025,
     ),
+    "Chen2021autoformer": Reference(
+        "Minghao Chen, Houwen Peng, Jianlong Fu, Haibin Ling",
+        "AutoFormer: Searching Transformers for Visual Recognition",
+        "ICCV",
+        2021,
+    ),
     "Chen2021tenas": Reference(
         "Wuyang Chen, Xinyu Gong, Zhangyang Wang",
         "Neural Architecture Search on ImageNet in Four GPU Hours: A Theoretically Inspired Perspective",

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from types import ModuleType
 from typing import Generic, TypeVar
 
-from firstlight.errors import FirstlightError, UnknownNameError
+from firstlight.errors import FirstlightError, SettingError, UnknownNameError
 
 T = TypeVar("T")
 
@@ -21,6 +21,19 @@ class Registry(Mapping[str, T], Generic[T]):
         self._package = package
         self._collect = collect
         self._entries: dict[str, T] | None = None
+        self._added: dict[str, T] = {}
+
+    def add(self, name: str, entry: T) -> None:
+        """An entry of the user's own; it takes the place of one that was added before, but of none of the package."""
+        if self.is_built_in(name):
+            raise SettingError(f"There is a {self.kind} {name!r} already. Give yours another name.")
+        self._added[name] = entry
+
+    def is_built_in(self, name: str) -> bool:
+        return name in self._load()
+
+    def _all(self) -> dict[str, T]:
+        return {**self._load(), **self._added}
 
     def _load(self) -> dict[str, T]:
         if self._entries is None:
@@ -38,15 +51,15 @@ class Registry(Mapping[str, T], Generic[T]):
 
     def __getitem__(self, name: str) -> T:
         try:
-            return self._load()[name]
+            return self._all()[name]
         except KeyError:
-            raise UnknownNameError(self.kind, name, self._load()) from None
+            raise UnknownNameError(self.kind, name, self._all()) from None
 
     def __contains__(self, name: object) -> bool:
-        return name in self._load()
+        return name in self._all()
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._load())
+        return iter(self._all())
 
     def __len__(self) -> int:
-        return len(self._load())
+        return len(self._all())

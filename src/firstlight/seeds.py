@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import random
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import torch
 
@@ -21,3 +23,11 @@ def torch_generator(seed: int, *purpose: str) -> torch.Generator:
 
 def python_generator(seed: int, *purpose: str) -> random.Random:
     return random.Random(derive(seed, *purpose))
+
+
+@contextmanager
+def seeded(seed: int, *purpose: str) -> Iterator[None]:
+    """Weights that are drawn here depend on the seed and its purpose alone; nobody else's random numbers change."""
+    with torch.random.fork_rng():
+        torch.manual_seed(derive(seed, *purpose, "weights"))
+        yield

@@ -93,12 +93,12 @@ def rank(
     from firstlight import api
     from firstlight.console import show_ranking, watching
     from firstlight.ranking import read_criteria
-    from firstlight.spaces import SPACES
+    from firstlight.spaces import find_space
 
     read_criteria(proxy, by)  # a misspelt name is refused before anything is imported or read
     networks: str | Mapping[str, Model]
     architectures: list[str] = []
-    if is_own_model(target):
+    if is_own_model(target, seed):
         if source:
             raise SettingError(
                 f"{target} names a model of your own; name the others after it instead of --from {source}."
@@ -107,7 +107,7 @@ def rank(
         total = len(networks)
     else:
         networks = target
-        architectures = read_architectures(SPACES[target], others, source)
+        architectures = read_architectures(find_space(target), others, source)
         total = len(set(architectures)) + samples
     with watching(total) as watcher:
         ranking = api.rank(

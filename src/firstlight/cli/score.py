@@ -79,7 +79,7 @@ def score(
 
     requests = parse_requests(proxy)
     shown = source_for(requests, input, batch_size, batches)
-    if is_own_model(target):
+    if is_own_model(target, seed):
         if architectures or source:
             raise SettingError(f"{target} names a model of your own; it takes no architectures.")
         if skeleton:

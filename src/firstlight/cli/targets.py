@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 import re
 import sys
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from firstlight.errors import FirstlightError, ModelError, SettingError
+from firstlight.errors import FirstlightError, SettingError
 
 if TYPE_CHECKING:
     from firstlight.run.models import Model
@@ -35,10 +34,17 @@ LogitsOption = Annotated[
 ]
 
 
-def is_own_model(target: str) -> bool:
-    from firstlight.spaces import SPACES
+def is_own_model(target: str, seed: int) -> bool:
+    """Whether `target` is `module:name` of a model, and not the name of a space or `module:name` of one."""
+    from firstlight.spaces import SPACES, is_space
 
-    return ":" in target and target not in SPACES
+    return ":" in target and target not in SPACES and not is_space(import_model(target, seed))
+
+
+def find_files_beside_the_user() -> None:
+    """As `python -m` does, so that a module in the working directory can be imported."""
+    if sys.path[0] != os.getcwd():
+        sys.path.insert(0, os.getcwd())
 
 
 def read_logits(text: str | None) -> int | str | None:
@@ -48,17 +54,12 @@ def read_logits(text: str | None) -> int | str | None:
 
 def import_model(target: str, seed: int) -> Model:
     """The model, or the function that makes one, that `module:name` stands for."""
-    from firstlight.run.models import seeded
+    from firstlight.importing import import_named
+    from firstlight.seeds import seeded
 
-    module_name, _, name = target.partition(":")
-    if sys.path[0] != os.getcwd():
-        sys.path.insert(0, os.getcwd())  # as `python -m` does, so that a file beside the user is found
-    try:
-        with seeded(seed):  # for models that are made as their module is imported
-            model: Model = getattr(importlib.import_module(module_name), name)
-    except Exception as error:  # whatever the user's module does when it is imported
-        kind = type(error).__name__
-        raise ModelError(f"{target!r} cannot be imported: {kind}: {error}. Write package.module:function.") from error
+    find_files_beside_the_user()
+    with seeded(seed):  # for models that are made as their module is imported
+        model: Model = import_named(target)
     return model
 
 

@@ -15,7 +15,7 @@ from firstlight.run.checks import check_device, check_seed, skeleton_for
 from firstlight.run.executor import Executor, Lost
 from firstlight.run.outcome import TrainingResult
 from firstlight.run.store import EvaluationKey, Store
-from firstlight.spaces import SPACES, Skeleton, Space
+from firstlight.spaces import Skeleton, Space, find_space
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class EvaluationSetting:
 
     @functools.cached_property
     def space(self) -> Space[Any]:
-        return SPACES[self.space_name]
+        return find_space(self.space_name)
 
     @functools.cached_property
     def dataset(self) -> Dataset:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from firstlight.errors import StoreError
+from firstlight.errors import FirstlightError, StoreError
 from firstlight.report.charts import Point, scatter
 from firstlight.report.graph import draw
 from firstlight.report.template import render_page
 from firstlight.run.store import STORE_NAME, Run, Store, Trial
-from firstlight.spaces import SPACES
+from firstlight.spaces import Drawing, find_space
 
 PAGE_NAME = "report.html"
 BEST_ROWS = 20
@@ -41,8 +41,7 @@ def render(run: Run, trials: list[Trial]) -> str:
     scored = [trial for trial in trials if trial.utility is not None]
     ranking = sorted(scored, key=lambda trial: (-(trial.utility or 0), trial.architecture))
     best = ranking[0] if ranking else None
-    space = SPACES[run.settings["space"]]
-    drawing = space.drawing(space.parse(best.architecture)) if best else None
+    drawing = _drawing(run.settings["space"], best.architecture) if best else None
     return render_page(
         "search.html",
         run=run,
@@ -56,6 +55,14 @@ def render(run: Run, trials: list[Trial]) -> str:
         seconds=max((trial.elapsed for trial in trials), default=0.0),
         parts=_parts_of(best, run),
     )
+
+
+def _drawing(space_name: str, architecture: str) -> Drawing | None:
+    try:
+        space = find_space(space_name)
+    except FirstlightError:  # a space of the user's own that is not at hand here
+        return None
+    return space.drawing(space.parse(architecture))
 
 
 def _against_params(trials: list[Trial], best: Trial | None) -> list[Point]:

@@ -5,10 +5,8 @@ from __future__ import annotations
 import functools
 import itertools
 from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass
 
-import torch
 from torch import nn
 
 from firstlight.cost import Cost
@@ -20,20 +18,12 @@ from firstlight.proxies import ProxyRequest, Score, measure_all
 from firstlight.run.executor import one_thread
 from firstlight.run.repeats import combine, draw_seeds
 from firstlight.run.scoring import NetworkScore
-from firstlight.seeds import derive
+from firstlight.seeds import seeded
 
 Model = nn.Module | Callable[[], nn.Module]
 # that of the images which most published results are about
 USUAL_SHAPE = (3, 32, 32)
 USUAL_CLASSES = 10
-
-
-@contextmanager
-def seeded(seed: int) -> Iterator[None]:
-    """Weights that are drawn here depend on the seed alone, and nobody else's random numbers change."""
-    with torch.random.fork_rng():
-        torch.manual_seed(derive(seed, "weights"))
-        yield
 
 
 @dataclass(frozen=True)

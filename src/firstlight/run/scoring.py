@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import itertools
+import pickle
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -18,7 +19,7 @@ from firstlight.run.checks import check_device, check_seed, skeleton_for
 from firstlight.run.executor import Executor, Lost
 from firstlight.run.repeats import combine, draw_seeds
 from firstlight.run.store import ScoreKey, Store
-from firstlight.spaces import SPACES, Skeleton, Space
+from firstlight.spaces import SPACES, Skeleton, Space, find_space
 
 
 @dataclass(frozen=True)
@@ -67,15 +68,32 @@ class Setting:
     skeleton_settings: tuple[tuple[str, Any], ...] = ()
     device: str | None = None
     repeats: int = 1
+    own_space: Space[Any] | None = None  # filled in for a space of the user's own, which workers must be handed
 
     def __post_init__(self) -> None:
         draw_seeds(0, self.repeats)
+        if not SPACES.is_built_in(self.space_name):
+            own = find_space(self.space_name) if self.own_space is None else self.own_space
+            object.__setattr__(self, "own_space", own)
+        elif self.own_space is not None and self.own_space is not SPACES[self.space_name]:
+            raise SettingError(f"There is a search space {self.space_name!r} already. Give yours another name.")
         check_seed(self.seed)
         check_device(self.device)
 
     @functools.cached_property
     def space(self) -> Space[Any]:
-        return SPACES[self.space_name]
+        return SPACES[self.space_name] if self.own_space is None else self.own_space
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What is sent to worker processes."""
+        try:
+            pickle.dumps(self.own_space)
+        except Exception as error:  # whatever the user's space consists of
+            raise SettingError(
+                f"Worker processes cannot find the space {self.space_name!r} again: {error}. Make it at the top level "
+                "of a module that they can import, or stay in this process with workers=0 (--workers 0)."
+            ) from error
+        return vars(self)
 
     @functools.cached_property
     def inputs(self) -> Inputs:
@@ -119,18 +137,24 @@ class Setting:
 
 
 def make_setting(
-    space: str, source: InputSource, skeleton: Mapping[str, Any] | None, seed: int, device: str | None, repeats: int
+    space: str | Space[Any],
+    source: InputSource,
+    skeleton: Mapping[str, Any] | None,
+    seed: int,
+    device: str | None,
+    repeats: int,
 ) -> Setting:
     """A setting in the words of the library's calls."""
     if skeleton is not None and not isinstance(skeleton, Mapping):
         raise SettingError(f'skeleton is {skeleton!r}; write a dictionary such as {{"channels": 8, "cells": 2}}.')
     return Setting(
-        space_name=space,
+        space_name=space if isinstance(space, str) else space.name,
         source=source,
         seed=seed,
         skeleton_settings=tuple(sorted((skeleton or {}).items())),
         device=device,
         repeats=repeats,
+        own_space=None if isinstance(space, str) else space,
     )
 
 

@@ -110,7 +110,7 @@ class Space(ABC, Generic[A]):
         """Parameters and multiply-accumulates; counted on the meta device unless the space knows a formula."""
         skeleton = skeleton or self.skeleton()
         with torch.device("meta"):
-            network = self.network(architecture, skeleton)
+            network = self.network(architecture, skeleton).eval()  # in training, BatchNorm refuses a single number
         return measure_cost(network, torch.empty(1, *skeleton.input_shape, device="meta"))
 
     def drawing(self, architecture: A) -> Drawing | None:

@@ -1,0 +1,193 @@
+"""A search space of one's own: named choices, and a function that builds a network from them."""
+
+from __future__ import annotations
+
+import inspect
+import itertools
+import math
+import pickle
+import random
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import nn
+
+from firstlight.cost import Cost, measure_cost
+from firstlight.errors import ModelError, SettingError
+from firstlight.importing import import_named, name_of
+from firstlight.seeds import seeded
+from firstlight.spaces.base import Architecture, Skeleton, Space
+from firstlight.spaces.reading import Reader
+
+FROM_SKELETON = ("input_shape", "classes")
+
+
+@dataclass(frozen=True)
+class Choices(Architecture):
+    """The label of the chosen option for each name, `name=label,...`."""
+
+    chosen: tuple[tuple[str, str], ...]
+
+    def __str__(self) -> str:
+        return ",".join(f"{name}={label}" for name, label in self.chosen)
+
+
+class ChoiceSpace(Space[Choices]):
+    """All combinations of some choices.
+
+    >>> space = firstlight.ChoiceSpace("mlp", build, width=(16, 32, 64), norm={"batch": nn.BatchNorm1d, "none": None})
+    >>> firstlight.search(space, samples=100)
+
+    `build` gets one option for each name as a keyword and returns an `nn.Module`; if it takes `input_shape` or
+    `classes` as well, it gets those of the skeleton. Options are texts, numbers, booleans and None, or a dictionary of
+    labels and anything else. Weights are those that `build` draws, from a seed that depends on the architecture.
+    """
+
+    reference = ""
+
+    def __init__(self, name: str, build: Callable[..., nn.Module], /, **choices: Iterable[Any] | Mapping[str, Any]):
+        if not name or ":" in name:
+            raise SettingError(f"{name!r} cannot be the name of a space; write a text without ':', such as 'mlp'.")
+        self.name = name
+        self.options = {choice: _labelled(choice, options) for choice, options in choices.items()}
+        if not any(len(options) > 1 for options in self.options.values()):
+            raise SettingError(f"There is nothing to choose in the space {name!r}. Give two options at least.")
+        self.summary = (inspect.getdoc(build) or f"choices of {', '.join(self.options)}").partition("\n")[0]
+        self._function = build
+        self._surroundings = _checked_signature(name, build, self.options)
+
+    def __call__(self, *arguments: Any, **named: Any) -> nn.Module:
+        """The function itself, as it was before it became a space."""
+        return self._function(*arguments, **named)
+
+    def __reduce__(self) -> tuple[Callable[[str], Any], tuple[str]]:
+        """Functions do not travel to other processes: there the space is imported."""
+        address = name_of(self)
+        if address is None:
+            raise pickle.PicklingError(f"no module has {self.name!r} among its names")
+        return import_named, (address,)
+
+    def __len__(self) -> int:
+        return math.prod(map(len, self.options.values()))
+
+    def __iter__(self) -> Iterator[Choices]:
+        for labels in itertools.product(*self.options.values()):
+            yield self._architecture(labels)
+
+    def _architecture(self, labels: Iterable[str]) -> Choices:
+        return Choices(tuple(zip(self.options, labels, strict=True)))
+
+    def sample(self, rng: random.Random) -> Choices:
+        return self._architecture(rng.choice(list(options)) for options in self.options.values())
+
+    def mutate(self, architecture: Choices, rng: random.Random) -> Choices:
+        chosen = dict(architecture.chosen)
+        name = rng.choice([name for name, options in self.options.items() if len(options) > 1])
+        chosen[name] = rng.choice([label for label in self.options[name] if label != chosen[name]])
+        return self._architecture(chosen.values())
+
+    def parse(self, text: str) -> Choices:
+        reader = Reader(text)
+        labels = []
+        for number, (name, options) in enumerate(self.options.items()):
+            reader.skip(f"{',' if number else ''}{name}=")
+            labels.append(reader.one_of(options, f"one of {', '.join(options)}"))
+        reader.end()
+        return self._architecture(labels)
+
+    def canonical(self, architecture: Choices) -> Choices:
+        """Itself: nothing is known of what the function does with the choices."""
+        return architecture
+
+    def network(self, architecture: Choices, skeleton: Skeleton) -> nn.Module:
+        values = {name: self.options[name][label] for name, label in architecture.chosen}
+        values |= {name: getattr(skeleton, name) for name in self._surroundings}
+        try:
+            network: Any = self._function(**values)
+        except Exception as error:  # whatever the user's function does
+            raise ModelError(f"{self.name}({architecture}) failed: {type(error).__name__}: {error}") from error
+        if not isinstance(network, nn.Module):
+            kind = type(network).__name__
+            raise ModelError(f"{self.name}({architecture}) returned a {kind}; it must return a torch.nn.Module.")
+        return network
+
+    def build(
+        self,
+        architecture: Choices | str,
+        skeleton: Skeleton | None = None,
+        *,
+        seed: int = 0,
+        device: torch.device | str | None = None,
+    ) -> nn.Module:
+        if isinstance(architecture, str):
+            architecture = self.parse(architecture)
+        with seeded(seed, str(architecture)):
+            network = self.network(architecture, skeleton or self.skeleton())
+        return network.to(device)
+
+    def cost(self, architecture: Choices, skeleton: Skeleton | None = None) -> Cost:
+        skeleton = skeleton or self.skeleton()
+        with seeded(0):  # nobody else's random numbers change
+            try:
+                return super().cost(architecture, skeleton)
+            except Exception:  # a function that needs real numbers, which the meta device has none of
+                network = self.network(architecture, skeleton).eval()
+        return measure_cost(network, torch.zeros(1, *skeleton.input_shape))
+
+
+def choices(**options: Iterable[Any] | Mapping[str, Any]) -> Callable[[Callable[..., nn.Module]], ChoiceSpace]:
+    """Turn a function that returns a network into a space of the same name: its keyword arguments become choices.
+
+    >>> @firstlight.choices(width=(16, 32), depth=(1, 2, 3))
+    ... def mlp(width, depth, classes=10): ...
+
+    The space can still be called as the function was.
+    """
+    return lambda function: ChoiceSpace(function.__name__, function, **options)
+
+
+def _labelled(name: str, options: Iterable[Any] | Mapping[str, Any]) -> dict[str, Any]:
+    if isinstance(options, str) or not isinstance(options, Iterable):
+        raise SettingError(f"{name} is {options!r}; write the options in brackets, such as {name}=(16, 32).")
+    pairs = (
+        list(options.items()) if isinstance(options, Mapping) else [(_label(name, value), value) for value in options]
+    )
+    labels = [label for label, _ in pairs]
+    for label in labels:
+        if not isinstance(label, str) or not re.fullmatch(r"[^\s,=]+", label):
+            raise SettingError(f"{name} has the option {label!r}; a label is text without spaces, commas and '='.")
+    if not labels or len(set(labels)) < len(labels):
+        raise SettingError(f"{name} has the options ({', '.join(labels)}); give at least one, and each only once.")
+    return dict(pairs)
+
+
+def _label(name: str, value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    if value is None or isinstance(value, (bool, int, float)):
+        return repr(value)
+    raise SettingError(
+        f"{name} has the option {value!r}, which is neither text nor a number. Give it a label: "
+        f'{name}={{"some_label": ..., "another": ...}}.'
+    )
+
+
+def _checked_signature(space: str, build: Callable[..., nn.Module], options: Mapping[str, object]) -> tuple[str, ...]:
+    """The settings of the skeleton that the function takes beside the choices."""
+    parameters = inspect.signature(build).parameters
+    named = [p.name for p in parameters.values() if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)]
+    takes_any = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values())
+    unknown = [] if takes_any else [name for name in options if name not in named]
+    if unknown:
+        raise SettingError(f"The function of {space!r} does not take {unknown[0]!r}. It takes: {', '.join(named)}.")
+    surroundings = tuple(name for name in FROM_SKELETON if name in named and name not in options)
+    needed = [name for name in named if parameters[name].default is inspect.Parameter.empty]
+    missing = [name for name in needed if name not in options and name not in surroundings]
+    if missing:
+        raise SettingError(
+            f"The function of {space!r} needs {missing[0]!r}. Add it to the choices or give it a default."
+        )
+    return surroundings
