@@ -22,6 +22,23 @@ def _relu(func: Any, x: Jet) -> Jet:
     return rectified
 
 
+_WITH_INDICES = "_with_indices"
+_MAX_POOLS = [f"{kind}max_pool{dims}d" for kind in ("", "adaptive_") for dims in (1, 2, 3)]
+
+
+@rule(*_MAX_POOLS, *(name + _WITH_INDICES for name in _MAX_POOLS))
+def _max_pool(func: Any, x: Jet, *args: Any, return_indices: bool = False, **kwargs: Any) -> Any:
+    """The largest value of a window moves as its pixel does."""
+    name = func.__name__.removesuffix(_WITH_INDICES)
+    _, indices = getattr(F, name + _WITH_INDICES)(x.value, *args, **kwargs)
+    image_dim = -int(name[-2])
+    picked = x.parts.flatten(image_dim).gather(
+        -1, indices.flatten(image_dim).expand(3, *[-1] * (x.ndim + image_dim + 1))
+    )
+    out = Jet(picked.view(3, *indices.shape))
+    return (out, indices) if return_indices or name != func.__name__ else out
+
+
 # PyTorch has no second derivative for these as they stand; in terms of others it has
 
 
