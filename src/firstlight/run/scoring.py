@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
+from torch import nn
 
 from firstlight.cost import Cost
 from firstlight.data import Inputs, InputSource, load_inputs
@@ -68,6 +69,7 @@ class Setting:
     skeleton_settings: tuple[tuple[str, Any], ...] = ()
     device: str | None = None
     repeats: int = 1
+    initialisation: str = "default"
 
     def __post_init__(self) -> None:
         draw_seeds(0, self.repeats)
@@ -108,10 +110,21 @@ class Setting:
     def cost(self, architecture: str) -> Cost:
         return self.space.cost(self.space.parse(architecture), self.skeleton)
 
+    @property
+    def described(self) -> str:
+        """The skeleton, and how its weights are drawn unless that is the usual way."""
+        drawn = "" if self.initialisation == "default" else f",initialisation={self.initialisation}"
+        return f"{self.skeleton}{drawn}"
+
+    def build(self, architecture: str) -> nn.Module:
+        return self.space.build(
+            architecture, self.skeleton, seed=self.seed, device=self.device, initialisation=self.initialisation
+        )
+
     def key(self, architecture: str, request: ProxyRequest) -> ScoreKey:
         return ScoreKey(
             space=self.space_name,
-            skeleton=str(self.skeleton),
+            skeleton=self.described,
             architecture=architecture,
             proxy=str(request),
             revision=request.proxy.revision,
@@ -149,8 +162,7 @@ class ScoreJob:
 
 def _draw(setting: Setting, text: str, requests: Collection[ProxyRequest], cost: Cost) -> dict[str, Score]:
     try:
-        network = setting.space.build(text, setting.skeleton, seed=setting.seed, device=setting.device)
-        probe = Probe(network, setting.inputs.batches, seed=setting.seed, cost=cost)
+        probe = Probe(setting.build(text), setting.inputs.batches, seed=setting.seed, cost=cost)
     except Exception as error:
         return {str(request): Score.of_error(error) for request in requests}
     return measure_all(requests, probe)
