@@ -11,20 +11,28 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 
 def inverse_conditions(model: nn.Module, x: Tensor) -> list[float]:
     """sigma_min / sigma_max of the first sample's output at every module call, one SVD each."""
-    ratios: list[float] = []
+    ratios = [float(sigma.min() / sigma.max()) for sigma in _singular_values(model, x)]
+    return [ratio if math.isfinite(ratio) else 0.0 for ratio in ratios]
+
+
+def largest_singular_values(model: nn.Module, x: Tensor) -> list[float]:
+    """sigma_max of the first sample's output at every module call, one SVD each."""
+    return [float(sigma.max()) for sigma in _singular_values(model, x)]
+
+
+def _singular_values(model: nn.Module, x: Tensor) -> list[Tensor]:
+    found: list[Tensor] = []
 
     def hook(_module: nn.Module, _inputs: tuple[Tensor, ...], output: Tensor) -> None:
         feature = output[0].detach()
-        sigma = torch.linalg.svdvals(feature.reshape(feature.shape[0], -1))
-        ratio = float(sigma.min() / sigma.max())
-        ratios.append(ratio if math.isfinite(ratio) else 0.0)
+        found.append(torch.linalg.svdvals(feature.reshape(feature.shape[0], -1)))
 
     handles = [module.register_forward_hook(hook) for module in model.modules()]
     model.train()
     model(x)
     for handle in handles:
         handle.remove()
-    return ratios
+    return found
 
 
 def derivatives(

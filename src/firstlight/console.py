@@ -97,11 +97,11 @@ def show_table(headers: Iterable[str], rows: Iterable[Iterable[str]]) -> None:
     console.print(table)
 
 
-def show_figures(headers: Sequence[str], rows: Iterable[Iterable[str]], text: str) -> None:
-    """A table of numbers, but for the column headed `text`; it stays in one piece however narrow the terminal is."""
+def show_figures(headers: Sequence[str], rows: Iterable[Iterable[str]], *text: str) -> None:
+    """A table of numbers, but for the columns headed `text`; it stays in one piece however narrow the terminal is."""
     table = Table(box=None, pad_edge=False, header_style="bold")
     for header in headers:
-        table.add_column(Text(header), justify="left" if header == text else "right", no_wrap=True)
+        table.add_column(Text(header), justify="left" if header in text else "right", no_wrap=True)
     for row in rows:
         table.add_row(*(Text(cell) for cell in row))
     table.width = console.measure(table, options=console.options.update(width=100_000)).maximum
@@ -134,7 +134,7 @@ def show_ranking(ranking: Ranking, top: int | None = None) -> None:
         statuses = {name: score.status for name, score in ranked.network.scores.items() if not score.ok}
         figures = (statuses.get(name, _figure_or_dash(row[name])) for name in headers)
         cells.append([_figure_or_dash(row["rank"]), *figures, row["network"]])
-    show_figures(["rank", *headers, "network"], cells, text="network")
+    show_figures(["rank", *headers, "network"], cells, "network")
     if len(rows) < len(ranking.rows):
         console.print(f"The best {len(rows)} of {len(ranking.rows)} networks, by {ranking.by}.", markup=False)
     _explain_missing(ranking)
@@ -172,7 +172,7 @@ def _show_agreement(ranking: Ranking) -> None:
             pairs = (known.get((one, other)) or known.get((other, one)) for other in names)
             values = (1.0 if pair is None else getattr(pair, statistic) for pair in pairs)
             cells.append([one, *("-" if value is None else f"{value:.2f}" for value in values)])
-        show_figures(["", *names], cells, text="")
+        show_figures(["", *names], cells, "")
     few = [pair for pair in ranking.agreement if pair.networks < FEWEST_TO_COMPARE]
     constant = [pair for pair in ranking.agreement if pair.spearman is None and pair not in few]
     _explain_dashes(few, f"fewer than {FEWEST_TO_COMPARE} networks have values by both")

@@ -13,6 +13,7 @@ from scipy import stats
 from firstlight.evaluate.statistics import (
     STATISTICS,
     best_of_top,
+    bootstrapped,
     difference,
     kendall,
     pearson,
@@ -163,3 +164,21 @@ def test_the_seed_decides_the_interval() -> None:
     data = related(0.9, 50, seed=0)
     first, again, other = (rank_quality(*data, seed=seed, resamples=50) for seed in (0, 0, 1))
     assert first == again != other
+
+
+def test_any_statistic_has_an_interval_over_complete_rows() -> None:
+    values = np.array([*range(20), math.nan], dtype=float)
+    found = bootstrapped(lambda column: float(column.mean()), values)
+    assert found is not None
+    assert found.value == 9.5
+    # the deviation of a mean of 20 such numbers is 1.29
+    assert found.low == pytest.approx(9.5 - 2.5, abs=0.8)
+    assert found.high == pytest.approx(9.5 + 2.5, abs=0.8)
+    pair = bootstrapped(pearson, values, -values)
+    assert pair is not None
+    assert (pair.value, pair.low, pair.high) == pytest.approx((-1, -1, -1))
+
+
+def test_no_interval_for_a_few_networks_or_an_undefined_statistic() -> None:
+    assert bootstrapped(pearson, np.arange(9.0), np.arange(9.0)) is None
+    assert bootstrapped(pearson, np.arange(12.0), np.ones(12)) is None

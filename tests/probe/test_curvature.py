@@ -217,3 +217,21 @@ def test_several_outputs_are_unsupported() -> None:
 
     with pytest.raises(UnsupportedError, match="returns a tuple"):
         Probe(Pair(), torch.randn(1, 3, 8, 8)).output_curvature()
+
+
+@pytest.mark.parametrize("name", ["residual", "smooth", "mlp"])
+def test_the_curve_is_the_output_at_each_point(name: str) -> None:
+    probe = Probe(nets.build(name), torch.zeros(1, *SHAPE, dtype=torch.float64), seed=3)
+    curve = probe.output_curve(4, size=SHAPE)
+    net = nets.build(name).train()
+    for number in range(4):
+        angle = number * math.pi / 2
+        point = basis() @ torch.tensor([math.cos(angle), math.sin(angle)], dtype=torch.float64)
+        torch.testing.assert_close(curve[number], net(point.view(1, *SHAPE)).flatten().detach())
+
+
+def test_the_curve_of_a_linear_network_is_an_ellipse_around_zero() -> None:
+    net = nn.Sequential(nn.Flatten(), nn.Linear(192, 5, bias=False)).double()
+    curve = probe_of(net).output_curve(6, size=SHAPE)
+    torch.testing.assert_close(curve[:3], -curve[3:])
+    assert torch.linalg.matrix_rank(curve) == 2

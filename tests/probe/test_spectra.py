@@ -12,7 +12,12 @@ from torch import Tensor, nn
 
 from firstlight.probe import Probe
 from firstlight.probe.features import Statistic
-from firstlight.probe.spectra import InverseCondition, SampledInverseCondition, SmallestCorrelation
+from firstlight.probe.spectra import (
+    InverseCondition,
+    LargestSingularValue,
+    SampledInverseCondition,
+    SmallestCorrelation,
+)
 
 
 def ratios(model: nn.Module, x: Tensor, modules: str = "all") -> list[float]:
@@ -286,3 +291,17 @@ def test_equal_maps_of_different_layers_draw_rows_of_their_own() -> None:
     x = nets.images(1, side=10).reshape(1, 6, 50)
     assert len(set(statistic(SmallestCorrelation(3), Copies(), x)[:6])) > 2
     assert len(set(statistic(SmallestCorrelation(), Copies(), x)[:6])) == 1
+
+
+@pytest.mark.parametrize("name", ["residual", "smooth", "attention", "mlp"])
+def test_largest_singular_values_agree_with_one_svd_per_hook(name: str) -> None:
+    x = torch.randn(2, 3, 8, 8, dtype=torch.float64)
+    found = Probe(nets.build(name), x).feature_statistic(LargestSingularValue(), images=2)
+    assert found.values.tolist() == pytest.approx(textbook.largest_singular_values(nets.build(name), x), rel=1e-9)
+
+
+def test_the_largest_singular_value_grows_with_the_map() -> None:
+    x = torch.zeros(1, 2, 2, 2)
+    assert float(Probe(nn.Identity(), x).feature_statistic(LargestSingularValue()).values) == 0
+    x[0, 0, 0, 0], x[0, 1, 1, 1] = 3.0, 0.5
+    assert float(Probe(nn.Identity(), x).feature_statistic(LargestSingularValue()).values) == pytest.approx(3)

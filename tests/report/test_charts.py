@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import re
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from firstlight.report.charts import HEIGHT, WIDTH, Bar, Point, _ticks, bars, heat_map, scatter
+from firstlight.report.charts import HEIGHT, WIDTH, Bar, Line, Point, _ticks, bars, heat_map, lines, scatter
 
 NUMBERS = st.floats(-1e12, 1e12, allow_nan=False)
 
 
+@settings(deadline=None)
 @given(NUMBERS, NUMBERS)
 def test_ticks_enclose_the_data(a: float, b: float) -> None:
     low, high = min(a, b), max(a, b)
@@ -22,6 +23,7 @@ def test_ticks_enclose_the_data(a: float, b: float) -> None:
     assert 2 <= len(ticks) <= 7
 
 
+@settings(deadline=None)
 @given(st.lists(st.tuples(NUMBERS, NUMBERS), min_size=1, max_size=20))
 def test_points_lie_in_the_frame(values: list[tuple[float, float]]) -> None:
     svg = scatter([Point(x, y, "t") for x, y in values], "x", "y", record=True)
@@ -39,6 +41,7 @@ def test_the_record_never_falls() -> None:
     assert heights[1] == heights[2]
 
 
+@settings(deadline=None)
 @given(st.lists(st.tuples(st.floats(-1, 1), st.floats(0, 0.5), st.floats(0, 0.5)), min_size=1, max_size=12))
 def test_bars_and_whiskers_lie_in_the_frame(values: list[tuple[float, float, float]]) -> None:
     svg = bars([Bar(f"p{i}", v, v - below, v + above) for i, (v, below, above) in enumerate(values)], "rho")
@@ -56,3 +59,14 @@ def test_a_heat_map_has_a_square_for_each_pair_and_says_what_it_is() -> None:
     assert "a, &lt;b&gt;: -0.500" in svg
     assert "not defined" in svg
     assert 'fill-opacity="0.50"' in svg
+
+
+@settings(deadline=None)
+@given(st.lists(st.tuples(NUMBERS, NUMBERS), min_size=2, max_size=20))
+def test_lines_lie_in_the_frame(points: list[tuple[float, float]]) -> None:
+    svg = lines([Line("first", points), Line("<second>", points[:2], other=True)], "x", "y")
+    paths = re.findall(r'class="curve(?: other)?" d="M([^"]+)"', svg)
+    assert [path.count(",") for path in paths] == [len(points), 2]
+    places = [tuple(map(float, place.split(","))) for path in paths for place in path.split("L")]
+    assert all(0 <= x <= WIDTH and 0 <= y <= HEIGHT for x, y in places)
+    assert "&lt;second&gt;" in svg

@@ -6,6 +6,7 @@ import pytest
 import torch
 from torch import nn
 
+from firstlight.errors import UnknownNameError
 from firstlight.seeds import torch_generator
 from firstlight.spaces.ops import Conv2d, Linear, initialise
 
@@ -19,3 +20,17 @@ def test_weights_have_the_default_distribution_of_pytorch() -> None:
         assert float(weight.std()) == pytest.approx(bound / 3**0.5, rel=0.02)  # uniform
     assert float(network[3].bias.detach().abs().max()) <= 256**-0.5
     assert torch.equal(network[1].weight, torch.ones(64))
+
+
+@pytest.mark.parametrize(("name", "fans"), [("xavier", (72 + 576, 256 + 100)), ("he", (72, 256))])
+def test_other_initialisations_have_their_variance(name: str, fans: tuple[int, int]) -> None:
+    network = nn.Sequential(Conv2d(8, 64, 3, bias=False), nn.BatchNorm2d(64), nn.Flatten(), Linear(256, 100))
+    initialise(network, torch_generator(0, "test"), name)
+    for layer, fan in zip((network[0], network[3]), fans, strict=True):
+        assert float(layer.weight.detach().std()) == pytest.approx((2 / fan) ** 0.5, rel=0.03)
+    assert float(network[3].bias.detach().abs().max()) <= 256**-0.5
+
+
+def test_an_unknown_initialisation_is_refused() -> None:
+    with pytest.raises(UnknownNameError, match="default, he, xavier"):
+        initialise(nn.Sequential(Linear(2, 2)), torch_generator(0, "test"), "glorot")

@@ -12,6 +12,7 @@ from firstlight.cli.correlate import correlate
 from firstlight.cli.listings import proxies, spaces
 from firstlight.cli.rank import rank
 from firstlight.cli.report import report
+from firstlight.cli.reproduce import reproduce
 from firstlight.cli.score import score
 from firstlight.cli.search import search
 from firstlight.cli.table import table
@@ -52,6 +53,6 @@ def common(
     keep_freed_memory()
 
 
-for _command in (proxies, spaces, score, rank, search, correlate, trust, report):
+for _command in (proxies, spaces, score, rank, search, correlate, trust, reproduce, report):
     app.command()(_command)
 app.add_typer(table, name="table")

@@ -20,6 +20,7 @@ from firstlight.cli.options import (
     WorkersOption,
     choose_workers,
     read_pairs,
+    read_seeds,
     resumable,
 )
 from firstlight.errors import SettingError
@@ -105,7 +106,7 @@ def correlate(
             batch_size=batch_size,
             batches=batches,
             skeleton=dict(read_pairs(skeleton)),
-            seed=_read_seeds(seed),
+            seed=read_seeds(seed),
             repeats=repeats,
             workers=choose_workers(workers, first or len(found)),
             device=device,
@@ -136,7 +137,7 @@ def show_study(study: Study, *, ensemble: bool = False) -> None:
             seeds = [f"{spread[0]:.3f} ± {spread[1]:.3f}" if spread else "-"] if len(study.seeds) > 1 else []
             cells.append([name, *figures, *seeds, str(behind.get(name, "-")), f"{found.networks:,}"])
         over = [f"over {len(study.seeds)} seeds"] if len(study.seeds) > 1 else []
-        show_figures(["proxy", *COLUMNS.values(), *over, "behind the best", "networks"], cells, text="proxy")
+        show_figures(["proxy", *COLUMNS.values(), *over, "behind the best", "networks"], cells, "proxy")
         for name, found in study.ordered(target):
             if found.note:
                 console.print(f"{name}: {found.note}.", markup=False, soft_wrap=True)
@@ -157,10 +158,3 @@ def _read_samples(text: str | None) -> int | Literal["all"] | None:
     if not text.isdecimal():
         raise SettingError(f"--samples is {text!r}; write a number, or 'all'.")
     return int(text)
-
-
-def _read_seeds(text: str) -> list[int]:
-    try:
-        return [int(part) for part in text.split(",")]
-    except ValueError:
-        raise SettingError(f"--seed is {text!r}; write a whole number, or several such as 0,1,2.") from None

@@ -119,3 +119,10 @@ def fail_without_scores(networks: Iterable[NetworkScore]) -> None:
     """The exit code says whether there is anything to use."""
     if not any(score.ok for network in networks for score in network.scores.values()):
         raise typer.Exit(1)
+
+
+def read_seeds(text: str) -> list[int]:
+    try:
+        return [int(part) for part in text.split(",")]
+    except ValueError:
+        raise SettingError(f"--seed is {text!r}; write a whole number, or several such as 0,1,2.") from None

@@ -99,7 +99,7 @@ def show(
             (row["column"], f"{row['rows']:,}", _figure(row["lowest"]), _figure(row["highest"]), row["meaning"])
             for row in rows
         ),
-        text="meaning",
+        "meaning",
     )
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import re
 import zlib
+from functools import lru_cache
 from pathlib import Path
 from zipfile import BadZipFile
 
@@ -61,6 +62,16 @@ def _digits(side: int) -> tuple[Array, Array]:
 
 
 def _from_npz(path: Path) -> tuple[Array, Array]:
+    """The images and labels; a file that is asked for again and has not changed is not unpacked again."""
+    try:
+        changed = path.stat()
+    except OSError:
+        raise DataError(f"There is no file {path}.") from None
+    return _unpacked(path, changed.st_mtime_ns, changed.st_size)
+
+
+@lru_cache(maxsize=1)
+def _unpacked(path: Path, _changed: int, _size: int) -> tuple[Array, Array]:
     try:
         arrays = np.load(path, allow_pickle=False)
         if not isinstance(arrays, np.lib.npyio.NpzFile):
@@ -73,8 +84,6 @@ def _from_npz(path: Path) -> tuple[Array, Array]:
                     f"it holds: {', '.join(arrays) or 'none'}."
                 )
             images, labels = arrays[f"x{suffix}"], arrays[f"y{suffix}"]
-    except FileNotFoundError:
-        raise DataError(f"There is no file {path}.") from None
     except (OSError, EOFError, ValueError, BadZipFile, zlib.error) as error:
         kind = type(error).__name__
         raise DataError(f"{path} is not an .npz file of plain arrays without pickles ({kind}).") from error
@@ -103,13 +112,18 @@ def _find(name: str) -> Path:
             f"There is no built-in input {name!r}. Built in: synthetic, digits, npz:PATH, folder:PATH. "
             f"Other names are looked up in the folder that {DATA_FOLDER} names, and it is not set."
         )
+    return find_images(name, Path(folder))
+
+
+def find_images(name: str, folder: Path) -> Path:
+    """The one file of images of this name in a folder of data."""
     if not re.fullmatch(r"[\w.-]+", name):
         raise DataError(f"{name!r} is not a name to look up. For a file, write npz:PATH; for images, folder:PATH.")
-    found = sorted([*Path(folder).glob(f"{name}.npz"), *Path(folder).glob(f"{name}_*.npz")])
+    found = sorted([*folder.glob(f"{name}.npz"), *folder.glob(f"{name}_*.npz")])
     if len(found) != 1:
-        there = ", ".join(sorted(path.name for path in Path(folder).glob("*.npz"))) or "no .npz file"
+        there = ", ".join(sorted(path.name for path in folder.glob("*.npz"))) or "no .npz file"
         raise DataError(
-            f"{DATA_FOLDER} ({folder}) has {len(found)} files for {name!r}; "
+            f"The data folder {folder} has {len(found)} files for {name!r}; "
             f"expected one {name}.npz or {name}_*.npz. It has: {there}."
         )
     return found[0]

@@ -16,6 +16,7 @@ from firstlight.errors import SettingError
 from firstlight.evaluate.selection import JudgedEnsemble, judge_ensemble, mostly_scored
 from firstlight.evaluate.statistics import (
     Estimate,
+    Groups,
     Numbers,
     RankQuality,
     difference,
@@ -63,10 +64,13 @@ class Study:
         return list(self.utilities[0])
 
     @cached_property
+    def groups(self) -> Groups:
+        """The class of each network. Those of one are drawn together for intervals, since they share a score."""
+        return pd.factorize(self.sample.rows["canonical"])[0].astype(np.int64)
+
+    @property
     def _drawing(self) -> dict[str, Any]:
-        """How networks are drawn for intervals: those of a class together, since they share a score."""
-        groups = pd.factorize(self.sample.rows["canonical"])[0].astype(np.int64)
-        return {"groups": groups, "seed": self.seeds[0], "resamples": self.resamples}
+        return {"groups": self.groups, "seed": self.seeds[0], "resamples": self.resamples}
 
     def truth(self, target: str) -> Numbers:
         return self.sample.rows[target].to_numpy(dtype=float)

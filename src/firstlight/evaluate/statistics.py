@@ -102,14 +102,30 @@ def difference(
     """How much better the first follows the truth than the second, in Spearman's correlation, over the networks that
     have both. The same networks are drawn for both, so that the interval is that of the difference. None if undefined.
     """
-    known = np.isfinite(first) & np.isfinite(second) & np.isfinite(truth)
-    first, second, truth = first[known], second[known], truth[known]
-    value = spearman(first, truth) - spearman(second, truth) if len(truth) >= FEWEST else math.nan
+
+    def lead(first: Numbers, second: Numbers, truth: Numbers) -> float:
+        return spearman(first, truth) - spearman(second, truth)
+
+    return bootstrapped(lead, first, second, truth, groups=groups, seed=seed, resamples=resamples)
+
+
+def bootstrapped(
+    statistic: Callable[..., float],
+    *columns: Numbers,
+    groups: Groups | None = None,
+    seed: int = 0,
+    resamples: int | None = None,
+) -> Estimate | None:
+    """A statistic of one or several columns, over the networks that have a number in each; None if undefined."""
+    known = np.all([np.isfinite(column) for column in columns], axis=0)
+    columns = tuple(column[known] for column in columns)
+    networks = len(columns[0])
+    value = statistic(*columns) if networks >= FEWEST else math.nan
     if math.isnan(value):
         return None
     drawn = [
-        spearman(first[rows], truth[rows]) - spearman(second[rows], truth[rows])
-        for rows in resampled(len(truth) if groups is None else groups[known], seed, resamples)
+        statistic(*(column[rows] for column in columns))
+        for rows in resampled(networks if groups is None else groups[known], seed, resamples)
     ]
     return estimate(value, drawn)
 

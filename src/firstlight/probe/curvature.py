@@ -47,6 +47,15 @@ def output_jet(
     return OutputJet(velocity, acceleration, shape)
 
 
+def output_curve(
+    model: Callable[[Tensor], Any], shape: tuple[int, ...], basis: Tensor, thetas: tuple[float, ...], like: Tensor
+) -> Tensor:
+    """The outputs themselves along theta -> basis @ (cos theta, sin theta), shape (points, outputs), in float64."""
+    with torch.no_grad():
+        points = [model(_on_circle(basis, theta)[:1].view(1, *shape).to(like)) for theta in thetas]
+    return torch.cat([point.reshape(1, -1).double().cpu() for point in points])
+
+
 def _on_circle(basis: Tensor, theta: float) -> Tensor:
     """Value, velocity and acceleration of the curve at theta, in float64."""
     cos, sin = math.cos(theta), math.sin(theta)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 
 import torch
 from torch import Tensor
@@ -93,6 +94,20 @@ class ForwardQuantities(FirstBatchQuantities):
             except UnsupportedError:
                 pass  # made for one input size, such as a transformer with a table of positions
         return self._jet_at(size or usual, basis, thetas)
+
+    @quantity
+    def output_curve(self, points: int, *, size: tuple[int, ...] | None = None) -> Tensor:
+        """Every output at so many points of the circle of `output_jet`, shape (points, outputs), in train mode.
+
+        The points divide the circle evenly and the first is where `output_jet` stands. The cost is that of one forward
+        pass on one input for each; `size` is the shape of an input on the curve, by default that of `output_jet`.
+        """
+        shape = size or self.output_jet().shape
+        thetas = tuple(2 * math.pi * number / points for number in range(points))
+        basis = curvature.circle_basis(torch.Size(shape).numel(), self.seed)
+        like = self.batches[0].image
+        with self._watched("output_curve", training=True):
+            return curvature.output_curve(lambda x: self.logits_in(self.model(x)), shape, basis, thetas, like)
 
     @quantity
     def output_curvature(

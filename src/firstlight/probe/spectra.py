@@ -38,6 +38,17 @@ class InverseCondition:
 
 
 @dataclass(frozen=True)
+class LargestSingularValue:
+    """sigma_max of each map: how far it can stretch a vector. That of a vector is its length."""
+
+    by_rows: ClassVar[bool] = False
+
+    def __call__(self, stack: MapStack, generator: torch.Generator) -> Tensor:
+        largest: Tensor = torch.linalg.eigvalsh(stack.grams)[:, -1]
+        return largest.clamp(min=0).sqrt()
+
+
+@dataclass(frozen=True)
 class SampledInverseCondition:
     """n / b times sigma_min / sigma_max of b rows drawn at random from each map's n; maps of fewer rows as a whole."""
 

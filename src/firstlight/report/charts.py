@@ -43,6 +43,29 @@ def scatter(points: Sequence[Point], x_label: str, y_label: str, *, record: bool
 
 
 @dataclass(frozen=True)
+class Line:
+    """Points joined in their order; `other` sets a group of lines apart by colour."""
+
+    name: str
+    points: Sequence[tuple[float, float]]
+    other: bool = False
+
+
+def lines(entries: Sequence[Line], x_label: str, y_label: str) -> Markup:
+    """Lines in one frame, each with its name as a tooltip."""
+    axes = _Axes(
+        [x for line in entries for x, _ in line.points],
+        [y for line in entries for _, y in line.points],
+    )
+    parts = [axes.frame(x_label, y_label)]
+    for line in entries:
+        path = "L".join(f"{axes.x(x):.1f},{axes.y(y):.1f}" for x, y in line.points)
+        kind = "curve other" if line.other else "curve"
+        parts.append(f'<path class="{kind}" d="M{path}"><title>{escape(line.name)}</title></path>')
+    return _svg(WIDTH, HEIGHT, f"{y_label} against {x_label}, {len(entries)} lines", parts)
+
+
+@dataclass(frozen=True)
 class Bar:
     """A value with the interval around it."""
 

@@ -10,6 +10,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from torch import nn
+
 from firstlight.cost import Cost
 from firstlight.data import Inputs, InputSource, load_inputs
 from firstlight.errors import SettingError
@@ -69,6 +71,7 @@ class Setting:
     device: str | None = None
     repeats: int = 1
     own_space: Space[Any] | None = None  # filled in for a space of the user's own, which workers must be handed
+    initialisation: str = "default"
 
     def __post_init__(self) -> None:
         draw_seeds(0, self.repeats)
@@ -114,10 +117,21 @@ class Setting:
     def cost(self, architecture: str) -> Cost:
         return self.space.cost(self.space.parse(architecture), self.skeleton)
 
+    @property
+    def described(self) -> str:
+        """The skeleton, and how its weights are drawn unless that is the usual way."""
+        drawn = "" if self.initialisation == "default" else f",initialisation={self.initialisation}"
+        return f"{self.skeleton}{drawn}"
+
+    def build(self, architecture: str) -> nn.Module:
+        return self.space.build(
+            architecture, self.skeleton, seed=self.seed, device=self.device, initialisation=self.initialisation
+        )
+
     def key(self, architecture: str, request: ProxyRequest) -> ScoreKey:
         return ScoreKey(
             space=self.space_name,
-            skeleton=str(self.skeleton),
+            skeleton=self.described,
             architecture=architecture,
             proxy=str(request),
             revision=request.proxy.revision,
@@ -177,8 +191,7 @@ class ScoreJob:
 
 def _draw(setting: Setting, text: str, requests: Collection[ProxyRequest], cost: Cost) -> dict[str, Score]:
     try:
-        network = setting.space.build(text, setting.skeleton, seed=setting.seed, device=setting.device)
-        probe = Probe(network, setting.inputs.batches, seed=setting.seed, cost=cost)
+        probe = Probe(setting.build(text), setting.inputs.batches, seed=setting.seed, cost=cost)
     except Exception as error:
         return {str(request): Score.of_error(error) for request in requests}
     return measure_all(requests, probe)

@@ -98,12 +98,16 @@ class Space(ABC, Generic[A]):
         *,
         seed: int = 0,
         device: torch.device | str | None = None,
+        initialisation: str = "default",
     ) -> nn.Module:
-        """A ready network whose weights are a pure function of the seed and the architecture's text."""
+        """A ready network whose weights are a pure function of the seed and the architecture's text.
+
+        `initialisation` is how they are drawn: as PyTorch does by default, or "xavier" or "he".
+        """
         if isinstance(architecture, str):
             architecture = self.parse(architecture)
         network = self.network(architecture, skeleton or self.skeleton())
-        initialise(network, torch_generator(seed, str(architecture), "weights"))
+        initialise(network, torch_generator(seed, str(architecture), "weights"), initialisation)
         return network.to(device)
 
     def cost(self, architecture: A, skeleton: Skeleton | None = None) -> Cost:

@@ -18,8 +18,9 @@ from torch import nn
 from firstlight.cost import Cost, measure_cost
 from firstlight.errors import ModelError, SettingError
 from firstlight.importing import import_named, name_of
-from firstlight.seeds import seeded
+from firstlight.seeds import seeded, torch_generator
 from firstlight.spaces.base import Architecture, Skeleton, Space
+from firstlight.spaces.ops import initialise
 from firstlight.spaces.reading import Reader
 
 FROM_SKELETON = ("input_shape", "classes")
@@ -121,11 +122,15 @@ class ChoiceSpace(Space[Choices]):
         *,
         seed: int = 0,
         device: torch.device | str | None = None,
+        initialisation: str = "default",
     ) -> nn.Module:
+        """By default the weights are those that your function draws."""
         if isinstance(architecture, str):
             architecture = self.parse(architecture)
         with seeded(seed, str(architecture)):
             network = self.network(architecture, skeleton or self.skeleton())
+        if initialisation != "default":
+            initialise(network, torch_generator(seed, str(architecture), "weights"), initialisation)
         return network.to(device)
 
     def cost(self, architecture: Choices, skeleton: Skeleton | None = None) -> Cost:

@@ -12,6 +12,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from firstlight.errors import UnknownNameError
+
+INITIALISATIONS = ("default", "xavier", "he")
+
 
 class Conv2d(nn.Conv2d):
     """A convolution whose weights stay unset until `initialise`."""
@@ -105,18 +109,27 @@ class ResidualReduction(nn.Module):
 
 
 @torch.no_grad()
-def initialise(network: nn.Module, generator: torch.Generator) -> None:
-    """PyTorch's default: weights and biases uniform within 1/sqrt(fan-in); normalisations keep gain 1 and shift 0.
+def initialise(network: nn.Module, generator: torch.Generator, initialisation: str = "default") -> None:
+    """Fill all weights; normalisations keep gain 1 and shift 0.
 
-    A network with another custom has a method `initialise(generator)`, which fills all its weights.
+    PyTorch's default: weights and biases uniform within 1/sqrt(fan-in). The others draw weights from a normal
+    distribution of variance 2 / (fan-in + fan-out) (xavier) or 2 / fan-in (he), and biases as by default. A network
+    with another custom has a method `initialise(generator)`, which is its default.
     """
+    if initialisation not in INITIALISATIONS:
+        raise UnknownNameError("initialisation", initialisation, INITIALISATIONS)
     own = getattr(network, "initialise", None)
-    if callable(own):
+    if initialisation == "default" and callable(own):
         own(generator)
         return
     for module in network.modules():
         if isinstance(module, (nn.Conv2d, nn.Linear)):
-            bound = 1 / math.sqrt(module.weight[0].numel())
-            module.weight.uniform_(-bound, bound, generator=generator)
+            fan_in, fan_out = module.weight[0].numel(), module.weight[:, 0].numel()
+            bound = 1 / math.sqrt(fan_in)
+            if initialisation == "default":
+                module.weight.uniform_(-bound, bound, generator=generator)
+            else:
+                fans = fan_in + fan_out if initialisation == "xavier" else fan_in
+                module.weight.normal_(0, math.sqrt(2 / fans), generator=generator)
             if module.bias is not None:
                 module.bias.uniform_(-bound, bound, generator=generator)

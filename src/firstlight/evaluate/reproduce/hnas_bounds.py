@@ -1,0 +1,74 @@
+"""What HNAS makes of a gradient metric M and the condition number kappa of the tangent kernel."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+
+from firstlight.evaluate.reproduce.rank_rows import Formula, Utilities
+from firstlight.evaluate.statistics import FEWEST, Numbers, spearman
+from firstlight.seeds import derive
+
+METRICS = {"Grad": "grad_norm", "SNIP": "snip", "GraSP": "grasp", "Trace": "ntk_trace"}
+KAPPA = "ntk_condition"
+TINY = 1e-6
+# Where the two numbers of the bound are looked for: nu as a share of the largest M, and the exponent of mu
+SHARES = tuple(np.linspace(0, 1, 11))
+EXPONENTS = tuple(np.linspace(-4, 0, 9))
+TUNED = (
+    "The non-realizable bound, kappa / M + mu |M^2 - nu^2|, has two free numbers. They are chosen on one half of the "
+    "networks, by their accuracies, and judged on the other."
+)
+
+
+def size_of(values: Numbers) -> Numbers:
+    found: Numbers = np.abs(values)
+    return found
+
+
+def size(metric: str) -> Formula:
+    """M itself: the realizable case."""
+    return lambda utilities, _truth, _seed: size_of(utilities[METRICS[metric]])
+
+
+def condition_only(metric: str) -> Formula:
+    """- kappa / M."""
+    return lambda utilities, _truth, _seed: -_ratio(utilities, metric)
+
+
+def bound(metric: str) -> Formula:
+    """- ( kappa / M + mu |M^2 - nu^2| ), for the half of the networks that mu and nu were not chosen on."""
+
+    def formula(utilities: Utilities, truth: Numbers, seed: int) -> Numbers:
+        return tuned(size_of(utilities[METRICS[metric]]), _ratio(utilities, metric), truth, seed)
+
+    return formula
+
+
+def tuned(m: Numbers, ratio: Numbers, truth: Numbers, seed: int) -> Numbers:
+    known = np.flatnonzero(np.isfinite(m) & np.isfinite(ratio) & np.isfinite(truth))
+    order = np.random.default_rng(derive(seed, "halves")).permutation(known)
+    chosen_on, judged_on = order[: len(order) // 2], order[len(order) // 2 :]
+    values = np.full(len(m), np.nan)
+    if len(chosen_on) < FEWEST:
+        return values
+    largest = float(m[chosen_on].max())
+
+    def utility(share: float, exponent: float, rows: Numbers) -> Numbers:
+        found: Numbers = -(ratio[rows] + 10**exponent * np.abs(m[rows] ** 2 - (share * largest) ** 2))
+        return found
+
+    def correlation(numbers: tuple[float, float]) -> float:
+        found = spearman(utility(*numbers, chosen_on), truth[chosen_on])
+        return found if np.isfinite(found) else -1.0
+
+    best = max(itertools.product(SHARES, EXPONENTS), key=correlation)
+    values[judged_on] = utility(*best, judged_on)
+    return values
+
+
+def _ratio(utilities: Utilities, metric: str) -> Numbers:
+    """kappa / M; the condition number is the better the lower, so that its utility is its negative."""
+    found: Numbers = -utilities[KAPPA] / (size_of(utilities[METRICS[metric]]) + TINY)
+    return found

@@ -1,0 +1,133 @@
+"""What experiments are run with: data, sizes and seeds, workers, and the store that remembers what was measured."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, ClassVar, Protocol
+
+from firstlight.data import InputSource
+from firstlight.evaluate.correlate import Sample, Study, draw_sample, study
+from firstlight.evaluate.reproduce.base import Choice
+from firstlight.evaluate.reproduce.benchmarks import Benchmark, Shelf
+from firstlight.evaluate.statistics import RESAMPLES, Estimate, Groups, Numbers, bootstrapped
+from firstlight.proxies import Parts, Score, parse_requests
+from firstlight.run.executor import Executor, Lost
+from firstlight.run.scoring import Setting, source_for
+from firstlight.run.store import ScoreKey, Store
+
+USUAL_IMAGES = "cifar10"
+
+
+class Measure(Protocol):
+    """A number of a network that is no proxy, with its parts: a frozen dataclass, whose text tells it from others."""
+
+    revision: ClassVar[int]
+
+    def __call__(self, setting: Setting, architecture: str) -> Parts: ...
+
+
+@dataclass(frozen=True)
+class MeasureJob:
+    """What executors run. A network that fails costs only its own figures."""
+
+    setting: Setting
+    measure: Measure
+
+    def __call__(self, architecture: str) -> Score:
+        try:
+            found = self.measure(self.setting, architecture)
+        except Exception as error:
+            return Score.of_error(error)
+        return Score(found.value, found.parts, "ok", found.note)
+
+
+@dataclass(frozen=True)
+class Lab:
+    """Experiments ask it for scores; what was measured before, by this experiment or another, is not measured again."""
+
+    shelf: Shelf
+    executor: Executor
+    store: Store
+    samples: int
+    seeds: tuple[int, ...] = (0,)
+    input: str | None = None
+    skeleton: tuple[tuple[str, Any], ...] = ()
+    chosen: Choice = "random"
+    resamples: int = RESAMPLES
+    watch: Callable[[int, int], None] = field(default=lambda done, total: None)
+
+    @property
+    def images(self) -> str:
+        """What networks are shown: the user's choice, else CIFAR-10 if it is at hand, else noise."""
+        if self.input is None:
+            return self.shelf.images(USUAL_IMAGES) or "synthetic"
+        return self.input if ":" in self.input else self.shelf.images(self.input) or self.input
+
+    @property
+    def images_name(self) -> str:
+        return Path(self.images.removeprefix("npz:")).name
+
+    def setting(self, space: str, source: InputSource | None = None, **changes: Any) -> Setting:
+        """What networks are built and asked with, for the first seed."""
+        found = Setting(space, source or InputSource(self.images), self.seeds[0], self.skeleton)
+        return replace(found, **changes)
+
+    def sample(self, benchmarks: Sequence[Benchmark], setting: Setting) -> Sample:
+        """Networks of benchmarks that stand in one table: the first ones, or some at random."""
+        columns = [self.shelf.column(benchmark) for benchmark in benchmarks]
+        table = self.shelf.table(benchmarks[0])
+        if self.chosen == "first":
+            return draw_sample(table, setting, columns, first=self.samples)
+        return draw_sample(table, setting, columns, samples=self.samples)
+
+    def study(
+        self,
+        benchmarks: Sequence[Benchmark],
+        proxies: Iterable[str],
+        *,
+        images: str | None = None,
+        batch_size: int | None = None,
+        **changes: Any,
+    ) -> Study:
+        """Scores of the sample for each seed. The sample does not depend on the changes, so that studies line up."""
+        requests = parse_requests(list(dict.fromkeys(proxies)))
+        source = source_for(requests, images or self.images, batch_size)
+        settings = [self.setting(benchmarks[0].space, source, **changes, seed=seed) for seed in self.seeds]
+        settings[0].skeleton  # noqa: B018 - data and skeleton are checked here, before any work starts
+        sample = self.sample(benchmarks, settings[0])
+        return study(sample, settings, requests, self.executor, self.store, watch=self.watch)
+
+    def estimate(
+        self, statistic: Callable[..., float], *columns: Numbers, groups: Groups | None = None
+    ) -> Estimate | None:
+        """The statistic with its 95 % interval over the networks; None for a few of them, or if it is undefined."""
+        return bootstrapped(statistic, *columns, groups=groups, seed=self.seeds[0], resamples=self.resamples)
+
+    def measured(self, setting: Setting, architectures: Sequence[str], measure: Measure) -> dict[str, Score]:
+        """What a measure says of each architecture, in their order; from the store where it is known."""
+
+        def key(text: str) -> ScoreKey:
+            where = (setting.space_name, setting.described, text)
+            repeats = f":{setting.repeats} repeats" if setting.repeats > 1 else ""
+            shown = f"{setting.inputs.fingerprint}{repeats}"
+            return ScoreKey(*where, str(measure), measure.revision, shown, setting.seed)
+
+        texts = list(dict.fromkeys(architectures))
+        found = {text: score for text in texts if (score := self.store.find_score(key(text)))}
+        missing = [text for text in texts if text not in found]
+        for text, answer in self.executor.map(MeasureJob(setting, measure), missing):
+            score = Score.without_value("failed", answer.reason) if isinstance(answer, Lost) else answer
+            self.store.add_score(key(text), score)
+            found[text] = score
+            self.watch(len(found), len(texts))
+        return {text: found[text] for text in texts}
+
+
+def same_table(shelf: Shelf, benchmarks: tuple[Benchmark, ...]) -> list[list[Benchmark]]:
+    """Those that are at hand, together where one table holds them."""
+    groups: dict[tuple[str, tuple[str, ...]], list[Benchmark]] = {}
+    for benchmark in shelf.available(benchmarks):
+        groups.setdefault((benchmark.space, benchmark.files), []).append(benchmark)
+    return list(groups.values())

@@ -1,0 +1,86 @@
+"""Tables of rank correlations: one row for each proxy, one column for each benchmark."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean, stdev
+
+import numpy as np
+
+from firstlight.evaluate.correlate import Study
+from firstlight.evaluate.reproduce.base import CORRELATION, Finding, Published
+from firstlight.evaluate.reproduce.benchmarks import Benchmark
+from firstlight.evaluate.reproduce.lab import Lab, same_table
+from firstlight.evaluate.statistics import Numbers, spearman
+
+Utilities = Mapping[str, Numbers]
+# What is made of the scores of several proxies: higher is better. Some choose numbers of their own, and may look at
+# the truth of half the networks for it; these have no value (NaN) in the result.
+Formula = Callable[[Utilities, Numbers, int], Numbers]
+
+
+@dataclass(frozen=True)
+class RankRow:
+    """A line of a published table: its name there, what we ask for it, and its figures, one for each benchmark."""
+
+    name: str
+    asks: tuple[str, ...]
+    published: tuple[float | None, ...] = ()
+    formula: Formula | None = None
+
+    def values(self, utilities: Utilities, truth: Numbers, seed: int) -> Numbers:
+        return utilities[self.asks[0]] if self.formula is None else self.formula(utilities, truth, seed)
+
+
+def unscored_last(values: Numbers) -> Numbers:
+    """Networks that a proxy has no value for rank below all others, as published code has it."""
+    known = np.isfinite(values)
+    lowest = values[known].min() - 1 if known.any() else np.nan
+    ranked: Numbers = np.where(known, values, lowest)
+    return ranked
+
+
+def row(name: str, proxy: str, *published: float | None) -> RankRow:
+    return RankRow(name, (proxy,), published)
+
+
+def rank_table(
+    lab: Lab, benchmarks: tuple[Benchmark, ...], rows: Sequence[RankRow], source: str
+) -> tuple[Finding, ...]:
+    """Spearman's correlation of each row with each benchmark that is at hand."""
+    findings: list[Finding] = []
+    for group in same_table(lab.shelf, benchmarks):
+        found = lab.study(group, [proxy for entry in rows for proxy in entry.asks])
+        for benchmark in group:
+            place = benchmarks.index(benchmark)
+            for entry in rows:
+                value = entry.published[place] if entry.published else None
+                findings.append(
+                    correlation(lab, found, benchmark, entry, Published.value(source, value)),
+                )
+    return tuple(findings)
+
+
+def correlation(lab: Lab, found: Study, benchmark: Benchmark, entry: RankRow, published: Published | None) -> Finding:
+    truth = found.truth(lab.shelf.column(benchmark))
+    columns = [entry.values(utilities, truth, found.seeds[0]) for utilities in found.utilities]
+    scored = int(np.isfinite(columns[0]).sum())
+    notes = []
+    if entry.formula is None:
+        columns = [unscored_last(values) for values in columns]
+        notes += [f"{len(truth) - scored} without a score rank last"] if scored < len(truth) else []
+    elif scored < len(truth):
+        notes.append(f"{scored} of {len(truth)} networks")
+    if len(columns) > 1:
+        notes.append(_over_seeds(columns, truth))
+    ours = lab.estimate(spearman, columns[0], truth, groups=found.groups)
+    return Finding(entry.name, benchmark.name, ours, published, CORRELATION, "; ".join(notes))
+
+
+def _over_seeds(columns: Sequence[Numbers], truth: Numbers) -> str:
+    each = []
+    for values in columns:
+        known = np.isfinite(values) & np.isfinite(truth)
+        each.append(spearman(values[known], truth[known]) if known.sum() > 1 else float("nan"))
+    return f"over {len(each)} seeds {fmean(each):.3f} ± {stdev(each):.3f}"

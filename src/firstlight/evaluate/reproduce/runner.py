@@ -1,0 +1,135 @@
+"""From the name of an experiment to its findings: what is needed, what was measured, and the files that are kept."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from firstlight._version import __version__
+from firstlight.data.sources import DATA_FOLDER
+from firstlight.errors import DataError, SettingError, StoreError
+from firstlight.evaluate.reproduce.base import Choice, Experiment, Findings
+from firstlight.evaluate.reproduce.benchmarks import Shelf
+from firstlight.evaluate.reproduce.lab import USUAL_IMAGES, Lab
+from firstlight.evaluate.statistics import RESAMPLES
+from firstlight.run.executor import make_executor
+from firstlight.run.store import open_store
+
+CHOSEN: dict[Choice, str] = {
+    "first": "the first of the table",
+    "random": "drawn at random",
+    "picked": "picked by accuracy",
+}
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What was found, with which settings; `missing` says of each part that could not run what it needs."""
+
+    experiment: Experiment
+    settings: Mapping[str, str]
+    findings: Findings
+    missing: Mapping[str, str]
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "experiment": self.experiment.name,
+            "published_in": self.experiment.published_in,
+            "paper": self.experiment.citation,
+            "shows": self.experiment.shows,
+            "settings": dict(self.settings),
+            "findings": [finding.as_json() for finding in self.findings.lines],
+            "remarks": list(self.findings.remarks),
+            "missing": dict(self.missing),
+            "version": __version__,
+        }
+
+
+def shelf_in(data: str | os.PathLike[str] | None) -> Shelf:
+    """The folder that is named, or else the one of the environment."""
+    folder = data or os.environ.get(DATA_FOLDER)
+    if folder and not Path(folder).expanduser().is_dir():
+        raise DataError(f"There is no folder {folder}. Name the one with tables and images by --data or {DATA_FOLDER}.")
+    return Shelf(Path(folder).expanduser() if folder else None)
+
+
+def missing_parts(experiment: Experiment, shelf: Shelf) -> dict[str, str]:
+    needed = {benchmark.name: shelf.missing(benchmark) for benchmark in experiment.needs}
+    return {name: reason for name, reason in needed.items() if reason}
+
+
+def reproduce(
+    experiment: Experiment,
+    *,
+    data: str | os.PathLike[str] | None = None,
+    samples: int | None = None,
+    input: str | None = None,
+    seed: int | Sequence[int] = 0,
+    skeleton: Mapping[str, Any] | None = None,
+    workers: int | None = None,
+    out: str | os.PathLike[str] | None = None,
+    resamples: int = RESAMPLES,
+    watch: Callable[[int, int], None] = lambda done, total: None,
+) -> Outcome:
+    """Run an experiment on the data at hand. With `out`, scores and findings are kept in that folder.
+
+    Intervals come from so many `resamples` of the networks.
+    """
+    shelf = shelf_in(data)
+    missing = missing_parts(experiment, shelf)
+    if len(missing) == len(experiment.needs):
+        reasons = "\n".join(f"  {name}: {reason}" for name, reason in missing.items())
+        raise DataError(f"{experiment.name} cannot run yet. It needs one of these:\n{reasons}")
+    seeds = (seed,) if isinstance(seed, int) else tuple(seed)
+    if not seeds or len(set(seeds)) < len(seeds):
+        raise SettingError(f"The seeds are {list(seeds)}; give one, or several different ones.")
+    directory = None if out is None else Path(out)
+    settings = tuple(sorted((skeleton or {}).items()))
+    count = experiment.samples if samples is None else samples
+    with open_store(directory) as store:
+        lab = Lab(
+            shelf, make_executor(workers), store, count, seeds, input, settings, experiment.chosen, resamples, watch
+        )
+        described = _described(lab, experiment)
+        found = experiment.run(lab)
+        outcome = Outcome(experiment, described, replace(found, remarks=_caveats(lab) + found.remarks), missing)
+    if directory is not None:
+        _write(outcome, directory)
+    return outcome
+
+
+def _caveats(lab: Lab) -> tuple[str, ...]:
+    """What makes this another experiment than the paper's, whatever the experiment."""
+    smaller = "The skeleton is not the paper's: what differs may differ for that reason." if lab.skeleton else ""
+    usual = lab.shelf.images(USUAL_IMAGES)
+    other = "" if lab.images == usual else "Networks are not shown CIFAR-10 images: what differs may be due to that."
+    return tuple(filter(None, (smaller, other)))
+
+
+def _described(lab: Lab, experiment: Experiment) -> dict[str, str]:
+    there = lab.shelf.available(experiment.needs)
+    skeletons = {benchmark.space: str(lab.setting(benchmark.space).skeleton) for benchmark in there}
+    tables = dict.fromkeys(lab.shelf.table(benchmark).origin for benchmark in there)
+    return {
+        "networks": f"{lab.samples}, {CHOSEN[lab.chosen]}",
+        "tables": ", ".join(tables),
+        "input": lab.images_name,
+        "skeleton": "; ".join(f"{space}: {text}" for space, text in skeletons.items()),
+        "seeds": ", ".join(map(str, lab.seeds)),
+    }
+
+
+def _write(outcome: Outcome, directory: Path) -> None:
+    from firstlight.report.reproduction import reproduction_page
+
+    name = outcome.experiment.name
+    try:
+        text = json.dumps(outcome.as_json(), indent=2)
+        (directory / f"{name}.json").write_text(text + "\n", encoding="utf-8")
+        (directory / f"{name}.html").write_text(reproduction_page(outcome), encoding="utf-8")
+    except OSError as error:
+        raise StoreError(f"The folder {directory} cannot be written to: {error}. Name another with --out.") from error

@@ -1,0 +1,82 @@
+"""`firstlight reproduce` from the command line."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from tests.evaluate.reproduce.toy import write_tables
+from typer.testing import CliRunner
+
+from firstlight.cli import app
+from firstlight.errors import FirstlightError
+from firstlight.evaluate.reproduce import EXPERIMENTS
+from firstlight.evaluate.reproduce.base import CORRELATION, SCORE, SHARE, SPREAD
+
+SMALL = ["--skeleton", "channels=4,cells=1,input_shape=3x8x8", "--workers", "0", "--samples", "12"]
+
+
+def run(*arguments: str) -> str:
+    result = CliRunner().invoke(app, ["reproduce", *arguments], catch_exceptions=True)
+    if isinstance(result.exception, FirstlightError):
+        raise result.exception
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+def test_the_listing_says_what_runs_and_what_is_missing(tmp_path: Path) -> None:
+    shown = run("--data", str(write_tables(tmp_path)))
+    assert "dextr-table1" in shown
+    assert "What is missing for the rest:" in shown
+    entries = {entry["name"]: entry for entry in json.loads(run("--data", str(tmp_path), "--json"))}
+    assert entries["dextr-table4"]["runs"] == "yes"
+    assert entries["dextr-table1"]["runs"] == "in part"
+    assert entries["nasi-table3"]["runs"] == "not yet"
+    assert "NB101" in entries["dextr-table1"]["missing"]
+    nowhere = {entry["name"]: entry for entry in json.loads(run("--data", str(tmp_path.parent), "--json"))}
+    assert "firstlight table import nats" in nowhere["dextr-table4"]["missing"]["NB201 CIFAR-10"]
+
+
+def test_a_table_for_people_and_json_for_machines(tmp_path: Path) -> None:
+    asked = ["hnas-table4", "--data", str(write_tables(tmp_path / "data")), "--out", str(tmp_path / "out"), *SMALL]
+    shown = run(*asked)
+    for expected in (
+        "HNAS Table 4",
+        "Grad and SNIP",
+        "verdict",
+        "widened by 0.06 (correlation)",
+        "input: synthetic",
+        "not the paper's",
+    ):
+        assert expected in shown
+    content = json.loads(run(*asked, "--json"))
+    assert content["experiment"] == "hnas-table4"
+    assert [finding["published"] for finding in content["findings"]] == [[1, 1], [0.92] * 2, [0.97] * 2, [0.97] * 2]
+    assert content["settings"]["tables"] == "nb201.parquet"
+    assert (tmp_path / "out" / "hnas-table4.html").is_file()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["dextr-table9"], "dextr-table1"),
+        (["nasi-table3"], "cannot run yet"),
+        (["hnas-table4", "--seed", "one"], "write a whole number"),
+        (["hnas-table4", "--data", "nowhere"], "no folder nowhere"),
+    ],
+)
+def test_what_cannot_be_is_explained(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], message: str
+) -> None:
+    monkeypatch.setenv("FIRSTLIGHT_DATA", str(write_tables(tmp_path)))
+    with pytest.raises(FirstlightError, match=message):
+        run(*arguments, "--out", str(tmp_path / "out"))
+
+
+def test_the_page_tells_of_all_experiments_and_of_the_rule() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "reproduce.md").read_text(encoding="utf-8")
+    assert set(re.findall(r"^\| `([\w-]+)` \|", page, re.MULTILINE)) == set(EXPERIMENTS)
+    for scale in (CORRELATION, SHARE, SCORE, SPREAD):
+        assert f"| {scale.name} | {scale.tolerance:g} | {scale.widest:.2f} |" in page

@@ -1,0 +1,134 @@
+"""Every experiment runs on a small table, remembers what it measured, and says what it lacks."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import get_args
+
+import numpy as np
+import pytest
+from tests.evaluate.reproduce.toy import SMALL, write_tables
+
+from firstlight.errors import DataError, FirstlightError, SettingError
+from firstlight.evaluate.reproduce import EXPERIMENTS
+from firstlight.evaluate.reproduce.base import Verdict
+from firstlight.evaluate.reproduce.benchmarks import NB201_C10, NB201_TEST, ONE_SHOT, Shelf
+from firstlight.evaluate.reproduce.dextr_tables import TABLE1, TABLE1_ON, TABLE4
+from firstlight.evaluate.reproduce.nasi import TABLE3
+from firstlight.evaluate.reproduce.rank_rows import RankRow
+from firstlight.evaluate.reproduce.runner import reproduce
+from firstlight.evaluate.reproduce.sigeo import TABLE2, TABLE2_ON
+from firstlight.evaluate.statistics import spearman
+from firstlight.proxies import ProxyRequest
+from firstlight.references import REFERENCES
+from firstlight.run.store import STORE_NAME, Store
+from firstlight.spaces import SPACES
+
+NAMES = (
+    "dextr-table1 dextr-table4 dextr-table5 dextr-figure1 dextr-stability dextr-layers sigeo-table2 hnas-table1 "
+    "hnas-table4 hnas-table6 hnas-tables10-12 nasi-table3 nasi-table7 nasi-figure1"
+).split()
+RUNNING = [name for name in NAMES if name != "nasi-table3"]
+DECLARED = [(TABLE1, TABLE1_ON), (TABLE4, NB201_TEST), (TABLE2, TABLE2_ON), (TABLE3, ONE_SHOT)]
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_tables(tmp_path_factory.mktemp("data"))
+
+
+@pytest.fixture(scope="module")
+def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One for all, so that experiments share what they measure."""
+    return tmp_path_factory.mktemp("out")
+
+
+def stored(out: Path) -> int:
+    with Store(out / STORE_NAME) as store:
+        return len(store._execute("SELECT 1 FROM scores"))
+
+
+def test_all_that_were_asked_for_are_there() -> None:
+    assert set(EXPERIMENTS) == set(NAMES)
+    for experiment in EXPERIMENTS.values():
+        assert experiment.reference in REFERENCES
+        assert experiment.needs
+        assert experiment.samples >= 10
+
+
+@pytest.mark.parametrize(("rows", "on"), DECLARED)
+def test_published_tables_are_complete(rows: tuple[RankRow, ...], on: tuple[object, ...]) -> None:
+    for entry in rows:
+        assert len(entry.published) == len(on), entry.name
+        assert all(value is None or -1 <= value <= 1 for value in entry.published)
+        for proxy in entry.asks:
+            ProxyRequest.parse(proxy)
+
+
+@pytest.mark.parametrize("name", RUNNING)
+def test_it_runs_and_remembers(name: str, data: Path, out: Path) -> None:
+    outcome = reproduce(EXPERIMENTS[name], data=data, out=out, **SMALL)
+    assert outcome.findings.lines
+    for finding in outcome.findings.lines:
+        assert finding.verdict in get_args(Verdict)
+        assert finding.ours is None or math.isfinite(finding.ours.value)
+    measured = [finding for finding in outcome.findings.lines if finding.ours is not None]
+    # halves of so few networks, and groups of half as many, are too small for an interval
+    assert measured or name in ("dextr-figure1", "dextr-stability", "dextr-layers")
+    before = stored(out)
+    again = reproduce(EXPERIMENTS[name], data=data, out=out, **SMALL)
+    assert stored(out) == before
+    assert again == outcome
+    written = json.loads((out / f"{name}.json").read_text())
+    assert written == json.loads(json.dumps(outcome.as_json()))
+    page = (out / f"{name}.html").read_text()
+    assert outcome.experiment.shows in page
+    assert page.count("<svg") == len(outcome.findings.charts)
+
+
+def test_experiments_share_scores(data: Path, tmp_path: Path) -> None:
+    table = reproduce(EXPERIMENTS["hnas-table4"], data=data, out=tmp_path, **SMALL)
+    before = stored(tmp_path)
+    reproduce(EXPERIMENTS["hnas-table6"], data=data, out=tmp_path, **SMALL)
+    assert stored(tmp_path) == before
+    assert table.missing == {}
+
+
+def test_ours_is_the_correlation_with_the_first_networks(data: Path, out: Path) -> None:
+    outcome = reproduce(EXPERIMENTS["dextr-table1"], data=data, out=out, **SMALL)
+    (found,) = (line for line in outcome.findings.lines if (line.what, line.on) == ("#params", NB201_C10.name))
+    rows = Shelf(data).table(NB201_C10).frame.iloc[:12]
+    space = SPACES["nasbench201"]
+    skeleton = space.skeleton(**SMALL["skeleton"])
+    params = np.array([space.cost(space.parse(text), skeleton).params for text in rows["architecture"]], dtype=float)
+    assert found.ours is not None
+    assert found.ours.value == pytest.approx(spearman(params, rows["cifar10_test_200"].to_numpy()))
+    assert found.published is not None
+    assert found.published.low == 0.72
+
+
+def test_parts_that_cannot_run_are_listed(data: Path, out: Path) -> None:
+    outcome = reproduce(EXPERIMENTS["dextr-table5"], data=data, out=out, **SMALL)
+    assert set(outcome.missing) == {"NB101", "NB301"}  # their tables are not in the folder
+    assert {line.on for line in outcome.findings.lines} == {NB201_C10.name}
+
+
+def test_an_experiment_without_any_data_says_what_to_import(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"cannot run yet(.|\n)*NB201 CIFAR-10: nb201.parquet"):
+        reproduce(EXPERIMENTS["dextr-table4"], data=tmp_path, **SMALL)
+    with pytest.raises(DataError, match="NB-1Shot1 S3"):
+        reproduce(EXPERIMENTS["nasi-table3"], data=tmp_path, **SMALL)
+
+
+def test_several_seeds_are_told_as_mean_and_spread(data: Path, out: Path) -> None:
+    outcome = reproduce(EXPERIMENTS["dextr-table4"], data=data, out=out, seed=(0, 1), **SMALL)
+    assert all("over 2 seeds" in line.note for line in outcome.findings.lines)
+    with pytest.raises(SettingError, match="different ones"):
+        reproduce(EXPERIMENTS["dextr-table4"], data=data, seed=(1, 1), **SMALL)
+
+
+def test_sizes_that_cannot_be(data: Path) -> None:
+    with pytest.raises(FirstlightError, match="30 networks"):
+        reproduce(EXPERIMENTS["dextr-table4"], data=data, **(SMALL | {"samples": 31}))
