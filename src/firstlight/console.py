@@ -5,11 +5,11 @@ from __future__ import annotations
 import shlex
 import shutil
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
@@ -25,9 +25,11 @@ from rich.text import Text
 
 from firstlight.algorithms.ensembles import members
 from firstlight.algorithms.runner import SearchResult
+from firstlight.drawing.terminal import NODE, text_graph
 from firstlight.proxies import Score
 from firstlight.ranking import FEWEST_TO_COMPARE, Agreement, Ranking
 from firstlight.run.scoring import NetworkScore
+from firstlight.spaces import Drawing
 
 console = Console(highlight=False)
 # progress and remarks go here, so that standard output holds only what was asked for
@@ -95,6 +97,24 @@ def show_table(headers: Iterable[str], rows: Iterable[Iterable[str]]) -> None:
     for row in rows:
         table.add_row(*(Text(cell) for cell in row))
     console.print(table)
+
+
+def show_facts(name: str, summary: str, blocks: Iterable[RenderableType], rows: Mapping[str, str]) -> None:
+    """All about one thing: a headline, paragraphs, and labelled lines."""
+    table = Table.grid(padding=(0, 2, 0, 0))
+    for label, text in rows.items():
+        table.add_row(Text(label, style="bold"), Text(text))
+    console.print(Text(name, style="bold"))
+    console.print(Text(summary))
+    for block in (*(Text(block) if isinstance(block, str) else block for block in blocks), table):
+        console.print()
+        console.print(block)
+
+
+def show_graph(drawing: Drawing) -> None:
+    """Nodes stand out; nothing is wrapped."""
+    for line in text_graph(drawing):
+        console.print(Text(line, style="bold" if NODE in line else "", no_wrap=True), soft_wrap=True)
 
 
 def show_figures(headers: Sequence[str], rows: Iterable[Iterable[str]], *text: str) -> None:

@@ -1,4 +1,4 @@
-"""What is known about proxies and ensembles, for listings and pages: docstrings taken apart, and what they declare."""
+"""What is known about proxies, ensembles and spaces, for listings and pages: declared, or in their docstrings."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ import inspect
 import re
 import shlex
 import textwrap
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from firstlight.algorithms.ensembles import AGGREGATIONS, NAMED, Ensemble
 from firstlight.proxies.base import Proxy, choices
 from firstlight.references import REFERENCES
+from firstlight.spaces import Space
 
 # How a docstring ends: "Scale: ... Higher is better. Cost: ..."
 ENDING = re.compile(r"Scale: (?P<scale>.+?) (?P<direction>(?:Higher|Lower) .+?) Cost: (?P<cost>.+)")
@@ -126,3 +127,34 @@ def ensemble_facts() -> dict[str, EnsembleFacts]:
         summary = inspect.getdoc(aggregation) or ""
         known[name] = EnsembleFacts(name, summary, (), f"{name}(dextr*2,params)", "", "")
     return known
+
+
+@dataclass(frozen=True)
+class SpaceFacts:
+    """A space in words and numbers."""
+
+    name: str
+    summary: str
+    architectures: int | None  # None where they cannot be counted
+    skeleton: dict[str, Any]
+    reference: str
+    citation: str
+    used_by: tuple[str, ...]
+    benchmark: str
+
+
+def space_facts(space: Space[Any]) -> SpaceFacts:
+    try:
+        size: int | None = len(space)
+    except TypeError:
+        size = None
+    return SpaceFacts(
+        name=space.name,
+        summary=space.summary,
+        architectures=size,
+        skeleton=asdict(space.skeleton()),
+        reference=space.reference,
+        citation=str(REFERENCES.get(space.reference, space.reference)),
+        used_by=tuple(REFERENCES[key].short for key in space.used_by),
+        benchmark=space.benchmark,
+    )

@@ -15,6 +15,10 @@ class Reference:
     def __str__(self) -> str:
         return f"{self.authors}: {self.title}. {self.venue}, {self.year}."
 
+    @property
+    def short(self) -> str:
+        return f"{self.title} ({self.year})"
+
 
 REFERENCES = {
     "Abdelfattah2021zerocost": Reference(

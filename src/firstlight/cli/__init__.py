@@ -9,12 +9,14 @@ import typer
 
 from firstlight._version import __version__
 from firstlight.cli.correlate import correlate
-from firstlight.cli.listings import proxies, spaces
+from firstlight.cli.proxies import proxies
 from firstlight.cli.rank import rank
 from firstlight.cli.report import report
 from firstlight.cli.reproduce import reproduce
 from firstlight.cli.score import score
 from firstlight.cli.search import search
+from firstlight.cli.show import show
+from firstlight.cli.spaces import spaces
 from firstlight.cli.table import table
 from firstlight.cli.trust import trust
 from firstlight.errors import FirstlightError
@@ -53,6 +55,6 @@ def common(
     keep_freed_memory()
 
 
-for _command in (proxies, spaces, score, rank, search, correlate, trust, reproduce, report):
+for _command in (proxies, spaces, show, score, rank, search, correlate, trust, reproduce, report):
     app.command()(_command)
 app.add_typer(table, name="table")

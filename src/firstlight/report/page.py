@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from firstlight.drawing.vector import draw
 from firstlight.errors import FirstlightError, StoreError
 from firstlight.report.charts import Point, scatter
-from firstlight.report.graph import draw
 from firstlight.report.template import render_page
 from firstlight.run.store import STORE_NAME, Run, Store, Trial
 from firstlight.spaces import Drawing, find_space

@@ -52,7 +52,9 @@ class Space(ABC, Generic[A]):
 
     name: str
     summary: str
-    reference: str
+    reference: str  # where it was published, and by whom else it is used: keys of the bibliography
+    used_by: tuple[str, ...] = ()
+    benchmark: str = ""  # where trained networks of it can be looked up
     skeleton_type: type[Skeleton] = Skeleton
 
     @abstractmethod

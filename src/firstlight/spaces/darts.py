@@ -24,6 +24,8 @@ class DARTS(Space[Genotype]):
     name = "darts"
     summary = "two cells of four nodes that read two states each, seven operations: 10^18 genotypes, as NAS-Bench-301"
     reference = "Liu2019darts"
+    benchmark = "NAS-Bench-301: accuracies on CIFAR-10 foretold by a model of some that were trained"
+    used_by = ("Asthana2025dextr", "Chen2021tenas", "Shu2022hnas", "Shu2022nasi", "Zheng2023sigeo")
     skeleton_type = DartsSkeleton
 
     def __len__(self) -> int:

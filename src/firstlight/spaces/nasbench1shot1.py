@@ -35,6 +35,8 @@ class NASBench1Shot1(Space101):
     """
 
     reference = "Zela2020nasbench1shot1"
+    benchmark = "NAS-Bench-1Shot1: looked up in NAS-Bench-101"
+    used_by = ("Shu2022nasi",)
 
     @property
     @abstractmethod

@@ -182,6 +182,7 @@ class MobileNetV2(PlainNetSpace):
 
     name = "mobilenetv2"
     summary = "chains of inverted residual blocks for ImageNet: kinds, widths and depths change by mutation"
+    used_by = ("Asthana2025dextr", "Lee2024aznas", "Li2023zico")
     skeleton_type = ImageNetSkeleton
     initial = (
         "SuperConvK3BNRELU(3,8,2,1)SuperResIDWE6K3(8,32,2,8,1)SuperResIDWE6K3(32,48,2,32,1)"
@@ -200,6 +201,7 @@ class PlainNetResNet(PlainNetSpace):
     """Residual blocks of two convolutions or of bottlenecks, with three kernels, for CIFAR."""
 
     name = "plainnet-resnet"
+    used_by = ("Li2023zico", "Zheng2023sigeo")
     summary = "chains of residual and bottleneck blocks for CIFAR: kinds, widths and depths change by mutation"
     initial = (
         "SuperConvK3BNRELU(3,8,1,1)SuperResK3K3(8,16,1,8,1)SuperResK3K3(16,32,2,16,1)"

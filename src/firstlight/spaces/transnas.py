@@ -67,6 +67,8 @@ class TransNASMicro(Space[MicroCell]):
     name = "transnas-micro"
     summary = "cells of four nodes, four operations on six edges: 4,096 architectures, trained on seven tasks"
     reference = "Duan2021transnas"
+    benchmark = "TransNAS-Bench-101: all trained on seven tasks of vision"
+    used_by = ("Asthana2025dextr",)
     skeleton_type = MicroSkeleton
 
     def __len__(self) -> int:
@@ -187,6 +189,7 @@ class TransNASMacro(Space[MacroModules]):
     name = "transnas-macro"
     summary = "four to six modules of residual blocks that double or halve: 3,256 architectures, trained on seven tasks"
     reference = "Duan2021transnas"
+    benchmark = "TransNAS-Bench-101: all trained on seven tasks of vision"
     skeleton_type = TransNASSkeleton
 
     def __len__(self) -> int:

@@ -1,18 +1,16 @@
-"""`firstlight proxies` and `firstlight spaces`: what there is."""
+"""`firstlight proxies`: what can be asked of a network."""
 
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from firstlight.cli.options import Json
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from rich.console import RenderableType
+    from collections.abc import Iterable, Sequence
 
     from firstlight.facts import EnsembleFacts, Facts
 
@@ -80,6 +78,8 @@ def _show_proxy(known: Facts) -> None:
     from rich.padding import Padding
     from rich.text import Text
 
+    from firstlight.console import show_facts
+
     settings = (
         f"{name}={default}" + (f" ({', '.join(known.choices[name])})" if name in known.choices else "")
         for name, default in known.settings.items()
@@ -92,10 +92,12 @@ def _show_proxy(known: Facts) -> None:
         "scale": known.scale,
         "reference": known.citation or "none",
     }
-    _show(known.name, known.summary, [Padding(Text(known.formula), (0, 0, 0, 4)), *known.remarks], rows)
+    show_facts(known.name, known.summary, [Padding(Text(known.formula), (0, 0, 0, 4)), *known.remarks], rows)
 
 
 def _show_ensemble(known: EnsembleFacts) -> None:
+    from firstlight.console import show_facts
+
     rows = {
         "direction": "Higher is better.",
         "members": ", ".join(known.members) or f"those you name, with weights if you like: {known.example}",
@@ -103,66 +105,4 @@ def _show_ensemble(known: EnsembleFacts) -> None:
         "use": "\n".join(known.uses),
         "reference": known.citation or "none",
     }
-    _show(known.name, known.summary, ["An ensemble: networks are ranked by each member, within the pool."], rows)
-
-
-def _show(name: str, summary: str, blocks: Iterable[RenderableType], rows: Mapping[str, str]) -> None:
-    from rich.table import Table
-    from rich.text import Text
-
-    from firstlight.console import console
-
-    table = Table.grid(padding=(0, 2, 0, 0))
-    for label, text in rows.items():
-        table.add_row(Text(label, style="bold"), Text(text))
-    console.print(Text(name, style="bold"))
-    console.print(Text(summary))
-    for block in (*(Text(block) if isinstance(block, str) else block for block in blocks), table):
-        console.print()
-        console.print(block)
-
-
-def spaces(as_json: Json = False) -> None:
-    """List the search spaces, their size and the settings of their skeleton.
-
-    Example: firstlight spaces
-    """
-    from dataclasses import asdict
-
-    from firstlight.spaces import SPACES
-
-    rows: list[dict[str, Any]] = [
-        {
-            "name": entry.name,
-            "summary": entry.summary,
-            "architectures": _size(entry),
-            "skeleton": asdict(entry.skeleton()),
-            "reference": entry.reference,
-        }
-        for entry in SPACES.values()
-    ]
-    if as_json:
-        typer.echo(json.dumps(rows))
-        return
-    from firstlight.console import show_table
-
-    show_table(
-        ("space", "architectures", "skeleton", "reference", "what it holds"),
-        (
-            (
-                row["name"],
-                f"{row['architectures']:,}" if row["architectures"] else "-",
-                str(SPACES[row["name"]].skeleton()).replace(",", ", "),
-                row["reference"],
-                row["summary"],
-            )
-            for row in rows
-        ),
-    )
-
-
-def _size(space: Any) -> int | None:
-    try:
-        return len(space)
-    except TypeError:
-        return None
+    show_facts(known.name, known.summary, ["An ensemble: networks are ranked by each member, within the pool."], rows)

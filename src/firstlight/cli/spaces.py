@@ -1,0 +1,126 @@
+"""`firstlight spaces`: where can be searched."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from firstlight.cli.options import Json, SeedOption, SkeletonOption, read_pairs
+from firstlight.cli.targets import find_files_beside_the_user
+
+if TYPE_CHECKING:
+    from firstlight.cost import Cost
+    from firstlight.facts import SpaceFacts
+    from firstlight.spaces import Space
+
+
+def spaces(
+    name: Annotated[
+        str | None,
+        typer.Argument(metavar="[SPACE]", help="A space, or module:space of your own, to be told all of it."),
+    ] = None,
+    samples: Annotated[
+        int,
+        typer.Option("--samples", help="How many random networks to tell sizes by, where one space is named.", min=1),
+    ] = 100,
+    skeleton: SkeletonOption = "",
+    seed: SeedOption = 0,
+    as_json: Json = False,
+) -> None:
+    """List the search spaces, or tell all about one: how large, an example, what its networks cost, who uses it.
+
+    Example: firstlight spaces
+
+    Example: firstlight spaces nasbench101
+    """
+    from dataclasses import asdict
+
+    from firstlight.facts import space_facts
+    from firstlight.spaces import SPACES, find_space
+
+    if name is not None:
+        find_files_beside_the_user()
+        _tell(find_space(name), name, samples, skeleton, seed, as_json=as_json)
+    elif as_json:
+        typer.echo(json.dumps([asdict(space_facts(space)) for space in SPACES.values()]))
+    else:
+        _list(list(map(space_facts, SPACES.values())))
+
+
+def _list(known: list[SpaceFacts]) -> None:
+    from firstlight.console import console, show_table
+    from firstlight.spaces import SPACES
+
+    show_table(
+        ("space", "architectures", "skeleton", "reference", "what it holds"),
+        (
+            (
+                space.name,
+                f"{space.architectures:,}" if space.architectures else "-",
+                str(SPACES[space.name].skeleton()).replace(",", ", "),
+                space.reference,
+                space.summary,
+            )
+            for space in known
+        ),
+    )
+    console.print("\nAll about one: firstlight spaces nasbench101. A space of your own: module:space.")
+
+
+def _tell(space: Space[Any], name: str, samples: int, skeleton: str, seed: int, *, as_json: bool) -> None:
+    import random
+    import shlex
+    from dataclasses import asdict
+
+    from firstlight.console import console, counting, show_facts, show_graph
+    from firstlight.facts import space_facts
+    from firstlight.seeds import derive
+
+    known = space_facts(space)
+    built = space.skeleton(**dict(read_pairs(skeleton)))
+    rng = random.Random(derive(seed, "examples", space.name))
+    drawn = [space.sample(rng) for _ in range(samples)]
+    costs: list[Cost] = []
+    with counting("measuring") as progress:
+        for number, architecture in enumerate(drawn, start=1):
+            costs.append(space.cost(architecture, built))
+            progress(number, samples)
+    example = drawn[0]
+    drawing = space.drawing(example)
+    ranges = {"params": _range(cost.params for cost in costs), "macs": _range(cost.macs for cost in costs)}
+    if as_json:
+        graph = None if drawing is None else asdict(drawing)
+        told = {"skeleton": asdict(built), "samples": samples, **ranges, "example": str(example), "drawing": graph}
+        typer.echo(json.dumps(asdict(known) | told))
+        return
+    size = f"{known.architectures:,} architectures" if known.architectures else "too many to count"
+    rows = {
+        "size": size,
+        "skeleton": str(built).replace(",", ", "),
+        "parameters": _in_words(ranges["params"], samples),
+        "MACs": _in_words(ranges["macs"], samples),
+        "benchmark": known.benchmark or "none that is known here",
+        "reference": known.citation or "none",
+        "used by": "\n".join(known.used_by) or "none that is known here",
+    }
+    show_facts(known.name, known.summary, [], rows)
+    console.print(f"\nAn example: {example}\n", markup=False, soft_wrap=True)
+    if drawing is not None:
+        show_graph(drawing)
+        console.print()
+    console.print(f"Draw any of them: firstlight show {name} {shlex.quote(str(example))}", markup=False, soft_wrap=True)
+    console.print(f"Search it: firstlight search {name}", markup=False)
+
+
+def _range(values: Any) -> dict[str, float]:
+    from statistics import median
+
+    known = list(values)
+    return {"lowest": min(known), "median": median(known), "highest": max(known)}
+
+
+def _in_words(found: dict[str, float], samples: int) -> str:
+    lowest, middle, highest = (f"{found[key]:,.0f}" for key in ("lowest", "median", "highest"))
+    return f"{lowest} to {highest}, half below {middle} ({samples} at random)"
