@@ -1,4 +1,4 @@
-"""Checks that tests of several spaces share: damaged text, and networks that run wherever they are put."""
+"""Checks that tests of several spaces share: damaged text, chains of mutations, and networks that run anywhere."""
 
 from __future__ import annotations
 
@@ -6,20 +6,21 @@ import random
 from typing import Any
 
 import torch
-from torch import nn
 
 from firstlight.errors import ParseError
-from firstlight.spaces import Space
+from firstlight.spaces import Skeleton, Space
 
 # Look-alikes of digits and signs, numbers without bounds, and what text files bring along
 INTRUDERS = (
-    *("\u00b2", "\u0663", "\uff18", "\u22121", "\uff0c", "\uff08"),  # superscript, Arabic and wide digits; minus; signs
-    *("-1", "0", "00", "9" * 30, "1e3", " ", "\t", "\n", "\x00", "é", "|", ""),
+    *("\u00b2", "\u0663", "\uff18", "\u22121", "\uff0c", "\uff08", "\u2003"),  # superscript, Arabic, wide; minus; signs
+    *("-1", "0", "00", "5", "9" * 40, "1e3", " ", "\t", "\n", "\x00", "é", "|", "'", '"', ",", ")", ""),
 )
 
 
-def damaged(text: str, rng: random.Random) -> str:
-    """The text with one to three places cut out, doubled, exchanged or overwritten."""
+def damaged(space: Space[Any], seed: int) -> str:
+    """The text of some architecture with one to three places cut out, doubled, turned round or overwritten."""
+    rng = random.Random(seed)
+    text = str(space.sample(rng))
     for _ in range(rng.randint(1, 3)):
         start = rng.randrange(len(text) + 1)
         end = min(len(text), start + rng.choice((0, 1, 1, 1, 2, 5, 20)))
@@ -29,50 +30,52 @@ def damaged(text: str, rng: random.Random) -> str:
     return text
 
 
-def refuse_or_read_exactly(space: Space[Any], cases: int) -> None:
-    """Damaged text is refused with a place inside it, or is another architecture's exact text."""
-    places = []
-    for case in range(cases):
-        rng = random.Random(case)
-        text = damaged(str(space.sample(rng)), rng)
-        try:
-            architecture = space.parse(text)
-        except ParseError as error:
-            places.append((error.position, len(text)))
-        else:
-            assert str(architecture) == text.strip(), text
-    assert all(0 <= position <= length for position, length in places)
-    assert len(places) > cases // 2
+def parsed_or_place(space: Space[Any], text: str) -> tuple[Any, int]:
+    """The architecture, or None and the place of the error."""
+    try:
+        return space.parse(text), 0
+    except ParseError as error:
+        return None, error.position
 
 
-def stay_in_the_space(space: Space[Any], cases: int) -> None:
-    """Long chains of mutations: each child differs from its parent, and its text reads back."""
-    rng = random.Random(0)
+def read_exactly_or_refused(space: Space[Any], text: str, *, to_the_letter: bool = True) -> None:
+    """Text is refused with a place inside it, or is another architecture's text."""
+    architecture, place = parsed_or_place(space, text)
+    assert 0 <= place <= len(text)
+    if architecture is None:
+        return
+    assert space.parse(str(architecture)) == architecture
+    if to_the_letter:
+        assert str(architecture) == text.strip()
+
+
+def stays_in_the_space(space: Space[Any], mutations: int, seed: int) -> None:
+    """A chain of mutations: each child differs from its parent, and its text and canonical form read back."""
+    rng = random.Random(seed)
     parent = space.sample(rng)
-    for _ in range(cases):
+    for _ in range(mutations):
         child = space.mutate(parent, rng)
         assert child != parent
         assert space.parse(str(child)) == child
         canonical = space.canonical(child)
         assert space.canonical(canonical) == canonical == space.parse(str(canonical))
-        parent = child if rng.random() < 0.95 else space.sample(rng)
+        parent = child
 
 
-def run_everywhere(network: nn.Module, input_shape: tuple[int, ...], classes: int) -> None:
-    """Forward and back, in training and in evaluation; every parameter is reached."""
+def runs_everywhere(space: Space[Any], architecture: Any, skeleton: Skeleton, *, every_parameter: bool = True) -> None:
+    """Forward and backward in training and evaluation, on finite numbers, and forward on the meta device."""
+    network = space.build(architecture, skeleton)
+    x = torch.randn(2, *skeleton.input_shape, generator=torch.Generator().manual_seed(0))
     for training in (True, False):
         network.train(training).zero_grad()
-        out = network(torch.randn(2, *input_shape, generator=torch.Generator().manual_seed(0)))
-        assert out.shape == (2, classes)
-        assert out.isfinite().all()
-        out.square().sum().backward()
+        out = network(x)
+        logits = out if isinstance(out, tuple) else (out,)
+        assert [part.shape for part in logits] == [(2, skeleton.classes)] * len(logits)
+        sum(part.square().sum() for part in logits).backward()
         gradients = {name: parameter.grad for name, parameter in network.named_parameters()}
-        assert not [name for name, gradient in gradients.items() if gradient is None or not gradient.isfinite().all()]
-
-
-def run_on_meta(space: Space[Any], architecture: Any, skeleton: Any) -> None:
+        assert any(gradient is not None for gradient in gradients.values())
+        assert all(gradient.isfinite().all() for gradient in gradients.values() if gradient is not None)
+        if training and every_parameter:
+            assert not [name for name, gradient in gradients.items() if gradient is None]
     with torch.device("meta"):
-        network = space.network(architecture, skeleton)
-    out = network(torch.empty(2, *skeleton.input_shape, device="meta"))
-    assert out.shape == (2, skeleton.classes)
-    assert out.device.type == "meta"
+        assert space.network(architecture, skeleton).eval()(torch.empty(x.shape)).shape == (2, skeleton.classes)

@@ -12,7 +12,7 @@ import pytest
 import torch
 from tests.conftest import GOLDEN
 from tests.reference import fill_by_rule, pattern
-from tests.spaces.checks import refuse_or_read_exactly, run_everywhere, run_on_meta, stay_in_the_space
+from tests.spaces.checks import runs_everywhere
 from torch import Tensor, nn
 
 from firstlight.errors import ParseError, SettingError
@@ -243,47 +243,13 @@ def test_the_drawing_is_a_chain_of_blocks() -> None:
     assert drawing.edges[11] == (11, 12, "3 heads, MLP 3.5x")
 
 
-@EVERY_SIZE
-def test_damaged_text(space: AutoFormer) -> None:
-    refuse_or_read_exactly(space, 300)
-
-
-@EVERY_SIZE
-def test_chains_of_mutations(space: AutoFormer) -> None:
-    stay_in_the_space(space, 300)
-
-
 @pytest.mark.parametrize("shape", [(3, 32, 32), (1, 64, 48)])
 @pytest.mark.parametrize("class_token", [0, 1])
 def test_networks_run(shape: tuple[int, ...], class_token: int) -> None:
     skeleton = AutoFormerSkeleton(shape, 5, class_token)
     architecture = TINY.sample(random.Random(class_token))
-    run_everywhere(TINY.build(architecture, skeleton), shape, 5)
-    run_on_meta(TINY, architecture, skeleton)
+    runs_everywhere(TINY, architecture, skeleton)
     assert TINY.cost(architecture, skeleton) == super(AutoFormer, TINY).cost(architecture, skeleton)
-
-
-@pytest.mark.slow
-@EVERY_SIZE
-def test_damaged_text_at_length(space: AutoFormer) -> None:
-    refuse_or_read_exactly(space, 10_000)
-
-
-@pytest.mark.slow
-@EVERY_SIZE
-def test_chains_of_mutations_at_length(space: AutoFormer) -> None:
-    stay_in_the_space(space, 10_000)
-
-
-@pytest.mark.slow
-@EVERY_SIZE
-@pytest.mark.parametrize("side", [224, 288])
-def test_many_networks_run(space: AutoFormer, side: int) -> None:
-    for seed in range(2):
-        skeleton = space.skeleton(input_shape=(3, side, side))
-        architecture = space.sample(random.Random(seed))
-        run_everywhere(space.build(architecture, skeleton), skeleton.input_shape, 1000)
-        assert space.cost(architecture, skeleton) == super(AutoFormer, space).cost(architecture, skeleton)
 
 
 def test_all_are_registered_and_what_they_share_is_not() -> None:

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import random
+from collections import Counter, defaultdict
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.stats import chisquare
+from tests.spaces.checks import damaged, parsed_or_place, read_exactly_or_refused, runs_everywhere, stays_in_the_space
 
 from firstlight.errors import ParseError, SettingError
 from firstlight.spaces import SPACES
@@ -45,20 +50,99 @@ def test_the_canonical_form_is_its_own(name: str, seed: int) -> None:
     assert space.canonical(canonical) == canonical
 
 
+def check_damaged_text(name: str, seed: int) -> None:
+    # what the lenient one reads is compared with Python in tests/spaces/test_darts.py
+    read_exactly_or_refused(SPACES[name], damaged(SPACES[name], seed), to_the_letter=name != "darts")
+
+
 @every_space
-@given(seed=SEEDS, place=st.integers(0, 200), intruder=st.characters())
-def test_damaged_text_is_refused_or_read_as_what_it_says(name: str, seed: int, place: int, intruder: str) -> None:
-    space = SPACES[name]
-    text = str(space.sample(random.Random(seed)))
-    damaged = text[: place % len(text)] + intruder + text[place % len(text) + 1 :]
-    try:
-        read = str(space.parse(damaged))
-    except ParseError as error:
-        place_named = error.position
-    else:
-        assert "".join(read.split()) == "".join(damaged.split())  # some spaces are lenient about blanks
+@given(seed=SEEDS)
+def test_damaged_text_is_refused_or_read_as_what_it_says(name: str, seed: int) -> None:
+    check_damaged_text(name, seed)
+
+
+@pytest.mark.slow
+@every_space
+@settings(max_examples=10_000, deadline=None)
+@given(seed=SEEDS)
+def test_much_damaged_text_is_refused_or_read_as_what_it_says(name: str, seed: int) -> None:
+    check_damaged_text(name, seed)
+
+
+@every_space
+def test_most_damaged_text_is_refused(name: str) -> None:
+    texts = [damaged(SPACES[name], seed) for seed in range(200)]
+    refused = sum(parsed_or_place(SPACES[name], text)[0] is None for text in texts)
+    assert refused > 100
+
+
+@every_space
+@pytest.mark.parametrize("mutations", [100, pytest.param(10_000, marks=pytest.mark.slow)])
+def test_chains_of_mutations_stay_in_the_space(name: str, mutations: int) -> None:
+    stays_in_the_space(SPACES[name], mutations, seed=0)
+
+
+@every_space
+def test_text_longer_than_any_architecture_is_refused(name: str) -> None:
+    text = str(SPACES[name].sample(random.Random(0)))
+    for long in (text * 1000, "(" * 100_000, text + "9" * 100_000):
+        with pytest.raises(ParseError):
+            SPACES[name].parse(long)
+
+
+# What a sampler chooses uniformly: values that must come equally often, under a name for each choice
+CHOICES: dict[str, Callable[[Any], dict[str, Any]]] = {
+    "nasbench201": lambda cell: dict(enumerate(cell.operations)),
+    "nasbench101": lambda cell: dict(enumerate(cell.operations)),
+    **dict.fromkeys(
+        ("nasbench1shot1-s1", "nasbench1shot1-s2", "nasbench1shot1-s3"),
+        lambda cell: dict(enumerate((*cell.operations, *cell.sources))),
+    ),
+    "darts": lambda genotype: {
+        (kind, node): (first[0], second[0], first[1], second[1])
+        for kind, cell in (("normal", genotype.normal), ("reduce", genotype.reduce))
+        for node, (first, second) in enumerate(zip(cell.edges[:4:2], cell.edges[1:4:2], strict=True))
+    },
+    "nats-sss": lambda sizes: dict(enumerate(sizes.channels)),
+    "transnas-micro": lambda cell: dict(enumerate(cell.operations)),
+    "transnas-macro": lambda architecture: {"all": str(architecture)},
+    **dict.fromkeys(
+        ("autoformer-tiny", "autoformer-small", "autoformer-base"),
+        lambda net: {"width": net.width, "depth": net.depth, "heads": net.heads[:2], "ratios": net.ratios[:2]},
+    ),
+}
+WALKS = {"mobilenetv2", "plainnet-resnet"}  # sampled by mutation, as their docstrings say
+
+
+@every_space
+def test_choices_are_uniform(name: str) -> None:
+    """Chi-squared: a sampler that is uniform passes all but once in a million runs, and the seed is fixed."""
+    if name in WALKS:
+        assert "mutations" in (SPACES[name].sample.__doc__ or "")
         return
-    assert 0 <= place_named <= len(damaged)
+    rng = random.Random(1)
+    counts: dict[Any, Counter[Any]] = defaultdict(Counter)
+    for _ in range(20_000):
+        for choice, value in CHOICES[name](SPACES[name].sample(rng)).items():
+            counts[choice][value] += 1
+    assert sum(len(found) > 1 for found in counts.values()) >= len(counts) - 2
+    for found in counts.values():
+        if len(found) > 1:
+            assert chisquare(list(found.values())).pvalue > 1e-6, found
+
+
+@pytest.mark.slow
+@every_space
+@pytest.mark.parametrize("size", ["customary", "another"])
+def test_fifty_networks_run(name: str, size: str) -> None:
+    space = SPACES[name]
+    channels, *sides = space.skeleton().input_shape
+    if size == "another":
+        sides = [side // 2 if side > 64 else side * 3 // 2 for side in sides]
+    skeleton = space.skeleton(input_shape=(channels, *sides))
+    rng = random.Random(0)
+    for _ in range(50):
+        runs_everywhere(space, space.sample(rng), skeleton, every_parameter=False)
 
 
 @every_space

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import torch
 from tests.spaces import own
-from tests.spaces.checks import refuse_or_read_exactly, stay_in_the_space
+from tests.spaces.checks import damaged, read_exactly_or_refused, stays_in_the_space
 from torch import nn
 
 import firstlight
@@ -48,15 +48,11 @@ def test_a_mutation_changes_one_choice() -> None:
         assert sum(one != other for one, other in zip(parent.chosen, child.chosen, strict=True)) == 1
 
 
-def test_text_and_mutations_at_random() -> None:
-    refuse_or_read_exactly(SPACE, 300)
-    stay_in_the_space(SPACE, 300)
-
-
-@pytest.mark.slow
-def test_text_and_mutations_at_random_at_length() -> None:
-    refuse_or_read_exactly(SPACE, 10_000)
-    stay_in_the_space(SPACE, 10_000)
+@pytest.mark.parametrize("cases", [300, pytest.param(10_000, marks=pytest.mark.slow)])
+def test_text_and_mutations_at_random(cases: int) -> None:
+    for seed in range(cases):
+        read_exactly_or_refused(SPACE, damaged(SPACE, seed))
+    stays_in_the_space(SPACE, cases, seed=0)
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,8 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.spaces.records import assert_probes, calls, damaged_texts, records, runs_everywhere
+from tests.spaces.checks import damaged, runs_everywhere
+from tests.spaces.records import assert_probes, calls, records
 
 from firstlight.cost import Cost
 from firstlight.errors import ParseError, SettingError
@@ -126,14 +127,6 @@ def test_other_skeletons_run_and_cost_what_they_cost(skeleton: DartsSkeleton, na
     genotype = genotype_of(RECORDS[name])
     assert SPACE.cost(genotype, skeleton) == Space.cost(SPACE, genotype, replace(skeleton, auxiliary=0))
     runs_everywhere(SPACE, genotype, skeleton)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", range(20))
-def test_random_networks_run_at_the_customary_size(seed: int) -> None:
-    genotype = SPACE.sample(random.Random(seed))
-    runs_everywhere(SPACE, genotype, SPACE.skeleton(auxiliary=1))
-    runs_everywhere(SPACE, genotype, DartsSkeleton((3, 224, 224), 1000, 8, 14, 8, auxiliary=1))
 
 
 def test_pooling_leaves_reductions_without_strides() -> None:
@@ -275,20 +268,18 @@ def as_python_reads_it(text: str) -> Genotype:
     return read
 
 
-def check_damaged_texts(cases: int) -> None:
-    """Whatever is read means the same in Python, and what it means is written down exactly."""
-    for text, genotype in damaged_texts(SPACE, cases):
+@pytest.mark.parametrize("cases", [300, pytest.param(10_000, marks=pytest.mark.slow)])
+def test_whatever_is_read_means_the_same_in_python(cases: int) -> None:
+    read = 0
+    for seed in range(cases):
+        text = damaged(SPACE, seed)
+        try:
+            genotype = SPACE.parse(text)
+        except ParseError:
+            continue
         assert genotype == as_python_reads_it(text)
-        assert SPACE.parse(str(genotype)) == genotype
-
-
-def test_damaged_text() -> None:
-    check_damaged_texts(300)
-
-
-@pytest.mark.slow
-def test_much_damaged_text() -> None:
-    check_damaged_texts(10_000)
+        read += 1
+    assert read > cases // 100
 
 
 # ---------------------------------------- NAS-Bench-301

@@ -9,7 +9,8 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.spaces.records import assert_probes, calls, damaged_texts, records, runs_everywhere
+from tests.spaces.checks import runs_everywhere
+from tests.spaces.records import assert_probes, calls, records
 
 from firstlight.cost import Cost
 from firstlight.errors import ParseError, SettingError
@@ -60,14 +61,6 @@ def test_networks_run_and_cost_what_they_cost(skeleton: SizesSkeleton) -> None:
     runs_everywhere(SPACE, architecture, skeleton)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", range(20))
-def test_random_networks_run_and_cost_what_they_cost(seed: int) -> None:
-    architecture = SPACE.sample(random.Random(seed))
-    assert SPACE.cost(architecture) == Space.cost(SPACE, architecture)
-    runs_everywhere(SPACE, architecture, SPACE.skeleton())
-
-
 @pytest.mark.parametrize("settings", [{"input_shape": (3, 30, 32)}, {"classes": 0}, {"cells": 0}])
 def test_skeletons_that_cannot_be_built(settings: dict[str, Any]) -> None:
     with pytest.raises(SettingError, match="multiples of 4"):
@@ -94,17 +87,6 @@ def test_errors_point_at_the_place(text: str, position: int) -> None:
     with pytest.raises(ParseError) as caught:
         SPACE.parse(text)
     assert caught.value.position == position
-
-
-def test_damaged_text() -> None:
-    for text, sizes in damaged_texts(SPACE, 500):
-        assert str(sizes) == text.strip()
-
-
-@pytest.mark.slow
-def test_much_damaged_text() -> None:
-    for text, sizes in damaged_texts(SPACE, 10_000):
-        assert str(sizes) == text.strip()
 
 
 def test_the_drawing_is_a_line() -> None:

@@ -12,7 +12,7 @@ import pytest
 import torch
 from tests.conftest import GOLDEN
 from tests.reference import calls, fill_by_rule, pattern
-from tests.spaces.checks import refuse_or_read_exactly, run_everywhere, run_on_meta, stay_in_the_space
+from tests.spaces.checks import runs_everywhere
 from torch import nn
 
 from firstlight.errors import ParseError, SettingError
@@ -254,36 +254,13 @@ def test_skeletons_that_cannot_be_built(setting: dict[str, Any]) -> None:
 
 
 @BOTH
-def test_damaged_text(space: PlainNetSpace) -> None:
-    refuse_or_read_exactly(space, 300)
-
-
-@BOTH
-def test_chains_of_mutations(space: PlainNetSpace) -> None:
-    stay_in_the_space(space, 300)
-
-
-@BOTH
 @pytest.mark.parametrize("side", [32, 45])
 @pytest.mark.parametrize("gate", [0, 1])
 def test_networks_run(space: PlainNetSpace, side: int, gate: int) -> None:
     skeleton = space.skeleton(input_shape=(3, side, side), classes=5, squeeze_excitation=gate)
     architecture = space.mutate(space.parse(space.initial), random.Random(side + gate))
-    run_everywhere(space.build(architecture, skeleton), skeleton.input_shape, 5)
-    run_on_meta(space, architecture, skeleton)
+    runs_everywhere(space, architecture, skeleton)
     assert space.cost(architecture, skeleton) == super(PlainNetSpace, space).cost(architecture, skeleton)
-
-
-@pytest.mark.slow
-@BOTH
-def test_damaged_text_at_length(space: PlainNetSpace) -> None:
-    refuse_or_read_exactly(space, 10_000)
-
-
-@pytest.mark.slow
-@BOTH
-def test_chains_of_mutations_at_length(space: PlainNetSpace) -> None:
-    stay_in_the_space(space, 10_000)
 
 
 @pytest.mark.slow
@@ -294,7 +271,7 @@ def test_many_networks_run(space: PlainNetSpace, side: int) -> None:
         for setting in ({}, {"residual": 0}, {"squeeze_excitation": 1}):
             skeleton = space.skeleton(input_shape=(3, side, side), classes=7, **setting)
             architecture = space.sample(random.Random(seed))
-            run_everywhere(space.build(architecture, skeleton), skeleton.input_shape, 7)
+            runs_everywhere(space, architecture, skeleton)
             assert space.cost(architecture, skeleton) == super(PlainNetSpace, space).cost(architecture, skeleton)
 
 

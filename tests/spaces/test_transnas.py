@@ -10,7 +10,8 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.spaces.records import assert_probes, calls, damaged_texts, records, runs_everywhere
+from tests.spaces.checks import runs_everywhere
+from tests.spaces.records import assert_probes, calls, records
 from torch import nn
 
 from firstlight.errors import ParseError, SettingError
@@ -102,15 +103,6 @@ def test_skeletons_run_and_cost_what_they_cost(text: str, skeleton: TransNASSkel
     runs_everywhere(MACRO, architecture, skeleton)
 
 
-@pytest.mark.slow
-@BOTH
-@pytest.mark.parametrize("seed", range(5))
-def test_random_networks_run_at_the_customary_size(space: Space[Any], seed: int) -> None:
-    architecture = space.canonical(space.sample(random.Random(seed)))
-    assert space.cost(architecture) == Space.cost(space, architecture)
-    runs_everywhere(space, architecture, space.skeleton(channels=16))
-
-
 def test_cells_of_zeros_keep_the_shape() -> None:
     network = MICRO.build("64-41414-0_00_000", MicroSkeleton((3, 36, 36), 3, 4, (4, 3, 2, 1)))
     features = network.body(network.stem(torch.randn(2, 3, 36, 36)))
@@ -194,19 +186,6 @@ def test_errors_in_skeletons_point_at_the_place(text: str, position: int) -> Non
     with pytest.raises(ParseError) as caught:
         MACRO.parse(text)
     assert caught.value.position == position
-
-
-@BOTH
-def test_damaged_text(space: Space[Any]) -> None:
-    for text, architecture in damaged_texts(space, 500):
-        assert str(architecture) == text.strip()
-
-
-@pytest.mark.slow
-@BOTH
-def test_much_damaged_text(space: Space[Any]) -> None:
-    for text, architecture in damaged_texts(space, 10_000):
-        assert str(architecture) == text.strip()
 
 
 @given(st.integers(0, 2**32))
