@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import get_args
 
@@ -16,6 +17,7 @@ from firstlight.evaluate.reproduce import EXPERIMENTS
 from firstlight.evaluate.reproduce.base import Verdict
 from firstlight.evaluate.reproduce.benchmarks import NB201_C10, NB201_TEST, ONE_SHOT, Shelf
 from firstlight.evaluate.reproduce.dextr_tables import TABLE1, TABLE1_ON, TABLE4
+from firstlight.evaluate.reproduce.lab import Lab
 from firstlight.evaluate.reproduce.nasi import TABLE3
 from firstlight.evaluate.reproduce.rank_rows import RankRow
 from firstlight.evaluate.reproduce.runner import reproduce
@@ -23,6 +25,7 @@ from firstlight.evaluate.reproduce.sigeo import TABLE2, TABLE2_ON
 from firstlight.evaluate.statistics import spearman
 from firstlight.proxies import ProxyRequest
 from firstlight.references import REFERENCES
+from firstlight.run.executor import InProcess
 from firstlight.run.store import STORE_NAME, Store
 from firstlight.spaces import SPACES
 
@@ -132,3 +135,10 @@ def test_several_seeds_are_told_as_mean_and_spread(data: Path, out: Path) -> Non
 def test_sizes_that_cannot_be(data: Path) -> None:
     with pytest.raises(FirstlightError, match="30 networks"):
         reproduce(EXPERIMENTS["dextr-table4"], data=data, **(SMALL | {"samples": 31}))
+
+
+@pytest.mark.parametrize(("asked", "dearness", "taken"), [(30, 1, 30), (29, 10, 20), (12, 10, 12)])
+def test_fewer_networks_are_taken_where_they_cost_more(data: Path, asked: int, dearness: int, taken: int) -> None:
+    lab = Lab(Shelf(data), InProcess(), Store(":memory:"), asked, input="synthetic")
+    dear = replace(NB201_C10, dearness=dearness)
+    assert len(lab.sample([dear], lab.setting(dear.space)).rows) == taken

@@ -21,6 +21,7 @@ class Benchmark:
     files: tuple[str, ...]
     columns: tuple[str, ...]
     importing: str  # how the first of the files comes about
+    dearness: int = 1  # how many times as much as others its networks cost: so many times fewer are taken
 
 
 _NB201_FILES = ("nb201.parquet", "nb201.csv")
@@ -47,6 +48,7 @@ NB101 = Benchmark(
     ("nb101.parquet", "nb101.csv", "nb101_sample.parquet"),
     ("cifar10_val_108", "val_acc_108"),
     _NB101_IMPORT,
+    dearness=10,
 )
 NB301 = Benchmark("NB301", "darts", ("nb301.parquet",), ("cifar10_val_100",), _WRITTEN)
 TRANSNAS = tuple(

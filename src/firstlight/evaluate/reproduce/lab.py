@@ -18,6 +18,7 @@ from firstlight.run.scoring import Setting, source_for
 from firstlight.run.store import ScoreKey, Store
 
 USUAL_IMAGES = "cifar10"
+FEWEST_DEAR = 20  # networks of a benchmark that costs more than others, unless fewer are asked for
 
 
 class Measure(Protocol):
@@ -78,9 +79,10 @@ class Lab:
         """Networks of benchmarks that stand in one table: the first ones, or some at random."""
         columns = [self.shelf.column(benchmark) for benchmark in benchmarks]
         table = self.shelf.table(benchmarks[0])
+        count = min(self.samples, max(FEWEST_DEAR, self.samples // benchmarks[0].dearness))
         if self.chosen == "first":
-            return draw_sample(table, setting, columns, first=self.samples)
-        return draw_sample(table, setting, columns, samples=self.samples)
+            return draw_sample(table, setting, columns, first=count)
+        return draw_sample(table, setting, columns, samples=count)
 
     def study(
         self,

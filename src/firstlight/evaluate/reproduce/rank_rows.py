@@ -66,7 +66,7 @@ def correlation(lab: Lab, found: Study, benchmark: Benchmark, entry: RankRow, pu
     truth = found.truth(lab.shelf.column(benchmark))
     columns = [entry.values(utilities, truth, found.seeds[0]) for utilities in found.utilities]
     scored = int(np.isfinite(columns[0]).sum())
-    notes = []
+    notes = [f"{len(truth)} networks"] if benchmark.dearness > 1 else []
     if entry.formula is None:
         columns = [unscored_last(values) for values in columns]
         notes += [f"{len(truth) - scored} without a score rank last"] if scored < len(truth) else []
