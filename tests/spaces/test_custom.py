@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pickle
 import random
+import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -14,8 +16,10 @@ import torch
 from tests.spaces import own
 from tests.spaces.checks import damaged, read_exactly_or_refused, stays_in_the_space
 from torch import nn
+from typer.testing import CliRunner
 
 import firstlight
+from firstlight.cli import app
 from firstlight.errors import FirstlightError, ModelError, ParseError, SettingError, UnknownNameError
 from firstlight.registry import Registry
 from firstlight.spaces import SPACES, ChoiceSpace, choices, find_space
@@ -253,38 +257,25 @@ def test_an_empty_registry_of_another_kind_takes_entries() -> None:
     assert (registry.is_built_in("one"), registry.is_built_in("two")) == (True, False)
 
 
-SCRIPT = """
-import firstlight
-from torch import nn
-
-@firstlight.choices(width=(4, 8, 16), depth=(1, 2))
-def mlp(width, depth, classes):
-    layers = [nn.Linear(width, width) for _ in range(depth)]
-    return nn.Sequential(nn.Flatten(), nn.Linear(3 * 32 * 32, width), *layers, nn.Linear(width, classes))
-
-if __name__ == "__main__":
-    result = firstlight.search(mlp, samples=6, proxy="params", workers=1, out="run")
-    print(result.best.architecture)
-"""
+DOCUMENT = Path(__file__).parents[2] / "docs" / "spaces.md"
 
 
-def run(folder: Path, *command: str) -> str:
-    done = subprocess.run(
-        [sys.executable, *command], cwd=folder, capture_output=True, text=True, timeout=300, check=False
+def test_the_documented_example(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As a script, and by the commands below it."""
+    text = DOCUMENT.read_text(encoding="utf-8").split("## A space of your own\n")[1]
+    script, commands = re.findall(r"```(?:python|bash)\n(.*?)```", text, re.DOTALL)
+    (tmp_path / "mine.py").write_text(script)
+    done = subprocess.run([sys.executable, "mine.py"], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    best = done.stdout.split()[-1]
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    monkeypatch.delitem(sys.modules, "mine", raising=False)
+    told, ranked, searched, _ = (
+        CliRunner().invoke(app, shlex.split(line, comments=True)[1:], catch_exceptions=False).stdout
+        for line in [*commands.splitlines()[:3], "firstlight report runs/mine"]
     )
-    assert done.returncode == 0, done.stderr + done.stdout
-    return done.stdout + done.stderr
-
-
-def test_a_script_of_ten_lines_and_the_command(tmp_path: Path) -> None:
-    (tmp_path / "mine.py").write_text(SCRIPT)
-    assert run(tmp_path, "mine.py").strip() == "width=16,depth=2"
-    assert "report.html" in run(tmp_path, "-m", "firstlight", "report", "run")
-    found = run(
-        tmp_path, "-m", "firstlight", "search", "mine:mlp", "--samples", "6", "--proxy", "params", "--workers", "1"
-    )
-    assert "width=16,depth=2" in found
-    scored = run(tmp_path, "-m", "firstlight", "score", "mine:mlp", "width=4,depth=1", "--proxy", "params")
-    assert "12,362 parameters" in scored
-    ranked = run(tmp_path, "-m", "firstlight", "rank", "mine:mlp", "--samples", "6", "--proxy", "params", "--top", "1")
-    assert "width=16,depth=2" in ranked
+    assert "18 architectures" in told
+    assert best in ranked
+    assert best in (tmp_path / "runs" / "mine" / "report.html").read_text(encoding="utf-8")
+    assert "activation=" in searched
