@@ -181,7 +181,7 @@ def test_dropout_in_fused_attention_is_the_same_however_often_asked() -> None:
     assert None not in values
 
 
-def test_the_curve_is_twice_the_size_where_the_network_allows_it() -> None:
+def test_the_curve_is_twice_the_size_of_small_images_where_the_network_allows_it() -> None:
     sizes: list[tuple[int, ...]] = []
 
     class Watched(nets.Smooth):
@@ -189,8 +189,9 @@ def test_the_curve_is_twice_the_size_where_the_network_allows_it() -> None:
             sizes.append(tuple(x.shape))
             return super().forward(x)
 
-    probe_of(Watched().double()).output_jet()
-    assert sizes == [(1, 3, 16, 16)]
+    for given in ((8, 8), (64, 63), (64, 70)):
+        Probe(Watched().double(), torch.randn(1, 3, *given, dtype=torch.float64)).output_jet()
+    assert sizes == [(1, 3, 16, 16), (1, 3, 128, 126), (1, 3, 64, 70)]
     fixed = nets.build("attention")  # a table of positions for 8x8 inputs
     twice = probe_of(fixed).output_curvature()
     assert twice == probe_of(fixed).output_curvature(size=SHAPE)

@@ -15,6 +15,9 @@ from firstlight.errors import UnsupportedError
 from firstlight.probe.jet import Jet, constant
 from firstlight.seeds import torch_generator
 
+# Pixels of an image's side from which on its curve is long enough
+LARGE_SIDE = 64
+
 
 @dataclass(frozen=True)
 class OutputJet:
@@ -28,6 +31,11 @@ class OutputJet:
     velocity: Tensor
     acceleration: Tensor
     shape: tuple[int, ...]  # of an input on the curve
+
+
+def is_small(shape: tuple[int, ...]) -> bool:
+    """Whether images of this shape are so small that curvature is mostly noise."""
+    return len(shape) == 3 and min(shape[1:]) < LARGE_SIDE
 
 
 @functools.lru_cache(maxsize=4)

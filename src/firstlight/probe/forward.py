@@ -83,12 +83,12 @@ class ForwardQuantities(FirstBatchQuantities):
         """Velocity and acceleration of every output along a unit circle in input space, in train mode.
 
         The cost is that of one forward pass on three inputs for each point. `basis` (inputs x 2, orthonormal) spans the
-        circle; by default it is drawn from the seed. `size` is the shape of an input on the curve; by default an image
-        of twice the usual side, or of the usual side if the network accepts no other: at the size of CIFAR images the
-        curvature would be mostly noise.
+        circle; by default it is drawn from the seed. `size` is the shape of an input on the curve; by default the usual
+        one, but for images of less than 64 pixels in width or height twice that, if the network accepts it: at the size
+        of CIFAR images the curvature would be mostly noise.
         """
         usual = tuple(self.batches[0].image.shape[1:])
-        if size is None and basis is None and len(usual) == 3:
+        if size is None and basis is None and curvature.is_small(usual):
             try:
                 return self._jet_at((usual[0], 2 * usual[1], 2 * usual[2]), None, thetas)
             except UnsupportedError:

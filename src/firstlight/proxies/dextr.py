@@ -9,6 +9,7 @@ import torch
 
 from firstlight.errors import UnsupportedError
 from firstlight.probe import Probe
+from firstlight.probe.curvature import LARGE_SIDE, is_small
 from firstlight.probe.features import FeatureValues
 from firstlight.probe.spectra import FEW_ROWS, InverseCondition, SampledInverseCondition
 from firstlight.proxies.base import Parts, proxy
@@ -19,7 +20,7 @@ NO_SIGNAL = "the output does not change with the input: no curvature"
 OWN_SIZE = "the network takes no larger inputs, so its curvature was measured at its own input size: expect noise"
 
 
-@proxy(reference="Asthana2025dextr", revision=2, expects=(InverseCondition(),))
+@proxy(reference="Asthana2025dextr", revision=3, expects=(InverseCondition(),))
 def dextr(probe: Probe, *, variant: Literal["paper", "official"] = "paper", images: int = 1) -> Parts:
     """Channels that are independent, and an output that bends.
 
@@ -42,7 +43,7 @@ def dextr(probe: Probe, *, variant: Literal["paper", "official"] = "paper", imag
     return _combined(probe, probe.feature_statistic(InverseCondition(), images=images))
 
 
-@proxy(reference="Asthana2025dextr", expects=(SampledInverseCondition(FEW_ROWS),))
+@proxy(reference="Asthana2025dextr", revision=2, expects=(SampledInverseCondition(FEW_ROWS),))
 def dextr_opt(probe: Probe, *, rows: int = FEW_ROWS, images: int = 1) -> Parts:
     """Dextr from a few channels of each output: for varying widths.
 
@@ -74,7 +75,7 @@ def independence(probe: Probe, *, images: int = 1) -> Parts:
     return Parts(_log_sum(found))
 
 
-@proxy(reference="Asthana2025dextr")
+@proxy(reference="Asthana2025dextr", revision=2)
 def curvature(probe: Probe) -> Parts:
     """How strongly the output bends: a part of Dextr.
 
@@ -82,8 +83,8 @@ def curvature(probe: Probe) -> Parts:
         k = sqrt( |v|^2 |a|^2 - (v . a)^2 ) / |v|^3
 
     v and a are velocity and acceleration of the output as the input moves along a random circle of unit radius; M = 0
-    where the output does not move. A note says so when the network takes its own input size only: the value is then
-    mostly noise.
+    where the output does not move. Images of less than 64 pixels in width or height are enlarged to twice that; a note
+    says so when the network takes its own size only, and the value is then mostly noise.
 
     Scale: about 3 to 8 on NAS-Bench-201. Higher is better. Cost: about four forward passes of one image.
     """
@@ -113,7 +114,7 @@ def _official(probe: Probe, images: int) -> Parts:
     """As the published code does it, with its ways out where something cannot be computed."""
     s = log1p(float(probe.feature_statistic(InverseCondition(), images=images).values.sum()))
     shape = tuple(probe.batches[0].image.shape[1:])
-    size = shape[:1] + tuple(max(64, side) for side in shape[1:]) if len(shape) == 3 else shape
+    size = shape[:1] + tuple(max(LARGE_SIDE, side) for side in shape[1:]) if len(shape) == 3 else shape
     try:
         outputs = probe.output_jet(size=size).velocity.shape[1]
         drawn = torch.randint(outputs, (10,), generator=torch_generator(probe.seed, "curvature coordinates"))
@@ -132,4 +133,4 @@ def _half_harmonic_mean(s: float, k: float) -> float:
 
 def _size_note(probe: Probe) -> str:
     usual = tuple(probe.batches[0].image.shape[1:])
-    return OWN_SIZE if len(usual) == 3 and probe.output_jet().shape == usual else ""
+    return OWN_SIZE if is_small(usual) and probe.output_jet().shape == usual else ""
