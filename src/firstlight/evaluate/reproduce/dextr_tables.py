@@ -35,6 +35,8 @@ TABLE1 = (
     row("Dextr, as in the paper", "dextr", 0.53, 0.75, 0.55, 0.65, 0.90, 0.91, 0.87, 0.44),
 )
 TABLE1_ON = (*TRANSNAS, NB101, *NB201_TEST, NB301)
+# The paper's runs by NASLib, which are all but those on NB201
+NASLIB_BATCHES = dict.fromkeys((TRANSNAS[0].space, NB101.space, NB301.space), 32)
 
 
 def harmonic_mean(utilities: Utilities, _truth: Numbers, _seed: int) -> Numbers:
@@ -57,8 +59,13 @@ TABLE4 = (
 
 
 def _table1(lab: Lab) -> Findings:
-    remarks = (ON_HALF, SAME_IMAGES, "SWAP_reg has no preferred size here: the paper's is not in our records.")
-    return Findings(rank_table(lab, TABLE1_ON, TABLE1, "Dextr Table 1"), remarks)
+    remarks = (
+        ON_HALF,
+        SAME_IMAGES,
+        "SWAP_reg has no preferred size here: the paper's is not in our records.",
+        "Batches hold 64 images on NB201 and, as in the paper's code, 32 elsewhere.",
+    )
+    return Findings(rank_table(lab, TABLE1_ON, TABLE1, "Dextr Table 1", NASLIB_BATCHES), remarks)
 
 
 def _table4(lab: Lab) -> Findings:

@@ -46,12 +46,20 @@ def row(name: str, proxy: str, *published: float | None) -> RankRow:
 
 
 def rank_table(
-    lab: Lab, benchmarks: tuple[Benchmark, ...], rows: Sequence[RankRow], source: str
+    lab: Lab,
+    benchmarks: tuple[Benchmark, ...],
+    rows: Sequence[RankRow],
+    source: str,
+    batch_sizes: Mapping[str, int] | None = None,
 ) -> tuple[Finding, ...]:
-    """Spearman's correlation of each row with each benchmark that is at hand."""
+    """Spearman's correlation of each row with each benchmark that is at hand.
+
+    Batches are as large as the proxies take, unless `batch_sizes` says otherwise for a space.
+    """
     findings: list[Finding] = []
     for group in same_table(lab.shelf, benchmarks):
-        found = lab.study(group, [proxy for entry in rows for proxy in entry.asks])
+        batch_size = (batch_sizes or {}).get(group[0].space)
+        found = lab.study(group, [proxy for entry in rows for proxy in entry.asks], batch_size=batch_size)
         for benchmark in group:
             place = benchmarks.index(benchmark)
             for entry in rows:
