@@ -137,7 +137,7 @@ def heat_map(names: Sequence[str], values: Sequence[Sequence[float]], label: str
 def _svg(width: float, height: float, label: str, parts: Sequence[str]) -> Markup:
     """As wide as the page, but not much larger than it was drawn."""
     return Markup(
-        f'<svg viewBox="0 0 {width:g} {height:g}" style="max-width: {1.5 * width:g}px" role="img" '
+        f'<svg viewBox="0 0 {width:g} {height:g}" style="max-width: {1.2 * width:g}px" role="img" '
         f'aria-label="{escape(label)}">{"".join(parts)}</svg>'
     )
 

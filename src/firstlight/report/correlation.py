@@ -119,9 +119,11 @@ def describe(judged: JudgedEnsemble) -> str:
     together, single = judged.quality.estimates["spearman"], judged.single.estimates["spearman"]
     gain = judged.gain
     lead = f" The difference is {gain.value:+.3f}, 95 % between {gain.low:+.3f} and {gain.high:+.3f}." if gain else ""
+    everyone = judged.all_members.estimates.get("spearman")
+    all_together = f" All proxies together, by their mean rank: {everyone}." if everyone else ""
     return (
         f"Chosen on one half of the networks: {judged.text}. On the other {judged.networks:,} it reaches a Spearman "
-        f"correlation of {together}; the best proxy alone, {judged.best_single}, {single}.{lead}"
+        f"correlation of {together}; the best proxy alone, {judged.best_single}, {single}.{lead}{all_together}"
     )
 
 
