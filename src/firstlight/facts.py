@@ -147,7 +147,7 @@ class SpaceFacts:
 def space_facts(space: Space[Any]) -> SpaceFacts:
     try:
         size: int | None = len(space)
-    except TypeError:
+    except (TypeError, OverflowError):  # not counted, or too many for Python's len
         size = None
     return SpaceFacts(
         name=space.name,
@@ -156,6 +156,6 @@ def space_facts(space: Space[Any]) -> SpaceFacts:
         skeleton=asdict(space.skeleton()),
         reference=space.reference,
         citation=str(REFERENCES.get(space.reference, space.reference)),
-        used_by=tuple(REFERENCES[key].short for key in space.used_by),
+        used_by=tuple(REFERENCES[key].short if key in REFERENCES else key for key in space.used_by),
         benchmark=space.benchmark,
     )

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib
+import inspect
 import sys
 from typing import Any
 
@@ -17,6 +19,16 @@ def import_named(target: str) -> Any:
     except Exception as error:  # whatever the user's module does when it is imported
         kind = type(error).__name__
         raise ModelError(f"{target!r} cannot be imported: {kind}: {error}. Write package.module:function.") from error
+
+
+def source_digest(code: Any) -> str:
+    """Changes with the source of a function or class; what they call is not looked at."""
+    try:
+        text = inspect.getsource(code)
+    except (OSError, TypeError):  # written into a session, or made by other code
+        compiled = getattr(code, "__code__", None)
+        text = repr((compiled.co_code, compiled.co_consts, compiled.co_names)) if compiled else repr(code)
+    return hashlib.blake2b(text.encode(), digest_size=6).hexdigest()
 
 
 def name_of(entry: object) -> str | None:

@@ -37,6 +37,13 @@ def test_a_pdf(tmp_path: Path) -> None:
     assert (tmp_path / "cell.pdf").read_bytes().startswith(b"%PDF")
 
 
+def test_where_nothing_can_be_written(tmp_path: Path) -> None:
+    (tmp_path / "folder.svg").mkdir()
+    for path in (tmp_path / "missing" / "cell.svg", tmp_path / "folder.svg"):
+        with pytest.raises(SettingError, match="cannot be written to"):
+            write_picture(CELL, path)
+
+
 def test_other_endings_are_refused(tmp_path: Path) -> None:
     with pytest.raises(SettingError, match=r"cell\.gif.*\.svg, \.png, \.pdf"):
         write_picture(CELL, tmp_path / "cell.gif")

@@ -255,3 +255,9 @@ def test_networks_run(shape: tuple[int, ...], class_token: int) -> None:
 def test_all_are_registered_and_what_they_share_is_not() -> None:
     assert {space.name for space in BY_LETTER.values()} <= SPACES.keys()
     assert not any(type(space) is AutoFormer for space in SPACES.values())
+
+
+@pytest.mark.parametrize("initialisation", ["xavier", "he"])
+def test_other_initialisations_leave_nothing_unset(initialisation: str) -> None:
+    network = TINY.build(TINY.sample(random.Random(0)), TINY.skeleton(classes=2), initialisation=initialisation)
+    assert max(float(parameter.abs().max()) for parameter in network.parameters()) < 2

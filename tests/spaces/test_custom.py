@@ -21,6 +21,7 @@ from typer.testing import CliRunner
 import firstlight
 from firstlight.cli import app
 from firstlight.errors import FirstlightError, ModelError, ParseError, SettingError, UnknownNameError
+from firstlight.facts import space_facts
 from firstlight.registry import Registry
 from firstlight.spaces import SPACES, ChoiceSpace, choices, find_space
 from firstlight.spaces import _spaces_of as spaces_of
@@ -119,6 +120,8 @@ def test_the_cost_of_what_cannot_be_built_without_numbers() -> None:
         (own.strided, {"stride": (1, 2)}, "needs 'kernel'"),
         (own.strided, {"kernel": (3,)}, "nothing to choose"),
         (own.strided, {}, "nothing to choose"),
+        (own.strided, {"kernel": {1, 3}}, "write the options in brackets"),
+        (None, {"kernel": (1, 3)}, "needs a function"),
         (own.strided, {"kernel": (3, 3)}, "each only once"),
         (own.strided, {"kernel": ()}, "at least one"),
         (own.strided, {"kernel": 3}, r"write the options in brackets, such as kernel=\(16, 32\)"),
@@ -191,6 +194,55 @@ def test_what_workers_cannot_import_stays_in_this_process() -> None:
     assert search(hidden, samples=2, proxy="params").best.architecture == "width=4"
     with pytest.raises(SettingError, match=r"cannot find the space 'hidden' again.*workers=0"):
         search(hidden, workers=1)
+
+
+def test_another_function_of_the_same_name_has_other_scores(tmp_path: Path) -> None:
+    def narrow(width: int) -> nn.Module:
+        return nn.Sequential(nn.Flatten(), nn.Linear(48, width))
+
+    def wide(width: int) -> nn.Module:
+        return nn.Sequential(nn.Flatten(), nn.Linear(48, 2 * width))
+
+    results = [
+        firstlight.search(
+            ChoiceSpace("mine", function, width=(2, 4)),
+            proxy="params",
+            samples=2,
+            skeleton={"input_shape": (3, 4, 4)},
+            workers=0,
+            out=tmp_path / "run",
+        )
+        for function in (narrow, wide, narrow)
+    ]
+    assert [(result.score.value, result.scored) for result in results] == [(4 * 49, 2), (8 * 49, 2), (4 * 49, 0)]
+
+
+@pytest.mark.parametrize("space", [SPACE, "tests.spaces.own:perceptron"], ids=["object", "address"])
+def test_trusting_proxies_on_a_space_of_ones_own(space: Any) -> None:
+    found = firstlight.trust(
+        space, "digits@8", train=10, epochs=1, proxies="params", data_samples=60, workers=1, recipe=None
+    )
+    assert len(found.study.sample.rows) == 10
+
+
+def test_a_space_too_large_for_counting() -> None:
+    space = ChoiceSpace("large", lambda **choices: nn.Flatten(), **{f"choice{n}": range(5) for n in range(30)})
+    assert space_facts(space).architectures is None
+    result = firstlight.search(
+        space, proxy="params", samples=3, workers=0, skeleton={"input_shape": (1, 1, 2), "classes": 2}
+    )
+    assert result.scored == 3
+
+
+def test_a_network_that_does_not_take_the_inputs_is_named() -> None:
+    space = ChoiceSpace("narrow", lambda width: nn.Linear(7, width), width=(2, 4))
+    with pytest.raises(ModelError, match=r"narrow\(width=2\) does not take inputs of \(1, 3, 32, 32\): RuntimeError"):
+        space.cost(space.parse("width=2"))
+
+
+def test_a_class_of_which_no_space_can_be_made() -> None:
+    with pytest.raises(SettingError, match=r"class 'firstlight\.spaces:Space': TypeError"):
+        find_space("firstlight.spaces:Space")
 
 
 def test_ranking_a_space_of_ones_own() -> None:

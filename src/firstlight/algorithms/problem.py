@@ -133,5 +133,5 @@ class Problem:
     def _is_small(self) -> bool:
         try:
             return len(self.space) <= SMALL_SPACE
-        except TypeError:  # the space cannot be counted
+        except (TypeError, OverflowError):  # the space cannot be counted, or is too large for it
             return False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import Annotated
 
@@ -53,6 +54,8 @@ def common(
     from firstlight.run.memory import keep_freed_memory
 
     keep_freed_memory()
+    if sys.path[0] != os.getcwd():  # as `python -m` does, so that a module of the user's can be imported
+        sys.path.insert(0, os.getcwd())
 
 
 for _command in (proxies, spaces, show, score, rank, search, correlate, trust, reproduce, report):

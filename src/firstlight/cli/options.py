@@ -61,10 +61,8 @@ WORTH_WORKERS = 16
 def read_setting(
     space: str, source: InputSource, skeleton: str, seed: int, device: str | None, repeats: int
 ) -> Setting:
-    from firstlight.cli.targets import find_files_beside_the_user
     from firstlight.run.scoring import Setting
 
-    find_files_beside_the_user()
     setting = Setting(space, source, seed, read_pairs(skeleton), device, repeats)
     setting.skeleton  # noqa: B018 - data and skeleton are checked here, before any work starts
     return setting

@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from firstlight.cli.options import Json, SkeletonOption, WorkersOption, choose_workers, read_pairs, read_seeds
+from firstlight.cli.options import (
+    Json,
+    SkeletonOption,
+    WorkersOption,
+    choose_workers,
+    read_pairs,
+    read_seeds,
+    resumable,
+)
 
 if TYPE_CHECKING:
     from firstlight.evaluate.reproduce.runner import Outcome
@@ -47,25 +55,21 @@ def reproduce(
     if name is None:
         _list(data, as_json)
         return
-    from firstlight.console import console, counting, notices
+    from firstlight.console import console, counting
 
     experiment = EXPERIMENTS[name]
-    try:
-        with counting("measuring") as progress:
-            outcome = reproduce(
-                experiment,
-                data=data,
-                samples=samples,
-                input=input,
-                seed=read_seeds(seed),
-                skeleton=dict(read_pairs(skeleton)),
-                workers=choose_workers(workers, experiment.samples if samples is None else samples),
-                out=out,
-                watch=progress,
-            )
-    except KeyboardInterrupt:
-        notices.print(f"\nInterrupted. All scores so far are kept in {out}; run the command again to go on.")
-        raise typer.Exit(130) from None
+    with resumable(out), counting("measuring") as progress:
+        outcome = reproduce(
+            experiment,
+            data=data,
+            samples=samples,
+            input=input,
+            seed=read_seeds(seed),
+            skeleton=dict(read_pairs(skeleton)),
+            workers=choose_workers(workers, experiment.samples if samples is None else samples),
+            out=out,
+            watch=progress,
+        )
     if as_json:
         typer.echo(json.dumps(outcome.as_json()))
         return

@@ -9,7 +9,6 @@ from typing import Annotated
 import typer
 
 from firstlight.cli.options import Json, SkeletonOption, read_pairs
-from firstlight.cli.targets import find_files_beside_the_user
 from firstlight.errors import SettingError
 
 
@@ -36,16 +35,15 @@ def show(
     from firstlight.drawing.picture import check_ending, write_picture
     from firstlight.spaces import find_space
 
-    find_files_beside_the_user()
     found = find_space(space)
     parsed = found.parse(architecture)
     drawing = found.drawing(parsed)
-    cost = found.cost(parsed, found.skeleton(**dict(read_pairs(skeleton))))
     if out is not None:
         check_ending(out)
         if drawing is None:
             raise SettingError(f"The space {found.name!r} has no drawing of its architectures; leave out --out.")
         write_picture(drawing, out)
+    cost = found.cost(parsed, found.skeleton(**dict(read_pairs(skeleton))))
     canonical = str(found.canonical(parsed))
     if as_json:
         graph = None if drawing is None else asdict(drawing)

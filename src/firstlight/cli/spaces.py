@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from firstlight.cli.options import Json, SeedOption, SkeletonOption, read_pairs
-from firstlight.cli.targets import find_files_beside_the_user
 
 if TYPE_CHECKING:
     from firstlight.cost import Cost
@@ -41,7 +40,6 @@ def spaces(
     from firstlight.spaces import SPACES, find_space
 
     if name is not None:
-        find_files_beside_the_user()
         _tell(find_space(name), name, samples, skeleton, seed, as_json=as_json)
     elif as_json:
         typer.echo(json.dumps([asdict(space_facts(space)) for space in SPACES.values()]))

@@ -66,9 +66,9 @@ def show(
     Example: firstlight table show nb201.parquet --space nasbench201
     """
     from firstlight.evaluate import load_table
-    from firstlight.spaces import SPACES
+    from firstlight.spaces import find_space
 
-    entry = SPACES[space] if space else None
+    entry = find_space(space) if space else None
     found = load_table(path)
     census = found.census(entry) if entry else None
     rows = _targets(found)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import sys
 from pathlib import Path
@@ -41,12 +40,6 @@ def is_own_model(target: str, seed: int) -> bool:
     return ":" in target and target not in SPACES and not is_space(import_model(target, seed))
 
 
-def find_files_beside_the_user() -> None:
-    """As `python -m` does, so that a module in the working directory can be imported."""
-    if sys.path[0] != os.getcwd():
-        sys.path.insert(0, os.getcwd())
-
-
 def read_logits(text: str | None) -> int | str | None:
     """A number counts the parts of a tuple, anything else is a key of a dictionary."""
     return int(text) if text is not None and re.fullmatch(r"-?\d+", text) else text
@@ -57,7 +50,6 @@ def import_model(target: str, seed: int) -> Model:
     from firstlight.importing import import_named
     from firstlight.seeds import seeded
 
-    find_files_beside_the_user()
     with seeded(seed):  # for models that are made as their module is imported
         model: Model = import_named(target)
     return model

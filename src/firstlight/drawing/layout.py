@@ -51,7 +51,7 @@ def lay_out(drawing: Drawing) -> Layout:
     boxes: list[Box] = []
     arrows: list[Arrow] = []
     width = bottom = 0.0
-    for nodes, edges in _rows(drawing):
+    for nodes, edges in _rows(_joined(drawing)):
         names = [drawing.nodes[node] for node in nodes]
         place = {node: number for number, node in enumerate(nodes)}
         row = _Row(names, [(place[start], place[end], label) for start, end, label in edges])
@@ -101,6 +101,14 @@ class _Row:
             bend = edge + (y + rise - edge) / 0.75  # a curve reaches three quarters of the way to where it bends
             crest = y + rise + (16 if rise > 0 else -7)
             yield Arrow(((x0, edge), (x0 + 30, bend), (x1 - 30, bend), (x1, edge)), label, ((x0 + x1) / 2, crest))
+
+
+def _joined(drawing: Drawing) -> Drawing:
+    """Edges between the same two nodes are one arrow with all their labels."""
+    labels: dict[tuple[int, int], list[str]] = {}
+    for start, end, label in drawing.edges:
+        labels.setdefault((start, end), []).append(label)
+    return Drawing(drawing.nodes, tuple((*ends, ", ".join(filter(None, of))) for ends, of in labels.items()))
 
 
 def _rows(drawing: Drawing) -> Iterator[tuple[list[int], list[Edge]]]:

@@ -41,7 +41,10 @@ def write_picture(drawing: Drawing, path: Path) -> None:
         axes.set(xlim=(0, layout.width), ylim=(layout.height, 0))
         axes.set_axis_off()
         _add(axes, layout)
-        figure.savefig(path, format=kind, dpi=PER_INCH * SHARPNESS, metadata=undated)
+        try:
+            figure.savefig(path, format=kind, dpi=PER_INCH * SHARPNESS, metadata=undated)
+        except OSError as error:
+            raise SettingError(f"The picture cannot be written to {str(path)!r}: {error.strerror or error}.") from error
 
 
 def _add(axes: Axes, layout: Layout) -> None:

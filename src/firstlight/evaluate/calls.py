@@ -17,15 +17,17 @@ from firstlight.evaluate.trust import Trust, train_and_compare
 from firstlight.proxies import parse_requests
 from firstlight.report.correlation import write_correlation, write_trust
 from firstlight.run.executor import make_executor
+from firstlight.run.in_space import in_space
 from firstlight.run.scoring import make_setting, source_for
 from firstlight.run.store import open_store
+from firstlight.spaces import Space
 
 # How many networks of a table are compared unless said otherwise
 USUAL_SAMPLES = 300
 
 
 def correlate(
-    space: str,
+    space: str | Space[Any],
     table: Table | str | os.PathLike[str],
     target: str | Sequence[str],
     *,
@@ -75,7 +77,7 @@ def correlate(
         result = study(sample, settings, requests, make_executor(workers), store, watch=watch)
     if directory is not None:
         described = {
-            "space": space,
+            "space": settings[0].space_name,
             "skeleton": str(settings[0].skeleton),
             "table": found.origin,
             "samples": f"first {first} rows" if first else "all" if samples == "all" else f"{samples} at random",
@@ -89,7 +91,7 @@ def correlate(
 
 
 def trust(
-    space: str,
+    space: str | Space[Any],
     data: str,
     *,
     train: int = 24,
@@ -117,7 +119,15 @@ def trust(
     requests = parse_requests(proxies)
     how = replace(recipe or TrainingRecipe(), epochs=epochs)
     settings = tuple(sorted((skeleton or {}).items()))
-    training = EvaluationSetting(space, data, how, seed, settings, data_samples, device)
+    training = EvaluationSetting(
+        **in_space(space),
+        source_name=data,
+        recipe=how,
+        seed=seed,
+        skeleton_settings=settings,
+        samples=data_samples,
+        device=device,
+    )
     source = source_for(requests, data)
     there = len(training.dataset.x_train) + len(training.dataset.x_val)
     source = replace(source, batch_size=max(1, min(source.batch_size, there // source.batches)))  # few images will do
@@ -136,7 +146,7 @@ def trust(
         )
     if directory is not None:
         described = {
-            "space": space,
+            "space": training.space_name,
             "skeleton": str(training.skeleton),
             "data": f"{data}: {len(training.dataset.x_train)} to learn from, {len(training.dataset.x_val)} to judge by",
             "training": str(how),

@@ -13,16 +13,16 @@ from firstlight.evaluate.recipe import TrainingRecipe
 from firstlight.evaluate.training import REVISION, train
 from firstlight.run.checks import check_device, check_seed, skeleton_for
 from firstlight.run.executor import Executor, Lost
+from firstlight.run.in_space import InSpace
 from firstlight.run.outcome import TrainingResult
 from firstlight.run.store import EvaluationKey, Store
-from firstlight.spaces import Skeleton, Space, find_space
+from firstlight.spaces import Skeleton
 
 
 @dataclass(frozen=True)
-class EvaluationSetting:
+class EvaluationSetting(InSpace):
     """What all evaluations of a run have in common. `samples` limits how many of the data set are used."""
 
-    space_name: str
     source_name: str = "digits"
     recipe: TrainingRecipe = TrainingRecipe()
     seed: int = 0
@@ -31,16 +31,14 @@ class EvaluationSetting:
     device: str | None = None
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         check_seed(self.seed)
         check_device(self.device)
 
     def __getstate__(self) -> dict[str, Any]:
         """Without the data set: each worker process loads its own, which spares the way through a pipe."""
+        super().__getstate__()
         return {field.name: getattr(self, field.name) for field in fields(self)}
-
-    @functools.cached_property
-    def space(self) -> Space[Any]:
-        return find_space(self.space_name)
 
     @functools.cached_property
     def dataset(self) -> Dataset:
@@ -53,7 +51,7 @@ class EvaluationSetting:
 
     def key(self, architecture: str) -> EvaluationKey:
         return EvaluationKey(
-            space=self.space_name,
+            space=self.space_key,
             skeleton=str(self.skeleton),
             architecture=architecture,
             data=self.dataset.fingerprint,

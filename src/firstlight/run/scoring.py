@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import functools
 import itertools
-import pickle
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -19,9 +18,10 @@ from firstlight.probe import Probe
 from firstlight.proxies import ProxyRequest, Score, measure_all
 from firstlight.run.checks import check_device, check_seed, skeleton_for
 from firstlight.run.executor import Executor, Lost
+from firstlight.run.in_space import InSpace, in_space
 from firstlight.run.repeats import combine, draw_seeds
 from firstlight.run.store import ScoreKey, Store
-from firstlight.spaces import SPACES, Skeleton, Space, find_space
+from firstlight.spaces import Skeleton, Space
 
 
 @dataclass(frozen=True)
@@ -61,42 +61,21 @@ def read_by(request: ProxyRequest, source: InputSource) -> InputSource:
 
 
 @dataclass(frozen=True)
-class Setting:
+class Setting(InSpace):
     """What all scores of a run have in common."""
 
-    space_name: str
     source: InputSource = InputSource()
     seed: int = 0
     skeleton_settings: tuple[tuple[str, Any], ...] = ()
     device: str | None = None
     repeats: int = 1
-    own_space: Space[Any] | None = None  # filled in for a space of the user's own, which workers must be handed
     initialisation: str = "default"
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         draw_seeds(0, self.repeats)
-        if not SPACES.is_built_in(self.space_name):
-            own = find_space(self.space_name) if self.own_space is None else self.own_space
-            object.__setattr__(self, "own_space", own)
-        elif self.own_space is not None and self.own_space is not SPACES[self.space_name]:
-            raise SettingError(f"There is a search space {self.space_name!r} already. Give yours another name.")
         check_seed(self.seed)
         check_device(self.device)
-
-    @functools.cached_property
-    def space(self) -> Space[Any]:
-        return SPACES[self.space_name] if self.own_space is None else self.own_space
-
-    def __getstate__(self) -> dict[str, Any]:
-        """What is sent to worker processes."""
-        try:
-            pickle.dumps(self.own_space)
-        except Exception as error:  # whatever the user's space consists of
-            raise SettingError(
-                f"Worker processes cannot find the space {self.space_name!r} again: {error}. Make it at the top level "
-                "of a module that they can import, or stay in this process with workers=0 (--workers 0)."
-            ) from error
-        return vars(self)
 
     @functools.cached_property
     def inputs(self) -> Inputs:
@@ -130,7 +109,7 @@ class Setting:
 
     def key(self, architecture: str, request: ProxyRequest) -> ScoreKey:
         return ScoreKey(
-            space=self.space_name,
+            space=self.space_key,
             skeleton=self.described,
             architecture=architecture,
             proxy=str(request),
@@ -162,13 +141,12 @@ def make_setting(
     if skeleton is not None and not isinstance(skeleton, Mapping):
         raise SettingError(f'skeleton is {skeleton!r}; write a dictionary such as {{"channels": 8, "cells": 2}}.')
     return Setting(
-        space_name=space if isinstance(space, str) else space.name,
+        **in_space(space),
         source=source,
         seed=seed,
         skeleton_settings=tuple(sorted((skeleton or {}).items())),
         device=device,
         repeats=repeats,
-        own_space=None if isinstance(space, str) else space,
     )
 
 

@@ -35,7 +35,12 @@ def find_space(name: str) -> Space[Any]:
             f"{name!r} is a {type(entry).__name__} and no search space. Make one with firstlight.ChoiceSpace or "
             f"@firstlight.choices, or name one of {', '.join(SPACES)}."
         )
-    return entry if isinstance(entry, Space) else cast(Space[Any], entry())
+    if isinstance(entry, Space):
+        return entry
+    try:
+        return cast(Space[Any], entry())
+    except Exception as error:  # whatever the user's class does
+        raise SettingError(f"No space can be made of the class {name!r}: {type(error).__name__}: {error}.") from error
 
 
 def is_space(entry: object) -> bool:

@@ -141,7 +141,7 @@ class AutoFormerSmall(AutoFormer):
 class AutoFormerBase(AutoFormer):
     name = "autoformer-base"
     summary = "vision transformers of 41.7 to 76.9 M parameters: 3 widths, 14 to 16 blocks"
-    used_by = ("Zhou2022tftas",)
+    used_by = ("Lee2024aznas", "Zhou2022tftas")
     widths, depths, heads, ratios = (528, 576, 624), (14, 15, 16), (9, 10), (3.0, 3.5, 4.0)
 
 

@@ -14,6 +14,7 @@ from torch import nn
 
 from firstlight.cost import Cost, measure_cost
 from firstlight.errors import SettingError
+from firstlight.importing import source_digest
 from firstlight.seeds import torch_generator
 from firstlight.spaces.ops import initialise
 
@@ -129,6 +130,10 @@ class Space(ABC, Generic[A]):
         with torch.device("meta"):
             network = self.network(architecture, skeleton).eval()  # in training, BatchNorm refuses a single number
         return measure_cost(network, torch.empty(1, *skeleton.input_shape, device="meta"))
+
+    def fingerprint(self) -> str:
+        """Of the code, for spaces of one's own: what was scored by other code is not taken for the same."""
+        return source_digest(type(self))
 
     def drawing(self, architecture: A) -> Drawing | None:
         """The architecture as a graph, if the space can draw one."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import inspect
 import itertools
 import math
@@ -17,7 +18,7 @@ from torch import nn
 
 from firstlight.cost import Cost, measure_cost
 from firstlight.errors import ModelError, SettingError
-from firstlight.importing import import_named, name_of
+from firstlight.importing import import_named, name_of, source_digest
 from firstlight.seeds import seeded, torch_generator
 from firstlight.spaces.base import Architecture, Skeleton, Space
 from firstlight.spaces.ops import initialise
@@ -44,14 +45,17 @@ class ChoiceSpace(Space[Choices]):
 
     `build` gets one option for each name as a keyword and returns an `nn.Module`; if it takes `input_shape` or
     `classes` as well, it gets those of the skeleton. Options are texts, numbers, booleans and None, or a dictionary of
-    labels and anything else. Weights are those that `build` draws, from a seed that depends on the architecture.
+    labels and anything else. Weights are those that `build` draws, from a seed that depends on the architecture. Stored
+    scores are those of the very same function: when its source changes, they are computed anew.
     """
 
     reference = ""
 
     def __init__(self, name: str, build: Callable[..., nn.Module], /, **choices: Iterable[Any] | Mapping[str, Any]):
-        if not name or ":" in name:
+        if not isinstance(name, str) or not name or ":" in name:
             raise SettingError(f"{name!r} cannot be the name of a space; write a text without ':', such as 'mlp'.")
+        if not callable(build):
+            raise SettingError(f"The space {name!r} needs a function that builds a network; it was given {build!r}.")
         self.name = name
         self.options = {choice: _labelled(choice, options) for choice, options in choices.items()}
         if not any(len(options) > 1 for options in self.options.values()):
@@ -133,6 +137,10 @@ class ChoiceSpace(Space[Choices]):
             initialise(network, torch_generator(seed, str(architecture), "weights"), initialisation)
         return network.to(device)
 
+    def fingerprint(self) -> str:
+        labels = repr({name: list(options) for name, options in self.options.items()})
+        return f"{source_digest(self._function)}-{hashlib.blake2b(labels.encode(), digest_size=4).hexdigest()}"
+
     def cost(self, architecture: Choices, skeleton: Skeleton | None = None) -> Cost:
         skeleton = skeleton or self.skeleton()
         with seeded(0):  # nobody else's random numbers change
@@ -140,7 +148,13 @@ class ChoiceSpace(Space[Choices]):
                 return super().cost(architecture, skeleton)
             except Exception:  # a function that needs real numbers, which the meta device has none of
                 network = self.network(architecture, skeleton).eval()
-        return measure_cost(network, torch.zeros(1, *skeleton.input_shape))
+        shape = (1, *skeleton.input_shape)
+        try:
+            return measure_cost(network, torch.zeros(shape))
+        except Exception as error:  # whatever the user's network does
+            raise ModelError(
+                f"{self.name}({architecture}) does not take inputs of {shape}: {type(error).__name__}: {error}"
+            ) from error
 
 
 def choices(**options: Iterable[Any] | Mapping[str, Any]) -> Callable[[Callable[..., nn.Module]], ChoiceSpace]:
@@ -151,11 +165,11 @@ def choices(**options: Iterable[Any] | Mapping[str, Any]) -> Callable[[Callable[
 
     The space can still be called as the function was.
     """
-    return lambda function: ChoiceSpace(function.__name__, function, **options)
+    return lambda function: ChoiceSpace(getattr(function, "__name__", ""), function, **options)
 
 
 def _labelled(name: str, options: Iterable[Any] | Mapping[str, Any]) -> dict[str, Any]:
-    if isinstance(options, str) or not isinstance(options, Iterable):
+    if isinstance(options, (str, set, frozenset)) or not isinstance(options, Iterable):
         raise SettingError(f"{name} is {options!r}; write the options in brackets, such as {name}=(16, 32).")
     pairs = (
         list(options.items()) if isinstance(options, Mapping) else [(_label(name, value), value) for value in options]

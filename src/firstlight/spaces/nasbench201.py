@@ -59,6 +59,7 @@ class NASBench201(Space[Cell201]):
     used_by = (
         "Asthana2025dextr",
         "Chen2021tenas",
+        "Lee2024aznas",
         "Mellor2021naswot",
         "Shu2022hnas",
         "Shu2022nasi",

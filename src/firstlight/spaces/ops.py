@@ -114,14 +114,15 @@ def initialise(network: nn.Module, generator: torch.Generator, initialisation: s
 
     PyTorch's default: weights and biases uniform within 1/sqrt(fan-in). The others draw weights from a normal
     distribution of variance 2 / (fan-in + fan-out) (xavier) or 2 / fan-in (he), and biases as by default. A network
-    with another custom has a method `initialise(generator)`, which is its default.
+    with another custom has a method `initialise(generator)`, which is its default and fills what is not redrawn.
     """
     if initialisation not in INITIALISATIONS:
         raise UnknownNameError("initialisation", initialisation, INITIALISATIONS)
     own = getattr(network, "initialise", None)
-    if initialisation == "default" and callable(own):
+    if callable(own):
         own(generator)
-        return
+        if initialisation == "default":
+            return
     for module in network.modules():
         if isinstance(module, (nn.Conv2d, nn.Linear)):
             fan_in, fan_out = module.weight[0].numel(), module.weight[:, 0].numel()

@@ -19,7 +19,7 @@ from firstlight.evaluate.reproduce.benchmarks import NB201_C10, NB201_TEST, ONE_
 from firstlight.evaluate.reproduce.dextr_tables import TABLE1, TABLE1_ON, TABLE4
 from firstlight.evaluate.reproduce.lab import Lab
 from firstlight.evaluate.reproduce.nasi import TABLE3
-from firstlight.evaluate.reproduce.rank_rows import RankRow
+from firstlight.evaluate.reproduce.rank_rows import RankRow, _over_seeds
 from firstlight.evaluate.reproduce.runner import reproduce
 from firstlight.evaluate.reproduce.sigeo import TABLE2, TABLE2_ON
 from firstlight.evaluate.statistics import spearman
@@ -135,6 +135,16 @@ def test_several_seeds_are_told_as_mean_and_spread(data: Path, out: Path) -> Non
 def test_sizes_that_cannot_be(data: Path) -> None:
     with pytest.raises(FirstlightError, match="30 networks"):
         reproduce(EXPERIMENTS["dextr-table4"], data=data, **(SMALL | {"samples": 31}))
+    with pytest.raises(SettingError, match="samples is 9; dextr-table4 needs 10 networks"):
+        reproduce(EXPERIMENTS["dextr-table4"], data=data, **(SMALL | {"samples": 9}))
+    with pytest.raises(SettingError, match="dextr-layers needs 20 networks"):
+        reproduce(EXPERIMENTS["dextr-layers"], data=data, **(SMALL | {"samples": 19}))
+
+
+def test_a_correlation_that_is_undefined_for_a_seed_is_told_so() -> None:
+    truth = np.arange(12.0)
+    assert _over_seeds([truth, np.full(12, np.nan)], truth) == "undefined for some seeds"
+    assert _over_seeds([truth, -truth], truth).startswith("over 2 seeds 0.000 ± 1.4")
 
 
 @pytest.mark.parametrize(("asked", "dearness", "taken"), [(30, 1, 30), (29, 10, 20), (12, 10, 12)])

@@ -23,8 +23,8 @@ from firstlight.evaluate.reproduce.groups import best_and_worst, nearest
 from firstlight.evaluate.reproduce.hnas_bounds import bound, condition_only, size, tuned
 from firstlight.evaluate.reproduce.lab import Lab
 from firstlight.evaluate.reproduce.nasi import bins
-from firstlight.evaluate.reproduce.rank_rows import unscored_last
-from firstlight.evaluate.statistics import spearman
+from firstlight.evaluate.reproduce.rank_rows import Known, unscored_last
+from firstlight.evaluate.statistics import Numbers, spearman
 from firstlight.proxies import Parts
 from firstlight.run.executor import InProcess
 from firstlight.run.scoring import Setting
@@ -153,32 +153,39 @@ def test_groups_by_accuracy(tmp_path: Path) -> None:
     assert nearest(lab, NB201_C10, middle["value"])[0] == middle["canonical"]
 
 
+def known(truth: Numbers) -> Known:
+    return Known(truth, np.arange(len(truth)), 0)
+
+
 def test_the_harmonic_mean_is_of_positive_scores() -> None:
     utilities = {"zen": np.array([1.0, 2.0, -1.0]), "zico": np.array([1.0, 6.0, 3.0])}
-    assert harmonic_mean(utilities, np.zeros(3), 0)[:2] == pytest.approx([1, 3])
-    assert math.isnan(harmonic_mean(utilities, np.zeros(3), 0)[2])
+    assert harmonic_mean(utilities, known(np.zeros(3)))[:2] == pytest.approx([1, 3])
+    assert math.isnan(harmonic_mean(utilities, known(np.zeros(3)))[2])
 
 
 def test_what_is_made_of_a_metric_and_the_condition_number() -> None:
     utilities = {"grasp": np.array([-2.0, 4.0]), "ntk_condition": np.array([-8.0, -8.0])}
-    nothing = np.zeros(2)
-    assert size("GraSP")(utilities, nothing, 0) == pytest.approx([2, 4])
-    assert condition_only("GraSP")(utilities, nothing, 0) == pytest.approx([-4, -2], rel=1e-5)
-    assert np.isnan(bound("GraSP")(utilities, nothing, 0)).all()  # too few to choose by
+    nothing = known(np.zeros(2))
+    assert size("GraSP")(utilities, nothing) == pytest.approx([2, 4])
+    assert condition_only("GraSP")(utilities, nothing) == pytest.approx([-4, -2], rel=1e-5)
+    assert np.isnan(bound("GraSP")(utilities, nothing)).all()  # too few to choose by
 
 
 def test_the_bound_is_chosen_on_one_half_and_judged_on_the_other() -> None:
     generator = np.random.default_rng(0)
     m, ratio = generator.uniform(0, 1, 80), generator.uniform(0, 1e-6, 80)
     truth = -np.abs(m**2 - 0.25)  # best where nu is half the largest M
-    values = tuned(m, ratio, truth, seed=0)
+    values = tuned(m, ratio, known(truth))
     judged = np.isfinite(values)
     assert judged.sum() == 40
     assert spearman(values[judged], truth[judged]) > 0.95
     assert abs(spearman(m, truth)) < 0.8
     scrambled = truth.copy()
     scrambled[judged] = 0.0  # what it is judged on has no say in the choice
-    assert (tuned(m, ratio, scrambled, seed=0)[judged] == values[judged]).all()
+    assert (tuned(m, ratio, known(scrambled))[judged] == values[judged]).all()
+    classes = np.arange(80) // 4
+    in_fours = np.isfinite(tuned(m, ratio, Known(truth, classes, 0))).reshape(20, 4)
+    assert (in_fours.all(1) | ~in_fours.any(1)).all()  # networks that share a score are never in both halves
 
 
 def test_bins_hold_networks_in_order_of_their_trace() -> None:

@@ -146,7 +146,7 @@ dextr_figure1 = Experiment(
     PAPER,
     "output curves of good and bad networks in their first three principal components",
     (NB201_C10,),
-    samples=20,
+    samples=24,
     run=_figure1,
     chosen="picked",
 )
@@ -156,7 +156,7 @@ dextr_stability = Experiment(
     PAPER,
     "how much Dextr depends on the input and on the weights",
     (NB201_C10,),
-    samples=20,
+    samples=24,
     run=_stability,
     chosen="picked",
 )

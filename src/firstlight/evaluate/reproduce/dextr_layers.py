@@ -72,18 +72,21 @@ def _table5(lab: Lab) -> Findings:
     named: tuple[tuple[str, Modules], ...] = (("all module outputs, as Dextr counts them", "all"), ("layers", "leaf"))
     for (benchmark,) in same_table(lab.shelf, (NB101, NB201_C10, NB301)):
         setting = lab.setting(benchmark.space)
-        texts = lab.sample([benchmark], setting).classes
+        classes = lab.sample([benchmark], setting).rows["canonical"].tolist()
         published = Published.value("Dextr Table 5", TABLE5[benchmark.name])
         for name, modules in named:
-            shares = [score.value for score in measured(lab, setting, texts, LargeMaps(modules))]
-            found.append(mean_of(lab, f"share of {name}", benchmark.name, shares, published, SHARE))
+            scores = lab.measured(setting, classes, LargeMaps(modules))
+            shares = [scores[text].value for text in classes if scores[text].ok]
+            alike = [text for text in classes if scores[text].ok]
+            found.append(mean_of(lab, f"share of {name}", benchmark.name, shares, published, SHARE, alike=alike))
     return Findings(tuple(found), ("sigma_max is that of the feature map of one image, channels by positions.",))
 
 
 def _layers(lab: Lab) -> Findings:
     setting = lab.setting(NB201_C10.space)
     found: list[Finding] = []
-    drawn = []
+    drawn: list[Line] = []
+    charts: tuple[tuple[str, str], ...] = ()
     for kind, texts in best_and_worst(lab, NB201_C10).items():
         scores = measured(lab, setting, texts, LayerRatios())
         for part, name, published in (
@@ -91,7 +94,7 @@ def _layers(lab: Lab) -> Findings:
             (f"depth{DEPTHS // 2}", "middle", None),
             (f"depth{DEPTHS - 1}", "last tenth", None),
             ("last_map", "last feature map", LAST_TO_ZERO),
-            ("vector", "vectors behind it", LAST_TO_ZERO),
+            ("vector", "vectors behind it", None),
         ):
             values = [score.parts[part] for score in scores if math.isfinite(score.parts[part])]
             found.append(mean_of(lab, name, f"{kind} networks", values, published, SHARE))
@@ -99,13 +102,15 @@ def _layers(lab: Lab) -> Findings:
             known = [(number + 1.0, score.parts[f"depth{number}"]) for number in range(DEPTHS)]
             points = [(x, y) for x, y in known if math.isfinite(y)]
             drawn.append(Line(f"{kind} network", points, other=kind == "worst"))
-    chart = str(lines(drawn, "tenth of the depth", "sigma_min / sigma_max"))
+    if drawn:
+        chart = str(lines(drawn, "tenth of the depth", "sigma_min / sigma_max"))
+        charts = (("Best networks, and worst in the other colour", chart),)
     remarks = (
         "sigma_min / sigma_max of the output of each layer. The paper writes that it falls to zero in the last layers; "
         "it gives no numbers.",
         "A vector has one singular value, so that its ratio is 1 by definition, in the published code as well.",
     )
-    return Findings(tuple(found), remarks, (("Best networks, and worst in the other colour", chart),))
+    return Findings(tuple(found), remarks, charts)
 
 
 dextr_table5 = Experiment(

@@ -36,8 +36,15 @@ def measured(lab: Lab, setting: Setting, texts: list[str], measure: Measure) -> 
 
 
 def mean_of(
-    lab: Lab, what: str, on: str, values: list[float], published: Published | None = None, scale: Scale = FIGURE
+    lab: Lab,
+    what: str,
+    on: str,
+    values: list[float],
+    published: Published | None = None,
+    scale: Scale = FIGURE,
+    alike: list[str] | None = None,
 ) -> Finding:
-    """The mean over networks, with its interval."""
-    ours = lab.estimate(lambda column: float(column.mean()), np.array(values, dtype=float))
+    """The mean over networks, with its interval; those of one name in `alike` share a value."""
+    groups = None if alike is None else np.unique(alike, return_inverse=True)[1].astype(np.int64)
+    ours = lab.estimate(lambda column: float(column.mean()), np.array(values, dtype=float), groups=groups)
     return Finding(what, on, ours, published, scale, f"{len(values)} networks")

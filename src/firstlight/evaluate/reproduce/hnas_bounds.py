@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import itertools
+from typing import Any
 
 import numpy as np
 
-from firstlight.evaluate.reproduce.rank_rows import Formula, Utilities
+from firstlight.evaluate.reproduce.rank_rows import Formula, Known, Utilities
 from firstlight.evaluate.statistics import FEWEST, Numbers, spearman
 from firstlight.seeds import derive
 
@@ -29,33 +30,36 @@ def size_of(values: Numbers) -> Numbers:
 
 def size(metric: str) -> Formula:
     """M itself: the realizable case."""
-    return lambda utilities, _truth, _seed: size_of(utilities[METRICS[metric]])
+    return lambda utilities, _known: size_of(utilities[METRICS[metric]])
 
 
 def condition_only(metric: str) -> Formula:
     """- kappa / M."""
-    return lambda utilities, _truth, _seed: -_ratio(utilities, metric)
+    return lambda utilities, _known: -_ratio(utilities, metric)
 
 
 def bound(metric: str) -> Formula:
     """- ( kappa / M + mu |M^2 - nu^2| ), for the half of the networks that mu and nu were not chosen on."""
 
-    def formula(utilities: Utilities, truth: Numbers, seed: int) -> Numbers:
-        return tuned(size_of(utilities[METRICS[metric]]), _ratio(utilities, metric), truth, seed)
+    def formula(utilities: Utilities, known: Known) -> Numbers:
+        return tuned(size_of(utilities[METRICS[metric]]), _ratio(utilities, metric), known)
 
     return formula
 
 
-def tuned(m: Numbers, ratio: Numbers, truth: Numbers, seed: int) -> Numbers:
-    known = np.flatnonzero(np.isfinite(m) & np.isfinite(ratio) & np.isfinite(truth))
-    order = np.random.default_rng(derive(seed, "halves")).permutation(known)
-    chosen_on, judged_on = order[: len(order) // 2], order[len(order) // 2 :]
+def tuned(m: Numbers, ratio: Numbers, known: Known) -> Numbers:
+    """Networks of one class, which share a score, are all in one half."""
+    truth, groups = known.truth, known.groups
+    usable = np.flatnonzero(np.isfinite(m) & np.isfinite(ratio) & np.isfinite(truth))
+    classes = np.random.default_rng(derive(known.seed, "halves")).permutation(np.unique(groups[usable]))
+    in_first = np.isin(groups[usable], classes[: len(classes) // 2])
+    chosen_on, judged_on = usable[in_first], usable[~in_first]
     values = np.full(len(m), np.nan)
     if len(chosen_on) < FEWEST:
         return values
     largest = float(m[chosen_on].max())
 
-    def utility(share: float, exponent: float, rows: Numbers) -> Numbers:
+    def utility(share: float, exponent: float, rows: Any) -> Numbers:
         found: Numbers = -(ratio[rows] + 10**exponent * np.abs(m[rows] ** 2 - (share * largest) ** 2))
         return found
 

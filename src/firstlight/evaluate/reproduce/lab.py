@@ -111,7 +111,7 @@ class Lab:
         """What a measure says of each architecture, in their order; from the store where it is known."""
 
         def key(text: str) -> ScoreKey:
-            where = (setting.space_name, setting.described, text)
+            where = (setting.space_key, setting.described, text)
             repeats = f":{setting.repeats} repeats" if setting.repeats > 1 else ""
             shown = f"{setting.inputs.fingerprint}{repeats}"
             return ScoreKey(*where, str(measure), measure.revision, shown, setting.seed)

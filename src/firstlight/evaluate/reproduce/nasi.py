@@ -69,7 +69,7 @@ def _figure1(lab: Lab) -> Findings:
         for number, rows in enumerate(binned, start=1):
             name = f"mean error, %, in bin {number} of {len(binned)} by trace"
             found.append(mean_of(lab, name, benchmark.name, rows.tolist()))
-        title = f"Test error against the estimated trace, {benchmark.name}"
+        title = f"Error against the estimated trace, {benchmark.name}"
         chart = lines([Line(benchmark.name, points)], "bin of networks, by trace", "mean error, %")
         charts.append((title, str(chart)))
     remarks = (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean, stdev
@@ -12,12 +13,21 @@ from firstlight.evaluate.correlate import Study
 from firstlight.evaluate.reproduce.base import CORRELATION, Finding, Published
 from firstlight.evaluate.reproduce.benchmarks import Benchmark
 from firstlight.evaluate.reproduce.lab import Lab, same_table
-from firstlight.evaluate.statistics import Numbers, spearman
+from firstlight.evaluate.statistics import Groups, Numbers, spearman
 
 Utilities = Mapping[str, Numbers]
 # What is made of the scores of several proxies: higher is better. Some choose numbers of their own, and may look at
 # the truth of half the networks for it; these have no value (NaN) in the result.
-Formula = Callable[[Utilities, Numbers, int], Numbers]
+Formula = Callable[[Utilities, "Known"], Numbers]
+
+
+@dataclass(frozen=True)
+class Known:
+    """What a formula may look at beside the scores: the truth, the class of each network, and the study's seed."""
+
+    truth: Numbers
+    groups: Groups
+    seed: int
 
 
 @dataclass(frozen=True)
@@ -29,8 +39,8 @@ class RankRow:
     published: tuple[float | None, ...] = ()
     formula: Formula | None = None
 
-    def values(self, utilities: Utilities, truth: Numbers, seed: int) -> Numbers:
-        return utilities[self.asks[0]] if self.formula is None else self.formula(utilities, truth, seed)
+    def values(self, utilities: Utilities, known: Known) -> Numbers:
+        return utilities[self.asks[0]] if self.formula is None else self.formula(utilities, known)
 
 
 def unscored_last(values: Numbers) -> Numbers:
@@ -72,7 +82,8 @@ def rank_table(
 
 def correlation(lab: Lab, found: Study, benchmark: Benchmark, entry: RankRow, published: Published | None) -> Finding:
     truth = found.truth(lab.shelf.column(benchmark))
-    columns = [entry.values(utilities, truth, found.seeds[0]) for utilities in found.utilities]
+    known = Known(truth, found.groups, found.seeds[0])
+    columns = [entry.values(utilities, known) for utilities in found.utilities]
     scored = int(np.isfinite(columns[0]).sum())
     notes = [f"{len(truth)} networks"] if benchmark.dearness > 1 else []
     if entry.formula is None:
@@ -90,5 +101,7 @@ def _over_seeds(columns: Sequence[Numbers], truth: Numbers) -> str:
     each = []
     for values in columns:
         known = np.isfinite(values) & np.isfinite(truth)
-        each.append(spearman(values[known], truth[known]) if known.sum() > 1 else float("nan"))
+        each.append(spearman(values[known], truth[known]) if known.sum() > 1 else math.nan)
+    if any(map(math.isnan, each)):
+        return "undefined for some seeds"
     return f"over {len(each)} seeds {fmean(each):.3f} ± {stdev(each):.3f}"

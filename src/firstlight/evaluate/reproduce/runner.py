@@ -15,7 +15,7 @@ from firstlight.errors import DataError, SettingError, StoreError
 from firstlight.evaluate.reproduce.base import Choice, Experiment, Findings
 from firstlight.evaluate.reproduce.benchmarks import Shelf
 from firstlight.evaluate.reproduce.lab import USUAL_IMAGES, Lab
-from firstlight.evaluate.statistics import RESAMPLES
+from firstlight.evaluate.statistics import FEWEST, RESAMPLES
 from firstlight.run.executor import make_executor
 from firstlight.run.store import open_store
 
@@ -90,6 +90,11 @@ def reproduce(
     directory = None if out is None else Path(out)
     settings = tuple(sorted((skeleton or {}).items()))
     count = experiment.samples if samples is None else samples
+    least = 2 * FEWEST if experiment.chosen == "picked" else FEWEST
+    if count < least:
+        raise SettingError(
+            f"samples is {count}; {experiment.name} needs {least} networks or more, or no interval is defined."
+        )
     with open_store(directory) as store:
         lab = Lab(
             shelf, make_executor(workers), store, count, seeds, input, settings, experiment.chosen, resamples, watch
@@ -114,9 +119,11 @@ def _described(lab: Lab, experiment: Experiment) -> dict[str, str]:
     there = lab.shelf.available(experiment.needs)
     skeletons = {benchmark.space: str(lab.setting(benchmark.space).skeleton) for benchmark in there}
     tables = dict.fromkeys(lab.shelf.table(benchmark).origin for benchmark in there)
+    columns = {benchmark.name: lab.shelf.column(benchmark) for benchmark in there}
     return {
         "networks": f"{lab.samples}, {CHOSEN[lab.chosen]}",
         "tables": ", ".join(tables),
+        "compared with": ", ".join(f"{name}: {column}" for name, column in columns.items()),
         "input": lab.images_name,
         "skeleton": "; ".join(f"{space}: {text}" for space, text in skeletons.items()),
         "seeds": ", ".join(map(str, lab.seeds)),
