@@ -10,8 +10,9 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from firstlight.algorithms.ensembles import AGGREGATIONS, NAMED, Ensemble
-from firstlight.proxies.base import Proxy, choices
+from firstlight.proxies.base import Proxy
 from firstlight.references import REFERENCES
+from firstlight.settings import choices
 from firstlight.spaces import Space
 
 # How a docstring ends: "Scale: ... Higher is better. Cost: ..."

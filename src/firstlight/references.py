@@ -117,6 +117,12 @@ REFERENCES = {
         "ICLR",
         2024,
     ),
+    "Real2019evolution": Reference(
+        "Esteban Real, Alok Aggarwal, Yanping Huang, Quoc V. Le",
+        "Regularized Evolution for Image Classifier Architecture Search",
+        "AAAI",
+        2019,
+    ),
     "Shu2022hnas": Reference(
         "Yao Shu, Zhongxiang Dai, Zhaoxuan Wu, Bryan Kian Hsiang Low",
         "Unifying and Boosting Gradient-Based Training-Free Neural Architecture Search",

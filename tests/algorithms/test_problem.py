@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from firstlight.algorithms import ALGORITHMS, Limits, Objective, Problem
+from firstlight.algorithms import ALGORITHMS, AlgorithmRequest, Limits, Objective, Problem
 from firstlight.algorithms.ensembles import Criterion, Ensemble, members
 from firstlight.errors import LimitError
 from firstlight.proxies import ProxyRequest
@@ -82,6 +82,6 @@ def test_every_algorithm_spends_its_budget_and_says_what_it_is() -> None:
     for algorithm in ALGORITHMS.values():
         for by in (PARAMS, Ensemble.parse("log_rank(params,macs)")):
             task = problem(budget=7, by=by)
-            algorithm(task)
+            AlgorithmRequest(algorithm).run(task)
             assert task.scored == 7
         assert algorithm.summary.endswith(".")

@@ -1,6 +1,6 @@
 """Search algorithms, found by looking into this folder: a module's `Algorithm` objects are its entries."""
 
-from firstlight.algorithms.base import Algorithm, algorithm
+from firstlight.algorithms.base import Algorithm, AlgorithmRequest, algorithm
 from firstlight.algorithms.objective import Candidate, Limits, Objective
 from firstlight.algorithms.problem import Problem
 from firstlight.registry import Registry
@@ -11,4 +11,4 @@ ALGORITHMS: Registry[Algorithm] = Registry(
     lambda module: {entry.name: entry for entry in vars(module).values() if isinstance(entry, Algorithm)},
 )
 
-__all__ = ["ALGORITHMS", "Algorithm", "Candidate", "Limits", "Objective", "Problem", "algorithm"]
+__all__ = ["ALGORITHMS", "Algorithm", "AlgorithmRequest", "Candidate", "Limits", "Objective", "Problem", "algorithm"]

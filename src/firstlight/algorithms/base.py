@@ -7,21 +7,49 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from firstlight.algorithms.problem import Problem
+from firstlight.settings import Settings, check_settings, read_settings, settings_of, write_settings
 
 
 @dataclass(frozen=True)
 class Algorithm:
     name: str
-    function: Callable[[Problem], None]
+    function: Callable[..., None]
+    reference: str = ""
 
     @property
     def summary(self) -> str:
         return (inspect.getdoc(self.function) or "").split("\n", 1)[0]
 
-    def __call__(self, problem: Problem) -> None:
-        self.function(problem)
+    @property
+    def settings(self) -> dict[str, inspect.Parameter]:
+        return settings_of(self.function)
 
 
-def algorithm(function: Callable[[Problem], None]) -> Algorithm:
-    """Register a function as a search algorithm under its own name."""
-    return Algorithm(function.__name__.replace("_", "-"), function)
+def algorithm(*, reference: str = "") -> Callable[[Callable[..., None]], Algorithm]:
+    """Register a function `f(problem, *, setting=default, ...)` as a search algorithm under its own name."""
+    return lambda function: Algorithm(function.__name__.replace("_", "-"), function, reference)
+
+
+@dataclass(frozen=True)
+class AlgorithmRequest:
+    """An algorithm with its settings. Text form: `name` or `name:setting=value:setting=value`."""
+
+    algorithm: Algorithm
+    settings: Settings = ()
+
+    def __post_init__(self) -> None:
+        check_settings(self.algorithm.name, self.settings)
+
+    @classmethod
+    def parse(cls, text: str) -> AlgorithmRequest:
+        from firstlight.algorithms import ALGORITHMS
+
+        name, *pairs = text.strip().split(":")
+        found = ALGORITHMS[name]
+        return cls(found, read_settings("algorithm", name, found.settings, pairs))
+
+    def __str__(self) -> str:
+        return write_settings(self.algorithm.name, self.settings)
+
+    def run(self, problem: Problem) -> None:
+        self.algorithm.function(problem, **dict(self.settings))

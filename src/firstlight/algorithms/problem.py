@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import random
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
+from firstlight.algorithms.ensembles import utilities
 from firstlight.algorithms.objective import Candidate, Objective, best_first
 from firstlight.errors import LimitError
 from firstlight.run.scoring import NetworkScore, ScoreService
@@ -57,6 +59,31 @@ class Problem:
             self._pool[network.architecture] = network
             self._watch(candidate)
             yield candidate
+
+    def score_all(self, architectures: Iterable[Architecture]) -> list[Candidate]:
+        """The same in the order asked, which does not depend on how many workers there are; each one once."""
+        asked = list(itertools.islice(architectures, self.remaining))
+        found = {candidate.network.architecture: candidate for candidate in self.score(asked)}
+        return [found[text] for text in dict.fromkeys(map(str, asked)) if text in found]
+
+    def allows(self, architecture: Architecture) -> bool:
+        """Whether the network keeps within the limits, which is known without building it."""
+        cost = self.space.cost(architecture, self._service.setting.skeleton)
+        return self.objective.limits.allow(cost) and self.space.customary(architecture)
+
+    def best_of(self, candidates: Sequence[Candidate]) -> Candidate:
+        """The best of some that were scored; an ensemble judges them among all."""
+        merits = self.merits()
+        return max(candidates, key=lambda candidate: merits[candidate.network.architecture])
+
+    def merits(self) -> dict[str, float]:
+        """How good each network scored so far is, by its text: higher is better, and lowest without a score."""
+        pool = list(self._pool.values())
+        known = utilities(self.objective.by, pool)
+        return {
+            network.architecture: -math.inf if utility is None else utility
+            for network, utility in zip(pool, known, strict=True)
+        }
 
     def ranked(self) -> list[Candidate]:
         """All networks scored so far, best first."""

@@ -6,7 +6,7 @@ from firstlight.algorithms.base import algorithm
 from firstlight.algorithms.problem import Problem
 
 
-@algorithm
+@algorithm()
 def random(problem: Problem) -> None:
     """Score different networks drawn at random within the limits until the budget is spent; the best one wins."""
     for _ in problem.score(problem.distinct_samples()):

@@ -12,7 +12,7 @@ from typing import Any
 from torch import nn
 
 from firstlight._version import __version__
-from firstlight.algorithms import ALGORITHMS, Candidate, Limits, Objective, Problem
+from firstlight.algorithms import AlgorithmRequest, Candidate, Limits, Objective, Problem
 from firstlight.algorithms.ensembles import Criterion, Ensemble, members
 from firstlight.errors import FirstlightError, SettingError, StoreError
 from firstlight.proxies import Score
@@ -39,7 +39,7 @@ class SearchSetting:
             "space": self.setting.space_name,
             "skeleton": str(self.setting.skeleton),
             "proxy": str(self.by),
-            "algorithm": self.algorithm,
+            "algorithm": str(AlgorithmRequest.parse(self.algorithm)),
             "samples": self.samples,
             **asdict(self.limits),
             "input": self.setting.inputs.fingerprint,
@@ -84,7 +84,7 @@ def run_search(
     watch: Callable[[Candidate], None] = lambda candidate: None,
 ) -> SearchResult:
     """Run or resume the search. With a `directory`, every score is kept there and the result is written to it."""
-    algorithm = ALGORITHMS[search.algorithm]
+    algorithm = AlgorithmRequest.parse(search.algorithm)
     if not isinstance(search.samples, int) or search.samples < 1:
         raise SettingError(f"A search must score at least one network; samples is {search.samples!r}.")
     with open_store(directory) as store:
@@ -111,7 +111,7 @@ def run_search(
             record,
         )
         try:
-            algorithm(problem)
+            algorithm.run(problem)
         finally:  # an ensemble judges when all are known, or as many as there are when a run is cut off
             store.set_utilities(run, {known.network.architecture: known.utility for known in problem.ranked()})
         best = _chosen(problem)

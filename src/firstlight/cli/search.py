@@ -38,7 +38,13 @@ def search(
             "log_rank(dextr,params)."
         ),
     ] = "dextr",
-    algorithm: Annotated[str, typer.Option(help="How to search.")] = "random",
+    algorithm: Annotated[
+        str,
+        typer.Option(
+            help="How to search: random, evolution (regularised), or evolution-budget (grows up to the limits). Settings "
+            "are written behind the name: evolution:population=32:children=4."
+        ),
+    ] = "random",
     samples: Annotated[int, typer.Option(help="How many networks may be scored.", min=1)] = 500,
     max_params: Annotated[str | None, typer.Option(help="Most parameters, such as 1.0M.")] = None,
     max_macs: Annotated[str | None, typer.Option(help="Most multiply-accumulates, such as 120M.")] = None,
@@ -63,6 +69,8 @@ def search(
     Example: firstlight search nasbench201 --proxy dextr --samples 500 --max-params 1.0M
 
     Example: firstlight search nasbench201 --proxy 'log_rank(dextr,params)' --samples 500
+
+    Example: firstlight search mobilenetv2 --algorithm evolution-budget --max-macs 450M
     """
     from firstlight.algorithms import Limits
     from firstlight.algorithms.ensembles import members, parse_criterion

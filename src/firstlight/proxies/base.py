@@ -7,10 +7,11 @@ import math
 import time
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 from firstlight.errors import FirstlightError, SettingError, UnsupportedError, is_out_of_memory
 from firstlight.probe import Probe
+from firstlight.settings import Settings, check_settings, read_settings, settings_of, write_settings
 
 # Settings by which proxies say how many samples of the batch they look at; by default they make do with what there is
 SAMPLE_COUNTS = ("images", "samples")
@@ -95,8 +96,7 @@ class Proxy:
 
     @property
     def settings(self) -> dict[str, inspect.Parameter]:
-        parameters = inspect.signature(self.function, eval_str=True).parameters.values()
-        return {p.name: p for p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY}
+        return settings_of(self.function)
 
     def __call__(self, probe: Probe, **settings: Any) -> Parts:
         return self.function(probe, **settings)
@@ -144,15 +144,10 @@ class ProxyRequest:
     """A proxy with its settings. Text form: `name` or `name:setting=value:setting=value`."""
 
     proxy: Proxy
-    settings: tuple[tuple[str, Any], ...] = ()
+    settings: Settings = ()
 
     def __post_init__(self) -> None:
-        for name, value in self.settings:
-            least = self.proxy.fewest_batches if name == "batches" else 1
-            if isinstance(value, int) and not isinstance(value, bool) and value < least:
-                raise SettingError(f"{self.proxy.name}:{name} is {value}; it must be {least} or more.")
-            if isinstance(value, float) and not math.isfinite(value):
-                raise SettingError(f"{self.proxy.name}:{name} is {value}; it must be a finite number.")
+        check_settings(self.proxy.name, self.settings, {"batches": self.proxy.fewest_batches})
 
     @classmethod
     def parse(cls, text: str) -> ProxyRequest:
@@ -161,21 +156,10 @@ class ProxyRequest:
         name, *pairs = text.strip().split(":")
         _refuse_ensemble(name)
         found = PROXIES[name]
-        settings = {}
-        for pair in pairs:
-            key, equals, value = pair.partition("=")
-            if not equals or key not in found.settings:
-                allowed = ", ".join(found.settings) or "none"
-                raise SettingError(
-                    f"{pair!r} is not a setting of the proxy {name!r}. Write name:setting=value; settings: {allowed}."
-                )
-            settings[key] = _read_setting(name, found.settings[key], value)
-        return cls(
-            found, tuple(sorted(item for item in settings.items() if item[1] != found.settings[item[0]].default))
-        )
+        return cls(found, read_settings("proxy", name, found.settings, pairs))
 
     def __str__(self) -> str:
-        return ":".join([self.proxy.name, *(f"{name}={value}" for name, value in self.settings)])
+        return write_settings(self.proxy.name, self.settings)
 
     def measure(self, probe: Probe) -> Score:
         """The score; whatever goes wrong becomes its status and note."""
@@ -247,26 +231,6 @@ def _refuse_ensemble(name: str) -> None:
             f"{name!r} is an ensemble, which judges networks beside each other and has no score for one alone. Order "
             "by it with `firstlight rank --by`, or look for the best with `firstlight search --proxy`."
         )
-
-
-def choices(setting: inspect.Parameter) -> tuple[str, ...]:
-    """What a setting declared as `Literal` may be; nothing for others."""
-    return tuple(choice for choice in get_args(setting.annotation) if isinstance(choice, str))
-
-
-def _read_setting(proxy_name: str, parameter: inspect.Parameter, text: str) -> Any:
-    allowed = choices(parameter)
-    if allowed:
-        if text not in allowed:
-            raise SettingError(f"{proxy_name}:{parameter.name} is {text!r}; allowed: {', '.join(allowed)}.")
-        return text
-    kind = type(parameter.default)
-    if kind is bool and text.lower() in ("true", "false"):
-        return text.lower() == "true"
-    try:
-        return {int: int, float: float, str: str}[kind](text)
-    except (KeyError, ValueError):
-        raise SettingError(f"{proxy_name}:{parameter.name} is {text!r}; expected a {kind.__name__}.") from None
 
 
 def _finite_or_none(value: float) -> float | None:

@@ -55,6 +55,7 @@ class Space(ABC, Generic[A]):
     summary: str
     reference: str  # where it was published, and by whom else it is used: keys of the bibliography
     used_by: tuple[str, ...] = ()
+    initial: str = ""  # a small architecture to grow from, where the space has one
     benchmark: str = ""  # where trained networks of it can be looked up
     skeleton_type: type[Skeleton] = Skeleton
 
@@ -65,6 +66,16 @@ class Space(ABC, Generic[A]):
     @abstractmethod
     def mutate(self, architecture: A, rng: random.Random) -> A:
         """A neighbour that differs from `architecture` in one choice."""
+
+    def mutate_often(self, architecture: A, rng: random.Random, times: int) -> A:
+        """So many mutations one after the other."""
+        for _ in range(times):
+            architecture = self.mutate(architecture, rng)
+        return architecture
+
+    def customary(self, architecture: A) -> bool:
+        """Whether papers that search the space would admit it; the text form may allow more than they do."""
+        return True
 
     @abstractmethod
     def parse(self, text: str) -> A:

@@ -56,7 +56,6 @@ class PlainNetSpace(Space[Structure]):
 
     reference = "Lin2021zennas"
     skeleton_type: type[PlainNetSkeleton] = PlainNetSkeleton
-    initial: str
     residual_kinds: ClassVar[
         Mapping[str, int]
     ]  # with their weights: how often each is in the papers' list of replacements
@@ -75,7 +74,7 @@ class PlainNetSpace(Space[Structure]):
         structure = self.parse(self.initial)
         for _ in range(rng.randint(1, LONGEST_WALK)):
             child = self.mutate(structure, rng)
-            structure = child if child.layers <= self.customary_layers else structure
+            structure = child if self.customary(child) else structure
         return structure
 
     def mutate(
@@ -95,6 +94,13 @@ class PlainNetSpace(Space[Structure]):
             child = split(linked(blocks))
             if child != architecture and child.layers <= MOST_LAYERS:
                 return child
+
+    def mutate_often(self, architecture: Structure, rng: random.Random, times: int) -> Structure:
+        """As the papers do: so many blocks of the same structure, of which some may be one and the same."""
+        return self.mutate(architecture, rng, replacements=times)
+
+    def customary(self, architecture: Structure) -> bool:
+        return architecture.layers <= self.customary_layers
 
     def replacements(self, block: Block) -> Replacements:
         """Everything that a mutation may put in the block's place, itself included."""

@@ -1,0 +1,74 @@
+"""Evolution: networks are mutated, and the better ones have the children."""
+
+from __future__ import annotations
+
+import itertools
+from collections import deque
+from collections.abc import Iterator, Sequence
+
+from firstlight.algorithms.base import algorithm
+from firstlight.algorithms.problem import PATIENCE, Problem
+from firstlight.spaces import Architecture
+
+# So many networks come from the initial one before their children have children
+FIRST_STEPS = 10
+
+
+@algorithm(reference="Real2019evolution")
+def evolution(problem: Problem, *, population: int = 64, tournament: int = 16, children: int = 8) -> None:
+    """Regularised evolution: the best of a few drawn at random has children, and the oldest die.
+
+    Ageing keeps a network that was lucky once from staying for ever. All `children` have one parent and are scored at a
+    time, so that every worker has something to do.
+    """
+    living = deque(problem.score_all(itertools.islice(problem.distinct_samples(), population)))
+    seen = {candidate.network.architecture for candidate in living}
+    while problem.remaining and living:
+        drawn = problem.rng.sample(list(living), min(tournament, len(living)))
+        parent = problem.best_of(drawn).network.architecture
+        brood = problem.score_all(itertools.islice(_new_mutants(problem, seen, [parent]), children))
+        if not brood:
+            return  # everything within reach has been seen
+        living.extend(brood)
+        for _ in range(len(living) - population):
+            living.popleft()
+
+
+@algorithm(reference="Lin2021zennas")
+def evolution_budget(problem: Problem, *, population: int = 512, mutations: int = 2, children: int = 16) -> None:
+    """Evolution up to a budget: all of the best may have children, and the others are left behind.
+
+    It starts from the space's initial network, if it has one, and otherwise from a few at random. Every child has a
+    parent of its own, drawn from the best `population` of all networks scored so far, and differs from it in
+    `mutations` places. An ensemble ranks all of them anew each time. Networks beyond the limits cost nothing.
+    """
+    seen: set[str] = set()
+    if problem.space.initial:
+        first = _new_mutants(problem, seen, [problem.space.initial])
+    else:
+        first = problem.distinct_samples()
+    brood = problem.score_all(itertools.islice(first, FIRST_STEPS))
+    seen |= {candidate.network.architecture for candidate in brood}
+    while problem.remaining and brood:
+        parents = [candidate.network.architecture for candidate in problem.ranked()[:population]]
+        brood = problem.score_all(itertools.islice(_new_mutants(problem, seen, parents, mutations), children))
+
+
+def _new_mutants(
+    problem: Problem, seen: set[str], parents: Sequence[str], mutations: int = 1
+) -> Iterator[Architecture]:
+    """Children of any of the parents, within the limits and not seen before; one that was seen is mutated on."""
+    space, rng = problem.space, problem.rng
+    child = space.parse(rng.choice(parents))
+    misses = 0
+    while misses < PATIENCE:
+        misses += 1
+        child = space.mutate_often(child, rng, mutations)
+        canonical = space.canonical(child)
+        if str(canonical) in seen:
+            continue
+        if problem.allows(canonical):
+            seen.add(str(canonical))
+            misses = 0
+            yield canonical
+        child = space.parse(rng.choice(parents))

@@ -1,0 +1,127 @@
+"""Evolution where the best network is known: how near it comes, what it asks, and that workers change nothing."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+
+import pytest
+from tests.algorithms.test_problem import PARAMS, SETTING, problem
+
+from firstlight.algorithms import AlgorithmRequest, Candidate, Limits, Objective, Problem
+from firstlight.algorithms.ensembles import Ensemble
+from firstlight.errors import LimitError, SettingError, UnknownNameError
+from firstlight.run.executor import make_executor
+from firstlight.run.scoring import ScoreService, Setting
+from firstlight.run.store import Store
+
+BOTH = pytest.mark.parametrize("name", ["evolution:population=20:children=5", "evolution-budget:population=20"])
+# Few of the networks within it use nearly all of it
+LIMIT = 5_000
+
+
+def run(name: str, task: Problem) -> Problem:
+    AlgorithmRequest.parse(name).run(task)
+    return task
+
+
+def reached(name: str, seed: int) -> float:
+    task = problem(budget=120, max_params=LIMIT)
+    task.rng = random.Random(seed)
+    best = run(name, task).best
+    assert best is not None
+    assert best.utility is not None
+    assert best.utility <= LIMIT
+    return best.utility
+
+
+@BOTH
+def test_it_climbs_higher_than_random_search(name: str) -> None:
+    seeds = range(6)
+    assert sum(reached(name, seed) for seed in seeds) >= sum(reached("random", seed) for seed in seeds)
+
+
+@BOTH
+def test_no_network_is_scored_twice(name: str) -> None:
+    task = run(name, problem(budget=120))
+    assert task.scored == 120 == len(task.ranked())
+
+
+@BOTH
+def test_an_ensemble_is_climbed_too(name: str) -> None:
+    task = run(name, problem(budget=60, by=Ensemble.parse("log_rank(params,macs)")))
+    assert task.scored == 60
+    best = task.best
+    assert best is not None
+    assert best.utility == pytest.approx(0)  # first by both
+
+
+@BOTH
+def test_workers_change_nothing(name: str) -> None:
+    found = []
+    for executor in (make_executor(0), make_executor(2)):
+        service = ScoreService(SETTING, [PARAMS], executor, Store(":memory:"))
+        task = Problem(service, Objective(PARAMS), random.Random(3), 60)
+        found.append([candidate.network.architecture for candidate in run(name, task).ranked()])
+    assert found[0] == found[1]
+
+
+@BOTH
+def test_limits_that_nothing_meets(name: str) -> None:
+    with pytest.raises(LimitError, match="at most 10 parameters"):
+        run(name, problem(max_params=10))
+
+
+def test_parents_are_among_the_youngest() -> None:
+    task, alive = problem(budget=80), []
+    original = task.best_of
+
+    def watched(candidates: Sequence[Candidate]) -> Candidate:
+        youngest = list(task._pool)[-12:]
+        alive.extend(candidate.network.architecture in youngest for candidate in candidates)
+        return original(candidates)
+
+    task.best_of = watched  # type: ignore[method-assign]
+    run("evolution:population=12:children=1:tournament=5", task)
+    assert len(alive) == 5 * (80 - 12)
+    assert all(alive)
+
+
+def test_growth_starts_from_the_initial_network() -> None:
+    """The first ten differ from it in one block; nothing exceeds the papers' number of layers."""
+    setting = Setting("plainnet-resnet")
+    space = setting.space
+    initial = space.parse(space.initial)
+    service = ScoreService(setting, [PARAMS], make_executor(0), Store(":memory:"))
+    task = Problem(service, Objective(PARAMS, Limits(max_params=2_000_000)), random.Random(0), 40)
+    run("evolution-budget:children=6", task)
+    texts = list(task._pool)
+    assert len(texts) == 40
+    for text in texts[:10]:
+        blocks = space.parse(text).blocks
+        same_kinds = [
+            (one.kind, one.bottleneck, one.sublayers) == (other.kind, other.bottleneck, other.sublayers)
+            for one, other in zip(blocks, initial.blocks, strict=False)
+        ]
+        assert len(blocks) > len(initial.blocks) or same_kinds.count(False) <= 1
+    assert all(space.parse(text).layers <= 18 for text in texts)
+    assert all(space.cost(space.parse(text)).params <= 2_000_000 for text in texts)
+
+
+@pytest.mark.parametrize(
+    ("text", "error", "message"),
+    [
+        ("evolutoin", UnknownNameError, "evolution"),
+        ("evolution:size=3", SettingError, "settings: population, tournament, children"),
+        ("evolution:population=0", SettingError, "it must be 1 or more"),
+        ("evolution:population=many", SettingError, "expected a int"),
+        ("random:population=4", SettingError, "settings: none"),
+    ],
+)
+def test_settings_that_make_no_sense(text: str, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        AlgorithmRequest.parse(text)
+
+
+def test_settings_at_their_default_are_not_written() -> None:
+    assert str(AlgorithmRequest.parse("evolution:population=64:children=4")) == "evolution:children=4"
