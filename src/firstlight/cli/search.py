@@ -41,8 +41,8 @@ def search(
     algorithm: Annotated[
         str,
         typer.Option(
-            help="How to search: random, evolution (regularised), or evolution-budget (grows up to the limits). Settings "
-            "are written behind the name: evolution:population=32:children=4."
+            help="How to search: random, evolution (regularised), or evolution-budget (grows up to the limits). "
+            "Settings are written behind the name: evolution:population=32:children=4."
         ),
     ] = "random",
     samples: Annotated[int, typer.Option(help="How many networks may be scored.", min=1)] = 500,
