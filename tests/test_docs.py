@@ -10,6 +10,7 @@ import pytest
 from tests import nets
 from tools import docs
 
+from firstlight.algorithms import ALGORITHMS
 from firstlight.algorithms.ensembles import Ensemble
 from firstlight.facts import ensemble_facts, facts
 from firstlight.proxies import PROXIES, Parts, ProxyRequest, proxy
@@ -40,7 +41,8 @@ def test_a_docstring_is_complete(name: str) -> None:
 
 
 def test_every_reference_is_in_the_bibliography() -> None:
-    named = {entry.reference for entry in PROXIES.values()} | {space.reference for space in SPACES.values()}
+    entries = (*PROXIES.values(), *SPACES.values(), *ALGORITHMS.values())
+    named = {entry.reference for entry in entries}
     assert named - {""} == REFERENCES.keys()
     for key, reference in REFERENCES.items():
         surname = reference.authors.split(",")[0].split()[-1]

@@ -204,12 +204,12 @@ def test_interrupting_a_search_loses_nothing(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "firstlight", "search", "nasbench201", "--samples", "3000", "--out", "run", *SMALL]
     process = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True, start_new_session=True)
     store = tmp_path / "run" / "store.sqlite-wal"
-    deadline = time.monotonic() + 120
-    while not (store.exists() and store.stat().st_size > 200_000) and time.monotonic() < deadline:
+    deadline = time.monotonic() + 300
+    while not (store.exists() and store.stat().st_size > 100_000) and time.monotonic() < deadline:
         time.sleep(0.05)
     assert store.exists(), "the search did not get going"
     os.killpg(process.pid, signal.SIGINT)  # what Ctrl-C does: the workers get it too
-    _, errors = process.communicate(timeout=60)
+    _, errors = process.communicate(timeout=300)
     assert process.returncode == 130
     assert "run the same command again" in errors
     assert "Traceback" not in errors

@@ -9,6 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from firstlight.cli import app
+from firstlight.console import console
 from firstlight.errors import ParseError, SettingError, UnknownNameError
 from firstlight.spaces import SPACES
 
@@ -16,7 +17,8 @@ CELL = "conv3x3~0|maxpool3x3~0,1|output~1,2"
 
 
 def run(*arguments: str) -> str:
-    result = CliRunner().invoke(app, list(arguments), catch_exceptions=False, env={"COLUMNS": "400"})
+    console.width = 400  # so that nothing is broken into lines
+    result = CliRunner().invoke(app, list(arguments), catch_exceptions=False)
     assert result.exit_code == 0, result.output
     return result.stdout
 

@@ -72,16 +72,15 @@ def test_published_tables_are_complete(rows: tuple[RankRow, ...], on: tuple[obje
 
 @pytest.mark.parametrize("name", RUNNING)
 def test_it_runs_and_remembers(name: str, data: Path, out: Path) -> None:
-    outcome = reproduce(EXPERIMENTS[name], data=data, out=out, **SMALL)
+    small = SMALL | {"samples": 20 if EXPERIMENTS[name].chosen == "picked" else SMALL["samples"]}
+    outcome = reproduce(EXPERIMENTS[name], data=data, out=out, **small)
     assert outcome.findings.lines
     for finding in outcome.findings.lines:
         assert finding.verdict in get_args(Verdict)
         assert finding.ours is None or math.isfinite(finding.ours.value)
-    measured = [finding for finding in outcome.findings.lines if finding.ours is not None]
-    # halves of so few networks, and groups of half as many, are too small for an interval
-    assert measured or name in ("dextr-figure1", "dextr-stability", "dextr-layers")
+    assert any(finding.ours is not None for finding in outcome.findings.lines)
     before = stored(out)
-    again = reproduce(EXPERIMENTS[name], data=data, out=out, **SMALL)
+    again = reproduce(EXPERIMENTS[name], data=data, out=out, **small)
     assert stored(out) == before
     assert again == outcome
     written = json.loads((out / f"{name}.json").read_text())
