@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import signal
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -60,3 +62,11 @@ def benchmark_data() -> Path:
     if not folder:
         pytest.skip("FIRSTLIGHT_DATA is not set: it names the folder with the benchmark tables and images")
     return Path(folder)
+
+
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """As in a terminal: a shell that runs the tests in the background has them, and what they start, ignore Ctrl-C."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)

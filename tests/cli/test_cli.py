@@ -200,6 +200,7 @@ def test_bad_input_gets_a_clear_error(arguments: tuple[str, ...], message: str, 
     assert done.stdout == ""
 
 
+@pytest.mark.usefixtures("interruptible")
 def test_interrupting_a_search_loses_nothing(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "firstlight", "search", "nasbench201", "--samples", "3000", "--out", "run", *SMALL]
     process = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True, start_new_session=True)

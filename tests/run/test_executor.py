@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import os
 import signal
-import threading
 from pathlib import Path
 
 import pytest
@@ -13,14 +12,7 @@ import torch
 from tests.run import jobs
 
 from firstlight.errors import SettingError, WorkerError
-from firstlight.run.executor import (
-    InProcess,
-    Lost,
-    WorkerProcesses,
-    _interrupts_held_back,
-    available_cores,
-    make_executor,
-)
+from firstlight.run.executor import InProcess, Lost, WorkerProcesses, available_cores, make_executor
 
 
 @pytest.mark.parametrize("executor", [InProcess(), WorkerProcesses(1), WorkerProcesses(2)])
@@ -99,17 +91,3 @@ def test_the_number_of_workers() -> None:
     assert isinstance(make_executor(0), InProcess)
     with pytest.raises(SettingError, match="-1"):
         make_executor(-1)
-
-
-@pytest.mark.skipif(not hasattr(signal, "pthread_kill"), reason="signals cannot be held back here")
-def test_an_interrupt_while_a_worker_starts_is_heard_afterwards() -> None:
-    reached = []
-
-    def start() -> None:
-        with _interrupts_held_back():
-            signal.pthread_kill(threading.get_ident(), signal.SIGINT)
-            reached.append("end")
-
-    with pytest.raises(KeyboardInterrupt):
-        start()
-    assert reached == ["end"]

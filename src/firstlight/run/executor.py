@@ -12,6 +12,7 @@ import multiprocessing
 import os
 import pickle
 import signal
+import threading
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
@@ -126,7 +127,7 @@ class _Worker(Generic[T, R]):
         context = multiprocessing.get_context("spawn")
         self.connection, theirs = context.Pipe()
         self.process: BaseProcess = context.Process(target=_serve, args=(theirs, job), daemon=True)
-        with _interrupts_held_back():  # inherited: Ctrl-C is for the main process to handle
+        with _interrupts_ignored():  # inherited: Ctrl-C is for the main process to handle
             self.process.start()
         theirs.close()
         self.started = False
@@ -200,13 +201,12 @@ def _outcome(job: Callable[[Any], Any], item: Any) -> Any:
 
 
 @contextlib.contextmanager
-def _interrupts_held_back() -> Iterator[None]:
-    """Processes that are started here never hear Ctrl-C. This one hears it afterwards, should it come meanwhile."""
-    if not hasattr(signal, "pthread_sigmask"):  # Windows, where it cannot be held back
-        yield
+def _interrupts_ignored() -> Iterator[None]:
+    if threading.current_thread() is not threading.main_thread():
+        yield  # only the main thread may change signal handlers
         return
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    handler = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         yield
     finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        signal.signal(signal.SIGINT, handler)
