@@ -54,6 +54,13 @@ class Score:
         return cls(math.nan, status=status, note=note, seconds=seconds)
 
     @classmethod
+    def of_parts(cls, found: Parts) -> Score:
+        """What a formula returned; a value that is no number is not `ok`."""
+        if not math.isfinite(found.value):
+            return cls(math.nan, found.parts, "non_finite", found.note or f"the formula gave {found.value}")
+        return cls(found.value, found.parts, "ok", found.note)
+
+    @classmethod
     def of_error(cls, error: Exception) -> Score:
         """What there is in place of a value; errors of our own explain themselves, others are told by their kind."""
         if isinstance(error, UnsupportedError):
@@ -188,10 +195,7 @@ class ProxyRequest:
             outcome = self.proxy(probe, **dict(self.settings))
         except Exception as error:  # whatever a formula, or the user's model or loss, does
             return Score.of_error(error)
-        if not math.isfinite(outcome.value):
-            note = outcome.note or f"the formula gave {outcome.value}"
-            return Score(math.nan, outcome.parts, "non_finite", note)
-        return Score(outcome.value, outcome.parts, "ok", outcome.note)
+        return Score.of_parts(outcome)
 
 
 def measure_all(requests: Collection[ProxyRequest], probe: Probe) -> dict[str, Score]:

@@ -56,6 +56,12 @@ class Length:
         return Parts(self.factor * len(architecture), seed=setting.seed)
 
 
+def test_a_measure_that_is_no_number_is_not_ok() -> None:
+    lab = a_lab()
+    (score,) = lab.measured(SETTING, [CONVOLUTIONS], Length(math.inf)).values()
+    assert (score.status, math.isnan(score.value)) == ("non_finite", True)
+
+
 def a_lab(folder: Path | None = None, samples: int = 12) -> Lab:
     return Lab(Shelf(folder), Counting(), Store(":memory:"), samples, skeleton=SETTING.skeleton_settings)
 

@@ -38,10 +38,9 @@ class MeasureJob:
 
     def __call__(self, architecture: str) -> Score:
         try:
-            found = self.measure(self.setting, architecture)
-        except Exception as error:
+            return Score.of_parts(self.measure(self.setting, architecture))
+        except Exception as error:  # whatever a measure meets: its kind and text become the score's status
             return Score.of_error(error)
-        return Score(found.value, found.parts, "ok", found.note)
 
 
 @dataclass(frozen=True)
