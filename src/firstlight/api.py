@@ -160,6 +160,8 @@ def search(
     samples: int = 500,
     max_params: float | str | None = None,
     max_macs: float | str | None = None,
+    min_params: float | str | None = None,
+    min_macs: float | str | None = None,
     input: str = "synthetic",
     batch_size: int | None = None,
     batches: int | None = None,
@@ -187,6 +189,6 @@ def search(
     """
     by = parse_criterion(proxy)
     setting = make_setting(space, source_for(members(by), input, batch_size, batches), skeleton, seed, device, repeats)
-    limits = Limits(parse_amount(max_params), parse_amount(max_macs))
+    limits = Limits(*map(parse_amount, (max_params, max_macs, min_params, min_macs)))
     wanted = SearchSetting(setting, by, algorithm, samples, limits)
     return run_search(wanted, make_executor(workers), None if out is None else Path(out), watch)

@@ -125,3 +125,19 @@ def test_settings_that_make_no_sense(text: str, error: type[Exception], message:
 
 def test_settings_at_their_default_are_not_written() -> None:
     assert str(AlgorithmRequest.parse("evolution:population=64:children=4")) == "evolution:children=4"
+
+
+def test_generations_cross_and_mutate_within_a_band() -> None:
+    setting = Setting("autoformer-tiny")
+    service = ScoreService(setting, [PARAMS], make_executor(0), Store(":memory:"))
+    limits = Limits(min_params=6_000_000, max_params=7_000_000)
+    task = Problem(service, Objective(PARAMS, limits), random.Random(0), 90)
+    run("autoformer-evolution:population=30:mutants=10:crossings=10", task)
+    assert task.scored == 90 == len(task.ranked())
+    sizes = [candidate.utility for candidate in task.ranked()]
+    assert all(size is not None and 6_000_000 <= size <= 7_000_000 for size in sizes)
+
+
+def test_spaces_without_crossing_have_mutants_and_newcomers() -> None:
+    task = run("autoformer-evolution:population=12:mutants=5:crossings=5", problem(budget=40))
+    assert task.scored == 40 == len(task.ranked())

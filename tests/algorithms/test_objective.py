@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from firstlight.algorithms.ensembles import Ensemble
 from firstlight.algorithms.objective import Limits, Objective, best_first, parse_amount
 from firstlight.cost import Cost
-from firstlight.errors import SettingError
+from firstlight.errors import LimitError, SettingError
 from firstlight.probe import Probe
 from firstlight.proxies import Parts, ProxyRequest, Score, proxy
 from firstlight.run.scoring import NetworkScore
@@ -51,6 +51,15 @@ def test_limits() -> None:
     assert Limits().allow(Cost(10**12, 10**12))
     assert str(limits) == "at most 10 parameters and at most 100 MACs"
     assert str(Limits()) == "no limits"
+    band = Limits(max_params=10, min_params=5, min_macs=7)
+    assert [band.allow(Cost(*cost)) for cost in ((5, 7), (10, 99), (4, 7), (11, 7), (5, 6))] == [
+        True,
+        True,
+        *[False] * 3,
+    ]
+    assert str(band) == "at least 5 parameters and at most 10 parameters and at least 7 MACs"
+    with pytest.raises(LimitError, match="at least 6 and at most 5 MACs"):
+        Limits(max_macs=5, min_macs=6)
 
 
 @proxy(reference="", higher_is_better=False)

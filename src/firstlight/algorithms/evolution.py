@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import itertools
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 from firstlight.algorithms.base import algorithm
 from firstlight.algorithms.problem import PATIENCE, Problem
@@ -12,6 +13,8 @@ from firstlight.spaces import Architecture
 
 # So many networks come from the initial one before their children have children
 FIRST_STEPS = 10
+# How many pairs are crossed before a generation makes do with fewer crossings
+CROSSING_ATTEMPTS = 250
 
 
 @algorithm(reference="Real2019evolution")
@@ -52,6 +55,48 @@ def evolution_budget(problem: Problem, *, population: int = 512, mutations: int 
     while problem.remaining and brood:
         parents = [candidate.network.architecture for candidate in problem.ranked()[:population]]
         brood = problem.score_all(itertools.islice(_new_mutants(problem, seen, parents, mutations), children))
+
+
+@algorithm(reference="Chen2021autoformer")
+def autoformer_evolution(
+    problem: Problem, *, population: int = 50, parents: int = 10, mutants: int = 25, crossings: int = 25
+) -> None:
+    """Generations of mutants and crossings of the best ones seen so far, filled up at random.
+
+    A crossing takes each choice from one of two parents of equal depth; a space whose architectures cannot be crossed
+    has mutants and newcomers only.
+    """
+    seen: set[str] = set()
+    newcomers = _unseen(problem, seen, problem.distinct_samples())
+    generation = problem.score_all(itertools.islice(newcomers, population))
+    while problem.remaining and generation:
+        best = [candidate.network.architecture for candidate in problem.ranked()[:parents]]
+        children = itertools.chain(
+            itertools.islice(_new_mutants(problem, seen, best), mutants),
+            itertools.islice(_unseen(problem, seen, _crossings(problem, best)), crossings),
+            newcomers,
+        )
+        generation = problem.score_all(itertools.islice(children, population))
+
+
+def _crossings(problem: Problem, parents: Sequence[str]) -> Iterator[Architecture]:
+    """Children of two parents at a time, as many as are worth trying."""
+    space: Any = problem.space
+    if not hasattr(space, "crossover"):
+        return
+    known = list(map(space.parse, parents))
+    for _ in range(CROSSING_ATTEMPTS):
+        first = problem.rng.choice(known)
+        second = problem.rng.choice([other for other in known if other.depth == first.depth])
+        yield space.crossover(first, second, problem.rng)
+
+
+def _unseen(problem: Problem, seen: set[str], drawn: Iterable[Architecture]) -> Iterator[Architecture]:
+    """Those within the limits that nobody has seen."""
+    for architecture in map(problem.space.canonical, drawn):
+        if str(architecture) not in seen and problem.allows(architecture):
+            seen.add(str(architecture))
+            yield architecture
 
 
 def _new_mutants(

@@ -10,7 +10,7 @@ from decimal import Decimal
 
 from firstlight.algorithms.ensembles import Criterion, Ensemble, utilities
 from firstlight.cost import Cost
-from firstlight.errors import SettingError
+from firstlight.errors import LimitError, SettingError
 from firstlight.run.scoring import NetworkScore
 
 _SUFFIXES = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9}
@@ -18,22 +18,36 @@ _SUFFIXES = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9}
 
 @dataclass(frozen=True)
 class Limits:
-    """The largest cost a network may have; None means no limit."""
+    """The largest and the smallest cost that a network may have; None means no limit."""
 
     max_params: int | None = None
     max_macs: int | None = None
+    min_params: int | None = None
+    min_macs: int | None = None
+
+    def __post_init__(self) -> None:
+        for name, (least, most) in self._bounds.items():
+            if least is not None and most is not None and least > most:
+                raise LimitError(f"No network has at least {least:,} and at most {most:,} {name}.")
+
+    @property
+    def _bounds(self) -> dict[str, tuple[int | None, int | None]]:
+        return {"parameters": (self.min_params, self.max_params), "MACs": (self.min_macs, self.max_macs)}
 
     def allow(self, cost: Cost) -> bool:
-        return (self.max_params is None or cost.params <= self.max_params) and (
-            self.max_macs is None or cost.macs <= self.max_macs
+        amounts = zip((cost.params, cost.macs), self._bounds.values(), strict=True)
+        return all(
+            (least is None or amount >= least) and (most is None or amount <= most) for amount, (least, most) in amounts
         )
 
     def __str__(self) -> str:
-        limits = {"parameters": self.max_params, "MACs": self.max_macs}
-        return (
-            " and ".join(f"at most {limit:,} {name}" for name, limit in limits.items() if limit is not None)
-            or "no limits"
-        )
+        words = [
+            f"{word} {limit:,} {name}"
+            for name, bounds in self._bounds.items()
+            for word, limit in zip(("at least", "at most"), bounds, strict=True)
+            if limit is not None
+        ]
+        return " and ".join(words) or "no limits"
 
 
 @dataclass(frozen=True)

@@ -41,13 +41,16 @@ def search(
     algorithm: Annotated[
         str,
         typer.Option(
-            help="How to search: random, evolution (regularised), or evolution-budget (grows up to the limits). "
+            help="How to search: random, evolution (regularised), evolution-budget (grows up to the limits), or "
+            "autoformer-evolution (generations with crossings). "
             "Settings are written behind the name: evolution:population=32:children=4."
         ),
     ] = "random",
     samples: Annotated[int, typer.Option(help="How many networks may be scored.", min=1)] = 500,
     max_params: Annotated[str | None, typer.Option(help="Most parameters, such as 1.0M.")] = None,
     max_macs: Annotated[str | None, typer.Option(help="Most multiply-accumulates, such as 120M.")] = None,
+    min_params: Annotated[str | None, typer.Option(help="Fewest parameters.")] = None,
+    min_macs: Annotated[str | None, typer.Option(help="Fewest multiply-accumulates.")] = None,
     input: InputOption = "synthetic",
     batch_size: BatchOption = None,
     batches: BatchesOption = None,
@@ -88,7 +91,7 @@ def search(
         by,
         algorithm,
         samples,
-        Limits(parse_amount(max_params), parse_amount(max_macs)),
+        Limits(*map(parse_amount, (max_params, max_macs, min_params, min_macs))),
     )
     directory = out or _default_directory(wanted)
     with resumable(directory), watching(samples) as watcher:
