@@ -46,6 +46,25 @@ def test_workers_are_other_processes_and_stop_with_the_work() -> None:
             os.kill(process, 0)
 
 
+def test_workers_stay_from_one_call_to_the_next_while_asked_to() -> None:
+    executor = WorkerProcesses(2)
+    with executor.staying():
+        first = {result for _, result in executor.map(jobs.own_process, range(6))}
+        assert dict(executor.map(jobs.square, range(7))) == {n: n * n for n in range(7)}
+        assert {result for _, result in executor.map(jobs.own_process, range(6))} == first
+        assert isinstance(dict(executor.map(jobs.die_on_three, [3]))[3], Lost)
+        assert dict(executor.map(jobs.die_on_three, range(3))) == {n: n for n in range(3)}
+        abandoned = executor.map(jobs.square, range(9))
+        next(abandoned)
+        abandoned.close()
+        assert dict(executor.map(jobs.square, range(3))) == {n: n * n for n in range(3)}
+        last = {result for _, result in executor.map(jobs.own_process, range(6))}
+    for process in first | last:
+        assert isinstance(process, int)
+        with pytest.raises(ProcessLookupError):
+            os.kill(process, 0)
+
+
 @pytest.mark.parametrize("executor", [InProcess(), WorkerProcesses(1)])
 def test_jobs_compute_on_one_thread(executor: InProcess | WorkerProcesses) -> None:
     before = torch.get_num_threads()

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import torch
 
@@ -38,6 +38,10 @@ class Lost:
 class Executor(Protocol):
     def map(self, job: Callable[[T], R], items: Iterable[T]) -> Iterator[tuple[T, R | Lost]]:
         """Results as they arrive. `items` is read lazily: only as many are taken as can be worked on."""
+        ...
+
+    def staying(self) -> contextlib.AbstractContextManager[None]:
+        """Within it, whatever `map` has started stays for the next call of it: for searches, which call it often."""
         ...
 
 
@@ -62,6 +66,9 @@ class InProcess:
                 result = job(item)
             yield item, result
 
+    def staying(self) -> contextlib.AbstractContextManager[None]:
+        return contextlib.nullcontext()
+
 
 @contextlib.contextmanager
 def one_thread() -> Iterator[None]:
@@ -79,14 +86,18 @@ class WorkerProcesses:
 
     def __init__(self, count: int) -> None:
         self.count = count
+        self._staying = False
+        self._idle: list[_Worker] = []
 
     def map(self, job: Callable[[T], R], items: Iterable[T]) -> Iterator[tuple[T, R | Lost]]:
         queue = iter(items)
-        workers: list[_Worker[T, R]] = []
+        workers: list[_Worker] = []
         any_started, failed_starts = False, 0
         try:
             for item in queue:
-                workers.append(_Worker(job, item))
+                workers.append(self._idle.pop() if self._idle else _Worker(job))
+                any_started |= workers[-1].started
+                workers[-1].assign(job, item)
                 if len(workers) == self.count:
                     break
             while workers:
@@ -97,7 +108,7 @@ class WorkerProcesses:
                         failed_starts += 1
                         if not any_started or failed_starts > 3:
                             raise
-                        workers[workers.index(worker)] = _Worker(job, worker.item)
+                        _replace(workers, worker, job).assign(job, worker.item)
                         continue
                     if answer is None:
                         any_started, failed_starts = True, 0
@@ -106,24 +117,46 @@ class WorkerProcesses:
                     following = next(queue, _NOTHING)
                     if following is _NOTHING:
                         workers.remove(worker)
-                        worker.stop()
+                        self._dismiss(worker, alive=not isinstance(result, Lost))
                     elif isinstance(result, Lost):
-                        workers[workers.index(worker)] = _Worker(job, following)
+                        _replace(workers, worker, job).assign(job, following)
                     else:
-                        worker.assign(following)
+                        worker.assign(job, following)
                     yield item, result
         finally:
-            for worker in workers:
+            for worker in workers:  # not at leisure, if the results of some are no longer asked for
                 worker.stop()
+
+    @contextlib.contextmanager
+    def staying(self) -> Iterator[None]:
+        self._staying = True
+        try:
+            yield
+        finally:
+            self._staying = False
+            while self._idle:
+                self._idle.pop().stop()
+
+    def _dismiss(self, worker: _Worker, *, alive: bool) -> None:
+        if self._staying and alive:
+            self._idle.append(worker)
+        else:
+            worker.stop()
+
+
+def _replace(workers: list[_Worker], worker: _Worker, job: Callable[[Any], Any]) -> _Worker:
+    worker.stop()
+    workers[workers.index(worker)] = successor = _Worker(job)
+    return successor
 
 
 _NOTHING: Any = object()
 
 
-class _Worker(Generic[T, R]):
+class _Worker:
     """One process, the pipe to it, and the item it is working on."""
 
-    def __init__(self, job: Callable[[T], R], item: T) -> None:
+    def __init__(self, job: Callable[[Any], Any]) -> None:
         context = multiprocessing.get_context("spawn")
         self.connection, theirs = context.Pipe()
         self.process: BaseProcess = context.Process(target=_serve, args=(theirs, job), daemon=True)
@@ -131,15 +164,20 @@ class _Worker(Generic[T, R]):
             self.process.start()
         theirs.close()
         self.started = False
-        self.assign(item)
+        self.item: Any = None
+        self._jobs = [job]  # those it has been handed: each travels once
 
-    def assign(self, item: T) -> None:
+    def assign(self, job: Callable[[Any], Any], item: Any) -> None:
         self.item = item
+        new_job = None
+        if job not in self._jobs:
+            self._jobs.append(job)
+            new_job = job
         # a worker that has died is noticed when its result is collected
         with contextlib.suppress(BrokenPipeError):
-            self.connection.send(item)
+            self.connection.send((self._jobs.index(job), new_job, item))
 
-    def collect(self) -> tuple[T, R | Lost] | None:
+    def collect(self) -> tuple[Any, Any | Lost] | None:
         """The result that is waiting, or why there is none; None if the worker has only just started."""
         try:
             answer = self.connection.recv()
@@ -166,7 +204,7 @@ class _Worker(Generic[T, R]):
             self.process.join(timeout=5)
 
 
-def _ready(workers: list[_Worker[T, R]]) -> list[_Worker[T, R]]:
+def _ready(workers: list[_Worker]) -> list[_Worker]:
     by_connection = {worker.connection: worker for worker in workers}
     return [by_connection[connection] for connection in wait(list(by_connection)) if isinstance(connection, Connection)]
 
@@ -175,11 +213,14 @@ def _serve(connection: Connection, job: Callable[[Any], Any]) -> None:
     torch.set_num_threads(1)
     keep_freed_memory()
     connection.send("started")
+    jobs = [job]
     # a closed pipe means that the main process needs no more, or is gone
     with contextlib.suppress(EOFError, BrokenPipeError, ConnectionResetError):
         while True:
-            item = connection.recv()
-            connection.send(_outcome(job, item))
+            number, new_job, item = connection.recv()
+            if new_job is not None:
+                jobs.append(new_job)
+            connection.send(_outcome(jobs[number], item))
 
 
 @dataclass(frozen=True)
