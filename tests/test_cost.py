@@ -5,7 +5,8 @@ from __future__ import annotations
 import torch
 from torch import nn
 
-from firstlight.cost import Cost, measure_cost
+import firstlight
+from firstlight.cost import Cost, Footprint, measure_cost, measure_footprint
 from firstlight.probe import Probe
 
 
@@ -35,3 +36,43 @@ def test_attention_counts_in_evaluation_mode_too() -> None:
 def test_shared_parameters_count_once() -> None:
     layer = nn.Linear(4, 4)
     assert measure_cost(nn.Sequential(layer, layer), torch.randn(1, 4)) == Cost(20, 32)
+
+
+class Branches(nn.Module):
+    """Two maps of the input that are alive together, and a view."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.left, self.right = nn.Linear(4, 8, bias=False), nn.Linear(4, 8, bias=False)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        left = self.left(x)
+        return left + self.right(x).view(1, 8)
+
+
+def test_activations_and_memory_by_hand() -> None:
+    weights, inputs, maps = 2 * 4 * 8, 4, 3 * 8  # at the addition both maps and the sum are there
+    expected = Footprint(activations=16, memory=4 * (weights + inputs + maps))
+    assert measure_footprint(Branches(), torch.randn(1, 4)) == expected
+    with torch.device("meta"):
+        assert measure_footprint(Branches(), torch.empty(1, 4)) == expected
+
+
+def test_what_is_no_longer_needed_is_let_go() -> None:
+    """In a chain only the input of a layer and its output are alive: the largest neighbours count, not the sum."""
+    chain = nn.Sequential(nn.Linear(8, 64), nn.Linear(64, 8), nn.Linear(8, 64), nn.Linear(64, 2))
+    weights = sum(parameter.numel() for parameter in chain.parameters())
+    found = measure_footprint(chain, torch.randn(1, 8))
+    assert found.activations == 64 + 8 + 64 + 2
+    assert found.memory == 4 * (weights + 8 + 64 + 8)
+
+
+def test_a_space_counts_without_weights() -> None:
+    space = firstlight.space("nasbench201")
+    skeleton = space.skeleton(cells=1, channels=4)
+    small, large = (
+        space.footprint(space.parse(f"|{op}~0|+|none~0|none~1|+|none~0|none~1|{op}~2|"), skeleton)
+        for op in ("none", "nor_conv_3x3")
+    )
+    assert small.activations < large.activations
+    assert small.memory < large.memory

@@ -10,7 +10,7 @@ from firstlight.errors import FirstlightError
 
 if TYPE_CHECKING:
     from firstlight.algorithms import ALGORITHMS, algorithm
-    from firstlight.algorithms.runner import SearchResult
+    from firstlight.algorithms.result import SearchInterrupted, SearchResult
     from firstlight.api import rank, score, search, space
     from firstlight.evaluate import Table, load_table
     from firstlight.evaluate.calls import correlate, trust
@@ -30,7 +30,8 @@ _HOMES = {
     "Ranking": "ranking",
     "SPACES": "spaces",
     "Score": "proxies",
-    "SearchResult": "algorithms.runner",
+    "SearchInterrupted": "algorithms.result",
+    "SearchResult": "algorithms.result",
     "Skeleton": "spaces",
     "Space": "spaces",
     "Table": "evaluate",
@@ -58,6 +59,7 @@ __all__ = [
     "Probe",
     "Ranking",
     "Score",
+    "SearchInterrupted",
     "SearchResult",
     "Skeleton",
     "Space",

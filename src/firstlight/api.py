@@ -7,14 +7,16 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from firstlight.algorithms import Candidate, Limits
+from firstlight.algorithms import Candidate
 from firstlight.algorithms.ensembles import members, parse_criterion
-from firstlight.algorithms.objective import parse_amount
-from firstlight.algorithms.runner import SearchResult, SearchSetting, run_search
+from firstlight.algorithms.objective import parse_limits
+from firstlight.algorithms.result import SearchResult, SearchSetting
+from firstlight.algorithms.runner import run_search
 from firstlight.errors import SettingError
 from firstlight.probe import Batches, Loss
 from firstlight.proxies import Proxy, Score, parse_requests
 from firstlight.ranking import Ranking, rank_networks, read_criteria, score_architectures
+from firstlight.run.costs import read_costs
 from firstlight.run.executor import make_executor
 from firstlight.run.models import DrawnBatches, Model, ModelSetting, measure_model, refuse_for_space, score_models
 from firstlight.run.scoring import NetworkScore, ScoreService, make_setting, source_for
@@ -162,6 +164,11 @@ def search(
     max_macs: float | str | None = None,
     min_params: float | str | None = None,
     min_macs: float | str | None = None,
+    max_activations: float | str | None = None,
+    max_memory: float | str | None = None,
+    max_latency: float | str | None = None,
+    objectives: str | Sequence[str] = (),
+    latency: str = "measured",
     input: str = "synthetic",
     batch_size: int | None = None,
     batches: int | None = None,
@@ -185,10 +192,27 @@ def search(
     `proxy` may be an ensemble, such as "az_nas" or "log_rank(dextr,params)": then networks are judged by their ranks
     among all that were scored, which is known at the end.
 
+    Limits are checked before a network is built: parameters, MACs, activations and memory (bytes) are counted without
+    weights, and `latency` says where milliseconds come from: "measured" (here, on one thread), "measured:threads=2",
+    "onnx" (by ONNX Runtime) or "table:FILE:COLUMN". `objectives` names costs to be kept low besides the score, such as
+    "macs,latency": the result then has a `front` of networks, none of which is beaten in everything by another.
+
+    The result has the whole history as a table, `to_frame()`. Ctrl-C raises `SearchInterrupted`, a KeyboardInterrupt
+    with the `result` of what was scored so far.
+
     >>> firstlight.search("nasbench201", samples=100, max_params="1.0M").best.architecture
     """
     by = parse_criterion(proxy)
     setting = make_setting(space, source_for(members(by), input, batch_size, batches), skeleton, seed, device, repeats)
-    limits = Limits(*map(parse_amount, (max_params, max_macs, min_params, min_macs)))
-    wanted = SearchSetting(setting, by, algorithm, samples, limits)
+    limits = parse_limits(
+        max_params=max_params,
+        max_macs=max_macs,
+        min_params=min_params,
+        min_macs=min_macs,
+        max_activations=max_activations,
+        max_memory=max_memory,
+        max_latency=max_latency,
+    )
+    costs = read_costs(filter(None, objectives.split(",")) if isinstance(objectives, str) else objectives)
+    wanted = SearchSetting(setting, by, algorithm, samples, limits, costs, latency)
     return run_search(wanted, make_executor(workers), None if out is None else Path(out), watch)

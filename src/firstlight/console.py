@@ -24,9 +24,9 @@ from rich.table import Table
 from rich.text import Text
 
 from firstlight.algorithms.ensembles import members
-from firstlight.algorithms.runner import SearchResult
+from firstlight.algorithms.result import SearchResult
 from firstlight.drawing.terminal import NODE, text_graph
-from firstlight.proxies import Score
+from firstlight.proxies import ProxyRequest, Score
 from firstlight.ranking import FEWEST_TO_COMPARE, Agreement, Ranking
 from firstlight.run.scoring import NetworkScore
 from firstlight.spaces import Drawing
@@ -216,13 +216,50 @@ def _figure_or_dash(value: float | None) -> str:
 def show_result(result: SearchResult) -> None:
     console.print("\nThe chosen network:")
     show_network(result.best)
-    console.print(f"{result.scored} networks scored and {result.reused} reused in {result.seconds:.1f} s.")
+    _show_front(result)
+    console.print(_effort(result), markup=False, soft_wrap=True)
+    for note in result.notes:
+        console.print(note, markup=False, soft_wrap=True)
     if result.directory is not None:
         folder = shlex.quote(str(result.directory))
         console.print(f"Files of this run: {result.directory}", markup=False, soft_wrap=True)
         console.print("Go on with:")
         console.print(f"  {_command()} report {folder}", markup=False, soft_wrap=True)
         console.print(f"  {_command()} score {_arguments(result)}", markup=False, soft_wrap=True)
+
+
+# So many networks of a front are shown; all are in the files of the run
+SHOWN_OF_FRONT = 12
+
+
+def _show_front(result: SearchResult) -> None:
+    if not result.front:
+        return
+    costs = result.setting.wanted_costs
+    shown = result.front[:SHOWN_OF_FRONT]
+    console.print(f"\nThe front of {len(result.front)} networks, none of which is beaten in everything:")
+    by = result.setting.by
+    sign = -1 if isinstance(by, ProxyRequest) and not by.proxy.higher_is_better else 1
+    rows = [
+        [_figure(sign * (trial.utility or 0.0)), *(_figure(trial.amount(name)) for name in costs), trial.architecture]
+        for trial in shown
+    ]
+    show_figures([str(by), *costs, "network"], rows, "network")
+    if len(shown) < len(result.front):
+        console.print(f"... and {len(result.front) - len(shown)} more.")
+
+
+def _effort(result: SearchResult) -> str:
+    """What the search took."""
+    words = f"{result.scored} networks scored and {result.reused} reused in {result.seconds:.1f} s"
+    if result.rejected:
+        words += f"; {result.rejected:,} beyond the limits were not scored"
+    if result.forward_passes > 1:
+        words += (
+            f". All scores together took {result.score_seconds:,.1f} s of computing, as much as "
+            f"{float(f'{result.forward_passes:.2g}'):,.0f} forward passes of the chosen network with one input"
+        )
+    return words + "."
 
 
 def _arguments(result: SearchResult) -> str:

@@ -1,8 +1,11 @@
-"""What a network costs to run: parameters and multiply-accumulates."""
+"""What a network costs to run: parameters and multiply-accumulates, activations and memory."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import weakref
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +13,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
 from torch.utils.flop_counter import flop_registry
 
 
@@ -22,6 +26,18 @@ class Cost:
 
     params: int
     macs: int
+
+
+@dataclass(frozen=True)
+class Footprint:
+    """`activations` is how many numbers convolutions and matrix products put out for one input.
+
+    `memory` is the most that one forward pass of one input needs at a time, in bytes: weights, buffers, and all tensors
+    that are alive together. It is what plain PyTorch holds without gradients, but for the scratch space of its kernels.
+    """
+
+    activations: int
+    memory: int
 
 
 class _FlopCounter(TorchDispatchMode):
@@ -45,14 +61,80 @@ class _FlopCounter(TorchDispatchMode):
         return out
 
 
+class _FootprintCounter(TorchDispatchMode):
+    """Adds up what products put out, and follows which storages are alive."""
+
+    def __init__(self) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.activations = 0
+        self.peak = 0
+        self._alive = 0
+        self._users: Counter[int] = Counter()  # how many tensors share a storage
+
+    def __torch_dispatch__(
+        self,
+        func: Any,
+        types: Sequence[type],
+        args: Sequence[Any] = (),
+        kwargs: Mapping[str, Any] | None = None,
+    ) -> Any:
+        out = func(*args, **(kwargs or {}))
+        made = [leaf for leaf in tree_leaves(out) if isinstance(leaf, Tensor)]
+        if func._overloadpacket in flop_registry:
+            self.activations += made[0].numel()
+        for tensor in made:
+            self.follow(tensor)
+        return out
+
+    def hold(self, *tensors: Tensor) -> None:
+        """These are there all the time."""
+        for tensor in tensors:
+            self._count(tensor)
+
+    def follow(self, tensor: Tensor) -> None:
+        weakref.finalize(tensor, self._forget, *self._count(tensor))
+
+    def _count(self, tensor: Tensor) -> tuple[int, int]:
+        storage = tensor.untyped_storage()
+        address, size = storage._cdata, storage.nbytes()
+        if not self._users[address]:
+            self._alive += size
+            self.peak = max(self.peak, self._alive)
+        self._users[address] += 1
+        return address, size
+
+    def _forget(self, address: int, size: int) -> None:
+        self._users[address] -= 1
+        if not self._users[address]:
+            del self._users[address]
+            self._alive -= size
+
+
 def measure_cost(model: nn.Module, *inputs: Tensor, **named: Tensor) -> Cost:
     """Count one forward pass of `model` on `inputs`; nothing is computed where both live on the meta device."""
+    counter = _FlopCounter()
+    with _plain_kernels(), counter:
+        model(*inputs, **named)
+    return Cost(params=sum(parameter.numel() for parameter in model.parameters()), macs=counter.total // 2)
+
+
+def measure_footprint(model: nn.Module, *inputs: Tensor, **named: Tensor) -> Footprint:
+    """The same for activations and memory, those of the inputs included."""
+    counter = _FootprintCounter()
+    counter.hold(*model.parameters(), *model.buffers(), *inputs, *named.values())
+    with _plain_kernels(), counter:
+        model(*inputs, **named)
+    return Footprint(counter.activations, counter.peak)
+
+
+@contextmanager
+def _plain_kernels() -> Iterator[None]:
+    """No gradients, and attention in products that have a formula: fused kernels of it count nothing."""
     fast_path = torch.backends.mha.get_fastpath_enabled()
-    torch.backends.mha.set_fastpath_enabled(False)  # fused kernels of attention have no formula: they count nothing
+    torch.backends.mha.set_fastpath_enabled(False)
     try:
         # under inference mode, linear maps would pass by the counter
-        with torch.inference_mode(False), torch.no_grad(), sdpa_kernel(SDPBackend.MATH), _FlopCounter() as counter:
-            model(*inputs, **named)
+        with torch.inference_mode(False), torch.no_grad(), sdpa_kernel(SDPBackend.MATH):
+            yield
     finally:
         torch.backends.mha.set_fastpath_enabled(fast_path)
-    return Cost(params=sum(parameter.numel() for parameter in model.parameters()), macs=counter.total // 2)

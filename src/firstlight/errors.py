@@ -27,6 +27,15 @@ class SettingError(FirstlightError):
     """A setting that does not exist or has a value that makes no sense."""
 
 
+class MissingExtraError(FirstlightError):
+    """Something that needs a package which is not installed with Firstlight unless asked for."""
+
+    def __init__(self, what: str, extra: str) -> None:
+        super().__init__(
+            f"{what} needs packages that are not installed. Install them: pip install 'firstlight[{extra}]'"
+        )
+
+
 class ParseError(FirstlightError):
     """Text that is not of the expected grammar; points at the place."""
 

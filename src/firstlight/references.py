@@ -45,6 +45,12 @@ REFERENCES = {
         "ICLR",
         2021,
     ),
+    "Deb2002nsga": Reference(
+        "Kalyanmoy Deb, Amrit Pratap, Sameer Agarwal, T. Meyarivan",
+        "A fast and elitist multiobjective genetic algorithm: NSGA-II",
+        "IEEE Transactions on Evolutionary Computation",
+        2002,
+    ),
     "Dong2020nasbench201": Reference(
         "Xuanyi Dong, Yi Yang",
         "NAS-Bench-201: Extending the Scope of Reproducible Neural Architecture Search",

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from firstlight.algorithms.ensembles import AGGREGATIONS, NAMED, Ensemble, parse_criterion, utilities
+from firstlight.algorithms.ensembles import AGGREGATIONS, NAMED, Ensemble, parse_criterion, utilities, worths
 from firstlight.cost import Cost
 from firstlight.errors import FirstlightError, ParseError, SettingError, UnknownNameError
 from firstlight.probe import Probe
@@ -59,6 +59,12 @@ def pool(*columns: list[float | None], names: tuple[str, ...] = MEMBERS) -> list
 scores = st.none() | st.integers(-5, 5).map(float) | st.floats(-1e6, 1e6)
 rows = st.lists(st.tuples(scores, scores, scores), min_size=1, max_size=12)
 weights = st.floats(min_value=1e-6, max_value=1e6) | st.integers(1, 5).map(float)
+
+
+def judged(ensemble: Ensemble, networks: list[NetworkScore]) -> list[float]:
+    return ensemble.judge(worths(ensemble, networks)).tolist()
+
+
 aggregations = st.sampled_from(sorted(AGGREGATIONS))
 
 
@@ -90,9 +96,9 @@ def test_the_order_of_the_pool_has_no_say(
 ) -> None:
     ensemble = Ensemble(aggregation, tuple(map(ProxyRequest.parse, MEMBERS)), own)
     networks = pool(*map(list, zip(*rows, strict=True)))
-    values = {n.architecture: v for n, v in zip(networks, ensemble.utilities(networks), strict=True)}
+    values = {n.architecture: v for n, v in zip(networks, judged(ensemble, networks), strict=True)}
     rng.shuffle(networks)
-    assert ensemble.utilities(networks) == [values[network.architecture] for network in networks]
+    assert judged(ensemble, networks) == [values[network.architecture] for network in networks]
     assert all(map(math.isfinite, values.values()))
 
 
@@ -104,14 +110,14 @@ def test_only_the_order_within_a_member_counts(rows: list[tuple[int, int]], aggr
         pool([f(a) for a, _ in rows], [g(b) for _, b in rows])
         for f, g in ((float, float), (lambda a: math.exp(a / 9) - 3, lambda b: float(b**3 + 7 * b)))
     )
-    assert ensemble.utilities(plain) == ensemble.utilities(bent)
+    assert judged(ensemble, plain) == judged(ensemble, bent)
 
 
 @settings(deadline=None)
 @given(st.integers(1, 9), aggregations)
 def test_the_best_by_all_members_has_the_highest_value_there_is(worse: int, aggregation: str) -> None:
     networks = pool([float(i) for i in range(worse + 1)], [float(-i) for i in range(worse + 1)])
-    values = Ensemble.parse(f"{aggregation}(width,error*3)").utilities(networks)
+    values = judged(Ensemble.parse(f"{aggregation}(width,error*3)"), networks)
     assert values[-1] == {"log_rank": 0.0, "rank_mean": 1.0}[aggregation]
     assert values == sorted(values)
 
@@ -119,17 +125,18 @@ def test_the_best_by_all_members_has_the_highest_value_there_is(worse: int, aggr
 def test_values_by_hand() -> None:
     networks = pool([1.0, 2.0, 2.0, 4.0], [9.0, 9.0, 5.0, 7.0])
     shares = [(1, 1.5), (2.5, 1.5), (2.5, 4), (4, 3)]  # ascending, ties averaged; a lower error is better
-    assert Ensemble.parse("log_rank(width,error)").shares(networks) == [(a / 4, b / 4) for a, b in shares]
+    ensemble = Ensemble.parse("log_rank(width,error)")
+    assert ensemble.shares(worths(ensemble, networks)).tolist() == [[a / 4, b / 4] for a, b in shares]
     logarithms = [math.log(a / 4) + math.log(b / 4) for a, b in shares]
-    assert Ensemble.parse("log_rank(width,error)").utilities(networks) == pytest.approx(logarithms)
+    assert judged(Ensemble.parse("log_rank(width,error)"), networks) == pytest.approx(logarithms)
     means = [(2 * a / 4 + b / 4) / 3 for a, b in shares]
-    assert Ensemble.parse("rank_mean(width*2,error)").utilities(networks) == pytest.approx(means)
-    assert Ensemble.parse("rank_mean(width)").utilities([]) == []
+    assert judged(Ensemble.parse("rank_mean(width*2,error)"), networks) == pytest.approx(means)
+    assert judged(Ensemble.parse("rank_mean(width)"), []) == []
 
 
 def test_without_a_score_a_network_ranks_lowest() -> None:
     networks = pool([None, -1e9, None, 5.0])
-    values = Ensemble.parse("log_rank(width)").utilities(networks)
+    values = judged(Ensemble.parse("log_rank(width)"), networks)
     assert values == pytest.approx([math.log(r / 4) for r in (1.5, 3, 1.5, 4)])
     assert utilities(ProxyRequest.parse("width"), networks) == [None, -1e9, None, 5.0]
     assert utilities(Ensemble.parse("log_rank(width)"), networks) == [None, values[1], None, values[3]]

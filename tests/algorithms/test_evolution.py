@@ -28,11 +28,11 @@ def run(name: str, task: Problem) -> Problem:
 def reached(name: str, seed: int) -> float:
     task = problem(budget=120, max_params=LIMIT)
     task.rng = random.Random(seed)
-    best = run(name, task).best
-    assert best is not None
-    assert best.utility is not None
-    assert best.utility <= LIMIT
-    return best.utility
+    pool = run(name, task).pool
+    utility = pool.utility(pool.best(1)[0])
+    assert utility is not None
+    assert utility <= LIMIT
+    return utility
 
 
 @BOTH
@@ -44,16 +44,14 @@ def test_it_climbs_higher_than_random_search(name: str) -> None:
 @BOTH
 def test_no_network_is_scored_twice(name: str) -> None:
     task = run(name, problem(budget=120))
-    assert task.scored == 120 == len(task.ranked())
+    assert task.scored == 120 == len(task.pool)
 
 
 @BOTH
 def test_an_ensemble_is_climbed_too(name: str) -> None:
     task = run(name, problem(budget=60, by=Ensemble.parse("log_rank(params,macs)")))
     assert task.scored == 60
-    best = task.best
-    assert best is not None
-    assert best.utility == pytest.approx(0)  # first by both
+    assert task.pool.utility(task.pool.best(1)[0]) == pytest.approx(0)  # first by both
 
 
 @BOTH
@@ -62,7 +60,7 @@ def test_workers_change_nothing(name: str) -> None:
     for executor in (make_executor(0), make_executor(2)):
         service = ScoreService(SETTING, [PARAMS], executor, Store(":memory:"))
         task = Problem(service, Objective(PARAMS), random.Random(3), 60)
-        found.append([candidate.network.architecture for candidate in run(name, task).ranked()])
+        found.append(run(name, task).pool.best())
     assert found[0] == found[1]
 
 
@@ -77,7 +75,7 @@ def test_parents_are_among_the_youngest() -> None:
     original = task.best_of
 
     def watched(candidates: Sequence[Candidate]) -> Candidate:
-        youngest = list(task._pool)[-12:]
+        youngest = task.pool.texts[-12:]
         alive.extend(candidate.network.architecture in youngest for candidate in candidates)
         return original(candidates)
 
@@ -95,7 +93,7 @@ def test_growth_starts_from_the_initial_network() -> None:
     service = ScoreService(setting, [PARAMS], make_executor(0), Store(":memory:"))
     task = Problem(service, Objective(PARAMS, Limits(max_params=2_000_000)), random.Random(0), 40)
     run("evolution-budget:children=6", task)
-    texts = list(task._pool)
+    texts = task.pool.texts
     assert len(texts) == 40
     for text in texts[:10]:
         blocks = space.parse(text).blocks
@@ -133,11 +131,11 @@ def test_generations_cross_and_mutate_within_a_band() -> None:
     limits = Limits(min_params=6_000_000, max_params=7_000_000)
     task = Problem(service, Objective(PARAMS, limits), random.Random(0), 90)
     run("autoformer-evolution:population=30:mutants=10:crossings=10", task)
-    assert task.scored == 90 == len(task.ranked())
-    sizes = [candidate.utility for candidate in task.ranked()]
+    assert task.scored == 90 == len(task.pool)
+    sizes = list(task.pool.utilities().values())
     assert all(size is not None and 6_000_000 <= size <= 7_000_000 for size in sizes)
 
 
 def test_spaces_without_crossing_have_mutants_and_newcomers() -> None:
     task = run("autoformer-evolution:population=12:mutants=5:crossings=5", problem(budget=40))
-    assert task.scored == 40 == len(task.ranked())
+    assert task.scored == 40 == len(task.pool)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from firstlight.algorithms.ensembles import Ensemble
-from firstlight.algorithms.objective import Limits, Objective, best_first, parse_amount
+from firstlight.algorithms.objective import Limits, Objective, best_first, parse_amount, parse_limits
 from firstlight.cost import Cost
 from firstlight.errors import LimitError, SettingError
 from firstlight.probe import Probe
@@ -44,22 +46,46 @@ def test_amounts_that_are_none(text: str | float) -> None:
 
 
 def test_limits() -> None:
+    def allowed(limits: Limits, **amounts: float) -> bool:
+        return limits.excess(amounts.__getitem__) == 0
+
     limits = Limits(max_params=10, max_macs=100)
-    assert limits.allow(Cost(10, 100))
-    assert not limits.allow(Cost(11, 100))
-    assert not limits.allow(Cost(10, 101))
-    assert Limits().allow(Cost(10**12, 10**12))
+    assert allowed(limits, params=10, macs=100)
+    assert not allowed(limits, params=11, macs=1)
+    assert not allowed(limits, params=1, macs=101)
+    assert allowed(Limits())
     assert str(limits) == "at most 10 parameters and at most 100 MACs"
     assert str(Limits()) == "no limits"
     band = Limits(max_params=10, min_params=5, min_macs=7)
-    assert [band.allow(Cost(*cost)) for cost in ((5, 7), (10, 99), (4, 7), (11, 7), (5, 6))] == [
-        True,
-        True,
-        *[False] * 3,
-    ]
+    costs = ((5, 7), (10, 99), (4, 7), (11, 7), (5, 6))
+    assert [allowed(band, params=params, macs=macs) for params, macs in costs] == [True, True, False, False, False]
     assert str(band) == "at least 5 parameters and at most 10 parameters and at least 7 MACs"
     with pytest.raises(LimitError, match="at least 6 and at most 5 MACs"):
         Limits(max_macs=5, min_macs=6)
+
+
+def test_dear_costs_are_asked_for_last_and_only_if_need_be() -> None:
+    limits = Limits(max_latency=2.5, max_memory=1000, max_params=10)
+    asked = []
+
+    def amount(name: str) -> float:
+        asked.append(name)
+        return {"params": 9.0, "memory": 1500.0, "latency": 1.0}[name]
+
+    assert limits.excess(amount) == pytest.approx(0.5)
+    assert asked == ["params", "memory"]
+    assert str(limits) == "at most 10 parameters and at most 1,000 bytes of memory and at most 2.5 ms"
+    assert limits.as_json() == {"max_params": 10, "max_memory": 1000, "max_latency": 2.5}
+    assert Limits(min_macs=10).excess(lambda name: 4) == pytest.approx(0.6)
+    assert Limits(max_latency=1).excess(lambda name: math.inf) == math.inf
+
+
+def test_limits_as_people_write_them() -> None:
+    limits = parse_limits(max_params="1.5M", min_macs=3, max_macs=None, max_latency="2.5 ms")
+    assert limits == Limits(max_params=1_500_000, min_macs=3, max_latency=2.5)
+    for wrong in ("fast", "0", "-1", "nan", "1e3s"):
+        with pytest.raises(SettingError, match=r"not a latency.*milliseconds"):
+            parse_limits(max_latency=wrong)
 
 
 @proxy(reference="", higher_is_better=False)

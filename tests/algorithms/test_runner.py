@@ -14,6 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 
 import firstlight
@@ -78,8 +79,8 @@ def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
         search(out=tmp_path / "file" / "run")
 
 
-def test_limits_that_no_network_meets_name_the_smallest() -> None:
-    with pytest.raises(LimitError, match=r"at most 10 parameters.*smallest had [\d,]+ parameters"):
+def test_limits_that_no_network_meets_name_the_nearest() -> None:
+    with pytest.raises(LimitError, match=r"at most 10 parameters.*nearest has [\d,]+ parameters"):
         search(max_params=10)
 
 
@@ -90,6 +91,68 @@ def test_a_small_space_is_searched_to_its_end() -> None:
     without = {space.canonical(cell) for cell in space if not any("conv" in op for op in cell.operations)}
     result = search(proxy="params", max_params=bare.params, samples=1000)
     assert result.scored == len(without) < 1000
+
+
+def test_the_history_is_a_table(tmp_path: Path) -> None:
+    seen: list[Candidate] = []
+    frame = search(proxy="ntk_condition", max_memory="1M", out=tmp_path, watch=seen.append, batch_size=4).to_frame()
+    assert frame["architecture"].tolist() == [candidate.network.architecture for candidate in seen]
+    assert frame["ntk_condition"].tolist() == [candidate.network.scores["ntk_condition"].value for candidate in seen]
+    assert frame["utility"].tolist() == [candidate.utility for candidate in seen]
+    assert frame["macs"].tolist() == [candidate.network.cost.macs for candidate in seen]
+    assert (frame["memory"] <= 1_000_000).all()
+    assert frame["elapsed"].is_monotonic_increasing
+    again = search(proxy="ntk_condition", max_memory="1M", out=tmp_path, batch_size=4).to_frame()
+    pd.testing.assert_frame_equal(again, frame)
+
+
+def test_a_front_of_score_against_costs() -> None:
+    result = search(proxy="macs", objectives="params,activations", samples=40)
+    points = {
+        trial.architecture: (trial.utility, -trial.amount("params"), -trial.amount("activations"))
+        for trial in result.front
+    }
+    everything = result.to_frame()
+    for _, row in everything.iterrows():
+        other = (row["utility"], -row["params"], -row["activations"])
+        better = [text for text, point in points.items() if all(a >= b for a, b in zip(point, other, strict=True))]
+        assert better  # beaten or met by the front
+        assert (row["architecture"] in points) == all(points[text] == other for text in better)
+    assert result.front[0].utility == result.score.value
+    assert len(result.as_json()["front"]) == len(result.front) > 1
+
+
+def test_a_front_by_itself_keeps_macs_low() -> None:
+    result = search(algorithm="pareto:population=8:children=4", proxy="params", samples=24)
+    assert result.setting.as_json()["objectives"] == "macs"
+    assert result.front
+
+
+def test_what_a_search_cost() -> None:
+    result = search(max_params=5_000)
+    assert result.rejected > 0
+    assert 0 < result.score_seconds < result.seconds
+    assert result.forward_passes > 1
+    assert result.as_json()["rejected"] == result.rejected
+
+
+def test_a_limit_on_latency_that_is_measured_holds_and_is_resumed(tmp_path: Path) -> None:
+    loose = search(proxy="params", objectives="latency", samples=12)
+    limit = loose.to_frame()["latency"].median()
+    found = search(proxy="params", max_latency=limit, out=tmp_path, samples=5)
+    assert (found.to_frame()["latency"] <= limit).all()
+    again = search(proxy="params", max_latency=limit, out=tmp_path, samples=5)
+    assert (again.scored, again.reused) == (0, 5)
+    assert again.to_frame()["latency"].tolist() == found.to_frame()["latency"].tolist()
+
+
+def test_limits_that_contradict_each_other_and_costs_that_are_none() -> None:
+    with pytest.raises(LimitError, match="at least 5,000 and at most 4,000 parameters"):
+        search(min_params=5000, max_params=4000)
+    with pytest.raises(UnknownNameError, match="no cost 'energy'"):
+        search(objectives="energy")
+    with pytest.raises(SettingError, match="does not say where latencies come from"):
+        search(latency="sundial")
 
 
 ENSEMBLE = "log_rank(params,independence)"
@@ -121,8 +184,14 @@ def test_an_ensemble_judges_as_far_as_a_run_came(tmp_path: Path) -> None:
         if len(seen) == 5:
             raise KeyboardInterrupt
 
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(firstlight.SearchInterrupted) as interrupted:
         search(proxy=ENSEMBLE, out=tmp_path, watch=stop)
+    assert isinstance(interrupted.value, KeyboardInterrupt)
+    ranking = firstlight.rank(
+        "nasbench201", [c.network.architecture for c in seen], by=ENSEMBLE, skeleton=SMALL, workers=0
+    )
+    assert interrupted.value.result.best.architecture == ranking.rows[0].network.architecture
+    assert interrupted.value.result.scored == 5
     with Store(tmp_path / STORE_NAME) as store:
         trials = store.trials(store.runs()[0])
     assert len(trials) == 5

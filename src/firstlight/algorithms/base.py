@@ -15,6 +15,7 @@ class Algorithm:
     name: str
     function: Callable[..., None]
     reference: str = ""
+    costs: tuple[str, ...] = ()  # what it keeps low besides, unless told otherwise
 
     @property
     def summary(self) -> str:
@@ -25,9 +26,9 @@ class Algorithm:
         return settings_of(self.function)
 
 
-def algorithm(*, reference: str = "") -> Callable[[Callable[..., None]], Algorithm]:
+def algorithm(*, reference: str = "", costs: tuple[str, ...] = ()) -> Callable[[Callable[..., None]], Algorithm]:
     """Register a function `f(problem, *, setting=default, ...)` as a search algorithm under its own name."""
-    return lambda function: Algorithm(function.__name__.replace("_", "-"), function, reference)
+    return lambda function: Algorithm(function.__name__.replace("_", "-"), function, reference, costs)
 
 
 @dataclass(frozen=True)

@@ -10,23 +10,28 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+from numpy.typing import NDArray
+
 from firstlight.errors import ParseError, SettingError, UnknownNameError
 from firstlight.proxies import PROXIES, ProxyRequest
 from firstlight.run.scoring import NetworkScore
 
+Figures = NDArray[np.float64]
 
-def _log_rank(shares: Sequence[float], weights: Sequence[float]) -> float:
+
+def _log_rank(shares: Figures, weights: Figures) -> Figures:
     """Sum of ln(rank / n): a network that is worst by one proxy is hardly saved by the others. At best 0."""
-    return math.fsum(weight * math.log(share) for share, weight in zip(shares, weights, strict=True))
+    return np.asarray(np.sum(weights * np.log(shares), axis=1))
 
 
-def _rank_mean(shares: Sequence[float], weights: Sequence[float]) -> float:
+def _rank_mean(shares: Figures, weights: Figures) -> Figures:
     """Mean of rank / n: a weakness by one proxy is made up for by a strength by another. At best 1."""
-    return math.fsum(weight * share for share, weight in zip(shares, weights, strict=True)) / math.fsum(weights)
+    return np.asarray(np.sum(weights * shares, axis=1) / np.sum(weights))
 
 
-# how a network's ranks, as shares of the pool's size, and the weights of those who ranked it become one number
-AGGREGATIONS: dict[str, Callable[[Sequence[float], Sequence[float]], float]] = {
+# how ranks as shares of the pool's size, a row for each network, and the weights of those who ranked become one number
+AGGREGATIONS: dict[str, Callable[[Figures, Figures], Figures]] = {
     "log_rank": _log_rank,
     "rank_mean": _rank_mean,
 }
@@ -72,20 +77,18 @@ class Ensemble:
         text = f"{self.aggregation}({','.join(members)})"
         return next((name for name, meaning in NAMED.items() if meaning == text), text)
 
-    def shares(self, networks: Sequence[NetworkScore]) -> list[tuple[float, ...]]:
+    def shares(self, worths: Figures) -> Figures:
         """Each network's rank by each member, over the size of the pool: 1 is best. Without a score it ranks lowest.
 
-        Ranks ascend with utility, and networks that are equal share the mean of their ranks.
+        Ranks ascend with worth, and networks that are equal share the mean of their ranks.
         """
         from scipy.stats import rankdata  # slow to import, and most commands have no need of it
 
-        ranks = [rankdata(_worth(request, networks)) / len(networks) for request in self.requests if networks]
-        return list(zip(*(own.tolist() for own in ranks), strict=True))
+        return rankdata(worths, axis=0) / max(len(worths), 1)
 
-    def utilities(self, networks: Sequence[NetworkScore]) -> list[float]:
+    def judge(self, worths: Figures) -> Figures:
         """How good each network of the pool is: higher is better."""
-        aggregate = AGGREGATIONS[self.aggregation]
-        return [aggregate(own, self.weights) for own in self.shares(networks)]
+        return AGGREGATIONS[self.aggregation](self.shares(worths), np.array(self.weights))
 
 
 Criterion = ProxyRequest | Ensemble
@@ -110,17 +113,25 @@ def members(by: Criterion) -> tuple[ProxyRequest, ...]:
     return by.requests if isinstance(by, Ensemble) else (by,)
 
 
-def utilities(by: Criterion, networks: Sequence[NetworkScore]) -> list[float | None]:
-    """How good each network of the pool is: higher is better, None for one without a score by any member."""
-    found = by.utilities(networks) if isinstance(by, Ensemble) else _worth(by, networks)
+def worths(by: Criterion, networks: Sequence[NetworkScore]) -> Figures:
+    """One row for each network, one column for each member: higher is better, -inf without a score."""
     names = [str(member) for member in members(by)]
-    scored = (any(network.scores[name].ok for name in names) for network in networks)
-    return [utility if known else None for utility, known in zip(found, scored, strict=True)]
+    scores = ([network.scores[name] for name in names] for network in networks)
+    rows = [[score.utility if score.ok else -math.inf for score in own] for own in scores]
+    return np.array(rows, dtype=float).reshape(len(networks), len(names))
 
 
-def _worth(request: ProxyRequest, networks: Sequence[NetworkScore]) -> list[float]:
-    scores = [network.scores[str(request)] for network in networks]
-    return [score.utility if score.ok else -math.inf for score in scores]
+def judge(by: Criterion, worths: Figures) -> Figures:
+    """How good each network of the pool is: higher is better, -inf for one without a score by any member."""
+    found = by.judge(worths) if isinstance(by, Ensemble) else worths[:, 0]
+    scored = (worths > -math.inf).any(axis=1)
+    return np.where(scored, found, -math.inf)
+
+
+def utilities(by: Criterion, networks: Sequence[NetworkScore]) -> list[float | None]:
+    """The same, with None in place of -inf."""
+    merits = judge(by, worths(by, networks)).tolist()
+    return [None if merit == -math.inf else merit for merit in merits]
 
 
 def _parse_member(text: str, position: int, member: str) -> tuple[ProxyRequest, float]:

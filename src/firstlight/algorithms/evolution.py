@@ -29,7 +29,7 @@ def evolution(problem: Problem, *, population: int = 64, tournament: int = 16, c
     while problem.remaining and living:
         drawn = problem.rng.sample(list(living), min(tournament, len(living)))
         parent = problem.best_of(drawn).network.architecture
-        brood = problem.score_all(itertools.islice(_new_mutants(problem, seen, [parent]), children))
+        brood = problem.score_all(itertools.islice(new_mutants(problem, seen, [parent]), children))
         if not brood:
             return  # everything within reach has been seen
         living.extend(brood)
@@ -47,14 +47,14 @@ def evolution_budget(problem: Problem, *, population: int = 512, mutations: int 
     """
     seen: set[str] = set()
     if problem.space.initial:
-        first = _new_mutants(problem, seen, [problem.space.initial])
+        first = new_mutants(problem, seen, [problem.space.initial])
     else:
         first = problem.distinct_samples()
     brood = problem.score_all(itertools.islice(first, FIRST_STEPS))
     seen |= {candidate.network.architecture for candidate in brood}
     while problem.remaining and brood:
-        parents = [candidate.network.architecture for candidate in problem.ranked()[:population]]
-        brood = problem.score_all(itertools.islice(_new_mutants(problem, seen, parents, mutations), children))
+        parents = problem.pool.best(population)
+        brood = problem.score_all(itertools.islice(new_mutants(problem, seen, parents, mutations), children))
 
 
 @algorithm(reference="Chen2021autoformer")
@@ -70,9 +70,9 @@ def autoformer_evolution(
     newcomers = _unseen(problem, seen, problem.distinct_samples())
     generation = problem.score_all(itertools.islice(newcomers, population))
     while problem.remaining and generation:
-        best = [candidate.network.architecture for candidate in problem.ranked()[:parents]]
+        best = problem.pool.best(parents)
         children = itertools.chain(
-            itertools.islice(_new_mutants(problem, seen, best), mutants),
+            itertools.islice(new_mutants(problem, seen, best), mutants),
             itertools.islice(_unseen(problem, seen, _crossings(problem, best)), crossings),
             newcomers,
         )
@@ -99,9 +99,7 @@ def _unseen(problem: Problem, seen: set[str], drawn: Iterable[Architecture]) -> 
             yield architecture
 
 
-def _new_mutants(
-    problem: Problem, seen: set[str], parents: Sequence[str], mutations: int = 1
-) -> Iterator[Architecture]:
+def new_mutants(problem: Problem, seen: set[str], parents: Sequence[str], mutations: int = 1) -> Iterator[Architecture]:
     """Children of any of the parents, within the limits and not seen before; one that was seen is mutated on."""
     space, rng = problem.space, problem.rng
     child = space.parse(rng.choice(parents))

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass
 from decimal import Decimal
 
 from firstlight.algorithms.ensembles import Criterion, Ensemble, utilities
-from firstlight.cost import Cost
 from firstlight.errors import LimitError, SettingError
+from firstlight.run.costs import UNITS
 from firstlight.run.scoring import NetworkScore
 
 _SUFFIXES = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9}
@@ -24,26 +25,38 @@ class Limits:
     max_macs: int | None = None
     min_params: int | None = None
     min_macs: int | None = None
+    max_activations: int | None = None
+    max_memory: int | None = None
+    max_latency: float | None = None
 
     def __post_init__(self) -> None:
-        for name, (least, most) in self._bounds.items():
+        for name, (least, most) in self.bounds.items():
             if least is not None and most is not None and least > most:
-                raise LimitError(f"No network has at least {least:,} and at most {most:,} {name}.")
+                raise LimitError(f"No network has at least {least:,} and at most {most:,} {UNITS[name]}.")
 
-    @property
-    def _bounds(self) -> dict[str, tuple[int | None, int | None]]:
-        return {"parameters": (self.min_params, self.max_params), "MACs": (self.min_macs, self.max_macs)}
+    @functools.cached_property
+    def bounds(self) -> dict[str, tuple[float | None, float | None]]:
+        """Of each limited cost the least and the most, the cheapest to find out first."""
+        found = {name: (getattr(self, f"min_{name}", None), getattr(self, f"max_{name}")) for name in UNITS}
+        return {name: bounds for name, bounds in found.items() if bounds != (None, None)}
 
-    def allow(self, cost: Cost) -> bool:
-        amounts = zip((cost.params, cost.macs), self._bounds.values(), strict=True)
-        return all(
-            (least is None or amount >= least) and (most is None or amount <= most) for amount, (least, most) in amounts
-        )
+    def excess(self, amount: Callable[[str], float]) -> float:
+        """By which share the first cost that is out of bounds is so; 0 for a network within the limits."""
+        for name, (least, most) in self.bounds.items():
+            found = amount(name)
+            if most is not None and found > most:
+                return (found - most) / max(most, 1e-9)
+            if least is not None and found < least:
+                return (least - found) / least
+        return 0.0
+
+    def as_json(self) -> dict[str, float]:
+        return {name: limit for name, limit in asdict(self).items() if limit is not None}
 
     def __str__(self) -> str:
         words = [
-            f"{word} {limit:,} {name}"
-            for name, bounds in self._bounds.items()
+            f"{word} {limit:,} {UNITS[name]}"
+            for name, bounds in self.bounds.items()
             for word, limit in zip(("at least", "at most"), bounds, strict=True)
             if limit is not None
         ]
@@ -52,10 +65,11 @@ class Limits:
 
 @dataclass(frozen=True)
 class Objective:
-    """A proxy or an ensemble, oriented so that more is better, under limits."""
+    """A proxy or an ensemble, oriented so that more is better, under limits; and costs that are to be low besides."""
 
     by: Criterion
     limits: Limits = Limits()
+    costs: tuple[str, ...] = ()  # what is to be low besides
 
     def utility(self, network: NetworkScore) -> float | None:
         """What can be said of the network alone: nothing by an ensemble, which judges all networks of a pool."""
@@ -78,6 +92,21 @@ def best_first(by: Criterion, networks: Iterable[NetworkScore]) -> list[Candidat
     pool = sorted(networks, key=lambda network: network.architecture)
     candidates = map(Candidate, pool, utilities(by, pool))
     return sorted(candidates, key=lambda c: math.inf if c.utility is None else -c.utility)
+
+
+def parse_limits(**limits: str | float | None) -> Limits:
+    """Limits as people write them, by the names of `Limits`; a latency is a number of milliseconds, with or without."""
+    amounts = {name: parse_amount(limit) for name, limit in limits.items() if name != "max_latency"}
+    return Limits(**amounts, max_latency=_milliseconds(limits.get("max_latency")))
+
+
+def _milliseconds(text: str | float | None) -> float | None:
+    if text is None:
+        return None
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(?:ms)?\s*", str(text))
+    if not match or not float(match[1]):
+        raise SettingError(f"{text!r} is not a latency. Write milliseconds, such as 5 or 2.5ms.")
+    return float(match[1])
 
 
 def parse_amount(text: str | float | None) -> int | None:

@@ -2,45 +2,66 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 import random
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, Protocol
 
-from firstlight.algorithms.ensembles import utilities
-from firstlight.algorithms.objective import Candidate, Objective, best_first
+import numpy as np
+from numpy.typing import NDArray
+
+from firstlight.algorithms.ensembles import Ensemble
+from firstlight.algorithms.objective import Candidate, Objective
+from firstlight.algorithms.pool import Pool
 from firstlight.errors import LimitError
-from firstlight.run.scoring import NetworkScore, ScoreService
+from firstlight.run.costs import Costs, LatencySource, written
+from firstlight.run.scoring import NetworkScore, Setting
 from firstlight.spaces import Architecture, Space
 
 # Up to this size a space is gone through in random order instead of being sampled
 SMALL_SPACE = 100_000
 # How many draws in a row may bring nothing new before a space counts as exhausted
 PATIENCE = 20_000
+# In place of infinity, which has no differences
+WORST = 1e300
+
+
+class Service(Protocol):
+    """Whoever answers for networks: by proxies, or by how well they do when trained."""
+
+    @property
+    def setting(self) -> Setting: ...
+
+    def scores(self, architectures: Iterable[str]) -> Iterator[NetworkScore]: ...
 
 
 class Problem:
     """`budget` is the number of networks that may be scored; `watch` is told of each one.
 
-    All that were scored are remembered, because an ensemble judges them together: `ranked` and `best` ask it anew.
+    `rejected` counts the networks that were not scored because of the limits: they cost next to nothing.
     """
 
     def __init__(
         self,
-        service: ScoreService,
+        service: Service,
         objective: Objective,
         rng: random.Random,
         budget: int,
         watch: Callable[[Candidate], None] = lambda candidate: None,
+        latency: LatencySource | None = None,
     ) -> None:
         self.rng = rng
         self.objective = objective
         self.budget = budget
         self.scored = 0
-        self._pool: dict[str, NetworkScore] = {}
+        self.rejected = 0
+        self.pool = Pool(objective.by)
+        self.costs = Costs(service.setting, latency)
         self._service = service
         self._watch = watch
+        self._nearest: tuple[float, Architecture] | None = None
 
     @property
     def space(self) -> Space[Any]:
@@ -52,11 +73,13 @@ class Problem:
 
     def score(self, architectures: Iterable[Architecture]) -> Iterator[Candidate]:
         """Score different architectures, as many as the budget still allows, as they become known."""
-        texts = (str(architecture) for _, architecture in zip(range(self.remaining), architectures, strict=False))
+        texts: Iterable[str] = map(str, itertools.islice(architectures, self.remaining))
+        if "latency" in self.objective.limits.bounds:
+            texts = list(texts)  # while latencies are measured, no worker shall be busy
         for network in self._service.scores(texts):
             candidate = Candidate(network, self.objective.utility(network))
             self.scored += 1
-            self._pool[network.architecture] = network
+            self.pool.add(network)
             self._watch(candidate)
             yield candidate
 
@@ -67,36 +90,43 @@ class Problem:
         return [found[text] for text in dict.fromkeys(map(str, asked)) if text in found]
 
     def allows(self, architecture: Architecture) -> bool:
-        """Whether the network keeps within the limits, which is known without building it."""
-        cost = self.space.cost(architecture, self._service.setting.skeleton)
-        return self.objective.limits.allow(cost) and self.space.customary(architecture)
+        """Whether papers would admit the network and it keeps within the limits, which needs none with weights."""
+        excess = self.objective.limits.excess(functools.partial(self.costs.amount, architecture))
+        allowed = not excess and self.space.customary(architecture)
+        if not allowed:
+            self.rejected += 1
+        if excess and (self._nearest is None or excess < self._nearest[0]):
+            self._nearest = excess, architecture
+        return allowed
 
     def best_of(self, candidates: Sequence[Candidate]) -> Candidate:
         """The best of some that were scored; an ensemble judges them among all."""
-        merits = self.merits()
-        return max(candidates, key=lambda candidate: merits[candidate.network.architecture])
+        return max(candidates, key=self._merit)
 
-    def merits(self) -> dict[str, float]:
-        """How good each network scored so far is, by its text: higher is better, and lowest without a score."""
-        pool = list(self._pool.values())
-        known = utilities(self.objective.by, pool)
-        return {
-            network.architecture: -math.inf if utility is None else utility
-            for network, utility in zip(pool, known, strict=True)
-        }
+    def _merit(self, candidate: Candidate) -> float:
+        utility = candidate.utility
+        if isinstance(self.objective.by, Ensemble):
+            utility = self.pool.utility(candidate.network.architecture)
+        return -math.inf if utility is None else utility
 
-    def ranked(self) -> list[Candidate]:
-        """All networks scored so far, best first."""
-        return best_first(self.objective.by, self._pool.values())
+    def network(self, text: str) -> NetworkScore:
+        """All that is known of a network that was scored."""
+        return next(iter(self._service.scores([text])))
 
-    @property
-    def best(self) -> Candidate | None:
-        return next(iter(self.ranked()), None)
+    def points(self, texts: Sequence[str]) -> NDArray[np.float64]:
+        """What each of some scored networks reaches of everything wanted: its merit, and the costs turned around.
+
+        A network without a score is as bad as can be.
+        """
+        rows = [
+            (merit, *(-amount for amount in self.costs.amounts(self.space.parse(text), self.objective.costs).values()))
+            for text, merit in zip(texts, self.pool.merits_of(texts), strict=True)
+        ]
+        return np.asarray(np.clip(np.array(rows, dtype=float), -WORST, WORST))
 
     def distinct_samples(self) -> Iterator[Architecture]:
         """Random architectures within the limits, no two of which compute the same function."""
         seen: set[Architecture] = set()
-        smallest: dict[str, int] = {}
         found = False
         misses = 0
         patience = math.inf if self._is_small() else PATIENCE
@@ -107,18 +137,25 @@ class Problem:
             if architecture in seen:
                 continue
             seen.add(architecture)
-            cost = self.space.cost(architecture, self._service.setting.skeleton)
-            if self.objective.limits.allow(cost):
+            if self.allows(architecture):
                 found, misses = True, 0
                 yield architecture
-            for name, amount in (("parameters", cost.params), ("MACs", cost.macs)):
-                smallest[name] = min(amount, smallest.get(name, amount))
         if not found:
-            least = " and ".join(f"{amount:,} {name}" for name, amount in smallest.items())
-            raise LimitError(
-                f"No network of {self.space.name!r} was found to meet the limits ({self.objective.limits}) among "
-                f"{len(seen):,} different ones. The smallest had {least}; raise the limits or take a smaller skeleton."
-            )
+            raise self.limits_too_tight()
+
+    def limits_too_tight(self) -> LimitError:
+        """That no network was found within the limits, and which one came nearest."""
+        limits = self.objective.limits
+        nearest = ""
+        if self._nearest is not None:
+            architecture = self._nearest[1]
+            amounts = self.costs.amounts(architecture, limits.bounds)
+            has = " and ".join(written(name, amount) for name, amount in amounts.items())
+            nearest = f" The nearest has {has}: {architecture}."
+        return LimitError(
+            f"No network of {self.space.name!r} was found to meet the limits ({limits}) among {self.rejected:,} tried."
+            f"{nearest} Change the limits, or take another skeleton."
+        )
 
     def _draws(self) -> Iterator[Architecture]:
         """A small space once through in random order, so that nothing is missed; a large one at random without end."""

@@ -4,77 +4,27 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from torch import nn
+import torch
 
 from firstlight._version import __version__
-from firstlight.algorithms import AlgorithmRequest, Candidate, Limits, Objective, Problem
-from firstlight.algorithms.ensembles import Criterion, Ensemble, members
+from firstlight.algorithms import Candidate, Objective, Problem
+from firstlight.algorithms.ensembles import Ensemble, members
+from firstlight.algorithms.result import SearchInterrupted, SearchResult, SearchSetting, front_of
 from firstlight.errors import FirstlightError, SettingError, StoreError
 from firstlight.proxies import Score
 from firstlight.run.executor import Executor
+from firstlight.run.latency import LatencyRequest, time_runs
 from firstlight.run.scoring import NetworkScore, ScoreService, Setting
 from firstlight.run.store import Run, Store, Trial, open_store
 from firstlight.seeds import python_generator
 
 RESULT_NAME = "result.json"
-
-
-@dataclass(frozen=True)
-class SearchSetting:
-    """Everything that decides what a search finds. Where it runs, and on how many workers, is not part of it."""
-
-    setting: Setting
-    by: Criterion
-    algorithm: str = "random"
-    samples: int = 500
-    limits: Limits = Limits()
-
-    def as_json(self) -> dict[str, Any]:
-        return {
-            "space": self.setting.space_name,
-            "skeleton": str(self.setting.skeleton),
-            "proxy": str(self.by),
-            "algorithm": str(AlgorithmRequest.parse(self.algorithm)),
-            "samples": self.samples,
-            **asdict(self.limits),
-            "input": self.setting.inputs.fingerprint,
-            "seed": self.setting.seed,
-            **({"repeats": self.setting.repeats} if self.setting.repeats > 1 else {}),
-        }
-
-
-@dataclass(frozen=True)
-class SearchResult:
-    """The chosen network and what finding it took. `scored` were computed now, `reused` were known from before.
-
-    Searched by an ensemble, the network has a score by it among those of the members.
-    """
-
-    setting: SearchSetting
-    best: NetworkScore
-    scored: int
-    reused: int
-    seconds: float
-    directory: Path | None = None
-
-    @property
-    def score(self) -> Score:
-        return self.best.scores[str(self.setting.by)]
-
-    def build(self, *, device: str | None = None) -> nn.Module:
-        """The chosen network, with the very weights it was scored with."""
-        setting = self.setting.setting
-        return setting.space.build(self.best.architecture, setting.skeleton, seed=setting.seed, device=device)
-
-    def as_json(self) -> dict[str, Any]:
-        directory = None if self.directory is None else str(self.directory)
-        summary = {"best": self.best.as_json(), "scored": self.scored, "reused": self.reused, "seconds": self.seconds}
-        return summary | {"directory": directory}
 
 
 def run_search(
@@ -83,44 +33,146 @@ def run_search(
     directory: Path | None = None,
     watch: Callable[[Candidate], None] = lambda candidate: None,
 ) -> SearchResult:
-    """Run or resume the search. With a `directory`, every score is kept there and the result is written to it."""
-    algorithm = AlgorithmRequest.parse(search.algorithm)
+    """Run or resume the search. With a `directory`, every score is kept there and the result is written to it.
+
+    Ctrl-C raises `SearchInterrupted`, with the result of what was scored so far.
+    """
     if not isinstance(search.samples, int) or search.samples < 1:
         raise SettingError(f"A search must score at least one network; samples is {search.samples!r}.")
+    algorithm, latency = search.request, LatencyRequest(search.latency)
     with open_store(directory) as store:
         run = _begin(store, search, directory)
-        start = time.perf_counter()
-        earlier = max((trial.elapsed for trial in store.trials(run)), default=0.0)
-        reused = 0
-
-        def record(candidate: Candidate) -> None:
-            nonlocal reused
-            reused += candidate.network.reused
-            elapsed = earlier + time.perf_counter() - start
-            cost = candidate.network.cost
-            assert cost is not None  # a space knows it without running anything
-            store.add_trial(run, Trial(candidate.network.architecture, cost, candidate.utility, elapsed))
-            watch(candidate)
-
-        setting = search.setting
-        problem = Problem(
-            ScoreService(setting, members(search.by), executor, store),
-            Objective(search.by, search.limits),
-            python_generator(setting.seed, "search", search.algorithm),
+        ledger = _Ledger(store, run, watch)
+        source = latency.source(search.setting, store) if search.asks_for_latency else None
+        problem = ledger.problem = Problem(
+            ScoreService(search.setting, members(search.by), executor, store),
+            Objective(search.by, search.limits, search.wanted_costs),
+            python_generator(search.setting.seed, "search", search.algorithm),
             search.samples,
-            record,
+            ledger.enter,
+            source,
         )
         try:
-            algorithm.run(problem)
-        finally:  # an ensemble judges when all are known, or as many as there are when a run is cut off
-            store.set_utilities(run, {known.network.architecture: known.utility for known in problem.ranked()})
-        best = _chosen(problem)
-        result = SearchResult(search, best, problem.scored - reused, reused, time.perf_counter() - start, directory)
+            with executor.staying(), _judged_at_last(store, run, problem):
+                algorithm.run(problem)
+        except KeyboardInterrupt:
+            if not len(problem.pool):
+                raise
+            raise SearchInterrupted(ledger.result(search, directory)) from None
+        remark = source.remark() if source else ""
+        result = replace(ledger.result(search, directory), notes=(remark,) if remark else ())
         store.finish_run(run, result.as_json())
     if directory is not None:
         content = {"settings": search.as_json(), "version": __version__, **result.as_json()}
         (directory / RESULT_NAME).write_text(json.dumps(content, indent=2) + "\n")
     return result
+
+
+@contextmanager
+def _judged_at_last(store: Store, run: Run, problem: Problem) -> Iterator[None]:
+    """An ensemble judges when all are known, or as many as there are when a run is cut off."""
+    try:
+        yield
+    finally:
+        if isinstance(problem.objective.by, Ensemble) and len(problem.pool):
+            store.set_utilities(run, problem.pool.utilities())
+
+
+class _Ledger:
+    """Writes down every network of a run as it is scored, and sums up at the end."""
+
+    problem: Problem
+
+    def __init__(self, store: Store, run: Run, watch: Callable[[Candidate], None]) -> None:
+        self._store, self._run, self._watch = store, run, watch
+        self._start = time.perf_counter()
+        self._earlier = store.elapsed(run)
+        self._reused = 0
+        self._score_seconds = 0.0
+
+    def enter(self, candidate: Candidate) -> None:
+        network = candidate.network
+        self._reused += network.reused
+        self._score_seconds += sum(score.seconds for score in network.scores.values())
+        elapsed = self._earlier + time.perf_counter() - self._start
+        assert network.cost is not None  # a space knows it without running anything
+        dear = self._dear_costs(network.architecture)
+        self._store.add_trial(self._run, Trial(network.architecture, network.cost, candidate.utility, elapsed, dear))
+        self._watch(candidate)
+
+    def _dear_costs(self, text: str) -> dict[str, float]:
+        """Those that are asked for and do not come with every score."""
+        objective = self.problem.objective
+        names = [n for n in (*objective.limits.bounds, *objective.costs) if n not in ("params", "macs")]
+        return self.problem.costs.amounts(self.problem.space.parse(text), names) if names else {}
+
+    def result(self, search: SearchSetting, directory: Path | None) -> SearchResult:
+        problem = self.problem
+        best = self._chosen()
+        seconds = time.perf_counter() - self._start
+        places = {text: place for place, text in enumerate(problem.pool.texts)}
+        trials = [trial for trial in self._store.trials(self._run) if trial.architecture in places]
+        return SearchResult(
+            search,
+            best,
+            problem.scored - self._reused,
+            self._reused,
+            seconds,
+            directory,
+            problem.rejected,
+            self._score_seconds,
+            self._score_seconds / _forward_seconds(search.setting, best.architecture),
+            front_of(trials, problem.objective.costs) if problem.objective.costs else (),
+            history=self._history(trials, [places[trial.architecture] for trial in trials]),
+        )
+
+    def _history(self, trials: list[Trial], places: list[int]) -> dict[str, list[Any]]:
+        worths = self.problem.pool.worths[places]
+        asked = members(self.problem.objective.by)
+        values = {
+            str(member): (column if member.proxy.higher_is_better else -column).tolist()
+            for member, column in zip(asked, worths.T, strict=True)
+        }
+        dear = dict.fromkeys(name for trial in trials for name in trial.dear_costs)
+        return {
+            "architecture": [trial.architecture for trial in trials],
+            **values,
+            "utility": [trial.utility for trial in trials],
+            "params": [trial.cost.params for trial in trials],
+            "macs": [trial.cost.macs for trial in trials],
+            **{name: [trial.dear_costs.get(name) for trial in trials] for name in dear},
+            "elapsed": [trial.elapsed for trial in trials],
+        }
+
+    def _chosen(self) -> NetworkScore:
+        problem, pool = self.problem, self.problem.pool
+        if not len(pool):
+            if problem.rejected:
+                raise problem.limits_too_tight()
+            raise FirstlightError("The search ended without scoring a single network.")
+        text = pool.best(1)[0]
+        best = problem.network(text)
+        by, utility = pool.by, pool.utility(text)
+        if utility is None:
+            score = best.scores[str(members(by)[0])]
+            raise FirstlightError(
+                f"None of the {problem.scored} networks could be scored. "
+                f"One of them, {text}, ended with {score.status}: {score.note}"
+            )
+        if not isinstance(by, Ensemble):
+            return best
+        shares = by.shares(pool.worths)[pool.texts.index(text)]
+        parts = {str(request): float(share) for request, share in zip(by.requests, shares, strict=True)}
+        score = Score(utility, parts, note=f"ranks among {len(pool)} networks as shares, 1 is best")
+        return replace(best, scores={str(by): score, **best.scores})
+
+
+def _forward_seconds(setting: Setting, text: str) -> float:
+    """About how long one plain forward pass of one input takes, to say what a search cost in those."""
+    model = setting.build(text).eval()
+    inputs = setting.inputs.batches[0][0][:1].to(setting.device)
+    with torch.inference_mode():
+        return time_runs(lambda: model(inputs), warm_up=2, runs=5).median / 1e3
 
 
 def _begin(store: Store, search: SearchSetting, directory: Path | None) -> Run:
@@ -137,22 +189,3 @@ def _begin(store: Store, search: SearchSetting, directory: Path | None) -> Run:
                 "Name another folder with --out, or use the earlier settings to resume that run."
             )
     return store.begin_run(settings, __version__, search.setting.seed)
-
-
-def _chosen(problem: Problem) -> NetworkScore:
-    by, ranked = problem.objective.by, problem.ranked()
-    if not ranked:
-        raise FirstlightError("The search ended without scoring a single network.")
-    best = ranked[0]
-    if best.utility is None:
-        score = best.network.scores[str(members(by)[0])]
-        raise FirstlightError(
-            f"None of the {problem.scored} networks could be scored. "
-            f"One of them, {best.network.architecture}, ended with {score.status}: {score.note}"
-        )
-    if not isinstance(by, Ensemble):
-        return best.network
-    shares = by.shares([candidate.network for candidate in ranked])[0]
-    parts = {str(request): share for request, share in zip(by.requests, shares, strict=True)}
-    score = Score(best.utility, parts, note=f"ranks among {len(ranked)} networks as shares, 1 is best")
-    return replace(best.network, scores={str(by): score, **best.network.scores})

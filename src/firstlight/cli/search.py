@@ -26,7 +26,7 @@ from firstlight.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from firstlight.algorithms.runner import SearchSetting
+    from firstlight.algorithms.result import SearchSetting
 
 
 def search(
@@ -41,8 +41,8 @@ def search(
     algorithm: Annotated[
         str,
         typer.Option(
-            help="How to search: random, evolution (regularised), evolution-budget (grows up to the limits), or "
-            "autoformer-evolution (generations with crossings). "
+            help="How to search: random, evolution (regularised), evolution-budget (grows up to the limits), "
+            "autoformer-evolution (generations with crossings), or pareto (a front of score against --objectives). "
             "Settings are written behind the name: evolution:population=32:children=4."
         ),
     ] = "random",
@@ -51,6 +51,29 @@ def search(
     max_macs: Annotated[str | None, typer.Option(help="Most multiply-accumulates, such as 120M.")] = None,
     min_params: Annotated[str | None, typer.Option(help="Fewest parameters.")] = None,
     min_macs: Annotated[str | None, typer.Option(help="Fewest multiply-accumulates.")] = None,
+    max_activations: Annotated[
+        str | None, typer.Option(help="Most numbers put out by convolutions and matrix products for one input.")
+    ] = None,
+    max_memory: Annotated[
+        str | None, typer.Option(help="Most bytes that a forward pass of one input holds at a time, such as 20M.")
+    ] = None,
+    max_latency: Annotated[
+        str | None, typer.Option(help="Most milliseconds for one input; --latency says where they come from.")
+    ] = None,
+    objectives: Annotated[
+        str,
+        typer.Option(
+            help="Costs to be kept low besides the score: params, macs, activations, memory or latency, or several as "
+            "in macs,latency. The result is then a front of networks, none of which is beaten in everything."
+        ),
+    ] = "",
+    latency: Annotated[
+        str,
+        typer.Option(
+            help="Where latencies come from: measured (here, on one thread), measured:threads=2, onnx (by ONNX "
+            "Runtime), or table:FILE:COLUMN."
+        ),
+    ] = "measured",
     input: InputOption = "synthetic",
     batch_size: BatchOption = None,
     batches: BatchesOption = None,
@@ -74,13 +97,16 @@ def search(
     Example: firstlight search nasbench201 --proxy 'log_rank(dextr,params)' --samples 500
 
     Example: firstlight search mobilenetv2 --algorithm evolution-budget --max-macs 450M
+
+    Example: firstlight search nasbench201 --algorithm pareto --objectives macs,latency
     """
-    from firstlight.algorithms import Limits
     from firstlight.algorithms.ensembles import members, parse_criterion
-    from firstlight.algorithms.objective import parse_amount
-    from firstlight.algorithms.runner import SearchSetting, run_search
+    from firstlight.algorithms.objective import parse_limits
+    from firstlight.algorithms.result import SearchInterrupted, SearchSetting
+    from firstlight.algorithms.runner import run_search
     from firstlight.console import show_result, watching
     from firstlight.errors import UnknownNameError
+    from firstlight.run.costs import read_costs
     from firstlight.run.scoring import source_for
 
     if executor != "local":
@@ -91,16 +117,34 @@ def search(
         by,
         algorithm,
         samples,
-        Limits(*map(parse_amount, (max_params, max_macs, min_params, min_macs))),
+        parse_limits(
+            max_params=max_params,
+            max_macs=max_macs,
+            min_params=min_params,
+            min_macs=min_macs,
+            max_activations=max_activations,
+            max_memory=max_memory,
+            max_latency=max_latency,
+        ),
+        read_costs(filter(None, objectives.split(","))),
+        latency,
     )
     directory = out or _default_directory(wanted)
-    with resumable(directory), watching(samples) as watcher:
-        result = run_search(
-            wanted,
-            choose_executor(workers, samples),
-            directory,
-            lambda candidate: watcher.saw(candidate.utility),
-        )
+    with resumable(directory):
+        try:
+            with watching(samples) as watcher:
+                result = run_search(
+                    wanted,
+                    choose_executor(workers, samples),
+                    directory,
+                    lambda candidate: watcher.saw(candidate.utility),
+                )
+        except SearchInterrupted as interrupted:
+            if as_json:
+                typer.echo(json.dumps(interrupted.result.as_json()))
+            else:
+                show_result(interrupted.result)
+            raise
     if as_json:
         typer.echo(json.dumps(result.as_json()))
     else:

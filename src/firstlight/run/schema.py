@@ -37,4 +37,5 @@ MIGRATIONS = (
         ) WITHOUT ROWID
         """,
     ),
+    ("ALTER TABLE trials ADD COLUMN dear_costs TEXT NOT NULL DEFAULT '{}'",),
 )

@@ -10,7 +10,7 @@ import json
 import sqlite3
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, astuple, dataclass
+from dataclasses import asdict, astuple, dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -78,6 +78,14 @@ class Trial:
     cost: Cost
     utility: float | None
     elapsed: float
+    dear_costs: dict[str, float] = field(default_factory=dict)  # those that not every run asks for
+
+    def amount(self, cost: str) -> float:
+        return float(self.dear_costs[cost] if cost in self.dear_costs else getattr(self.cost, cost))
+
+    def as_json(self) -> dict[str, Any]:
+        costs = asdict(self.cost) | self.dear_costs
+        return {"architecture": self.architecture, "utility": self.utility, "cost": costs, "elapsed": self.elapsed}
 
 
 @dataclass(frozen=True)
@@ -182,10 +190,23 @@ class Store:
     def add_trial(self, run: Run, trial: Trial) -> None:
         """Remember that the run looked at this network; a replayed trial keeps its first time."""
         self._execute(
-            "INSERT INTO trials VALUES (?, ?, ?, ?, ?, ?) "
+            "INSERT INTO trials VALUES (?, ?, ?, ?, ?, ?, ?) "
             "ON CONFLICT (run, architecture) DO UPDATE SET utility = excluded.utility",
-            (run.id, trial.architecture, trial.cost.params, trial.cost.macs, trial.utility, trial.elapsed),
+            (
+                run.id,
+                trial.architecture,
+                trial.cost.params,
+                trial.cost.macs,
+                trial.utility,
+                trial.elapsed,
+                json.dumps(trial.dear_costs),
+            ),
         )
+
+    def elapsed(self, run: Run) -> float:
+        """Seconds that the run had been going on when its last network was scored."""
+        ((seconds,),) = self._execute("SELECT max(elapsed) FROM trials WHERE run = ?", (run.id,))
+        return float(seconds or 0.0)
 
     def set_utilities(self, run: Run, utilities: Mapping[str, float | None]) -> None:
         """How well the networks of a run did, by architecture: an ensemble says so when all have been looked at."""
@@ -197,9 +218,14 @@ class Store:
     def trials(self, run: Run) -> list[Trial]:
         """In the order in which they came in."""
         rows = self._execute(
-            "SELECT architecture, params, macs, utility, elapsed FROM trials WHERE run = ? ORDER BY elapsed", (run.id,)
+            "SELECT architecture, params, macs, utility, elapsed, dear_costs FROM trials WHERE run = ? "
+            "ORDER BY elapsed, architecture",
+            (run.id,),
         )
-        return [Trial(text, Cost(params, macs), utility, elapsed) for text, params, macs, utility, elapsed in rows]
+        return [
+            Trial(text, Cost(params, macs), utility, elapsed, json.loads(dear))
+            for text, params, macs, utility, elapsed, dear in rows
+        ]
 
     def _execute(self, statement: str, values: tuple[Any, ...] = ()) -> list[Any]:
         with self._explained():

@@ -12,7 +12,7 @@ from typing import Any, Generic, TypeVar
 import torch
 from torch import nn
 
-from firstlight.cost import Cost, measure_cost
+from firstlight.cost import Cost, Footprint, measure_cost, measure_footprint
 from firstlight.errors import SettingError
 from firstlight.importing import source_digest
 from firstlight.seeds import torch_generator
@@ -126,10 +126,18 @@ class Space(ABC, Generic[A]):
 
     def cost(self, architecture: A, skeleton: Skeleton | None = None) -> Cost:
         """Parameters and multiply-accumulates; counted on the meta device unless the space knows a formula."""
+        return measure_cost(*self._weightless(architecture, skeleton))
+
+    def footprint(self, architecture: A, skeleton: Skeleton | None = None) -> Footprint:
+        """Activations and memory, counted on the meta device."""
+        return measure_footprint(*self._weightless(architecture, skeleton))
+
+    def _weightless(self, architecture: A, skeleton: Skeleton | None) -> tuple[nn.Module, torch.Tensor]:
+        """The network and one input for it, both without any numbers in them."""
         skeleton = skeleton or self.skeleton()
         with torch.device("meta"):
             network = self.network(architecture, skeleton).eval()  # in training, BatchNorm refuses a single number
-        return measure_cost(network, torch.empty(1, *skeleton.input_shape, device="meta"))
+        return network, torch.empty(1, *skeleton.input_shape, device="meta")
 
     def fingerprint(self) -> str:
         """Of the code, for spaces of one's own: what was scored by other code is not taken for the same."""

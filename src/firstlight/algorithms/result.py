@@ -1,0 +1,157 @@
+"""What a search found, and what finding it took."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from torch import nn
+
+from firstlight.algorithms.base import AlgorithmRequest
+from firstlight.algorithms.ensembles import Criterion
+from firstlight.algorithms.front import Points, hypervolumes, on_front
+from firstlight.algorithms.objective import Limits
+from firstlight.proxies import Score
+from firstlight.run.scoring import NetworkScore, Setting
+from firstlight.run.store import Trial
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+# In so many steps is the growth of a front shown
+FRONT_STEPS = 40
+
+
+@dataclass(frozen=True)
+class SearchSetting:
+    """Everything that decides what a search finds. Where it runs, and on how many workers, is not part of it.
+
+    `costs` are to be low besides a high score; `latency` says where milliseconds come from, if any are asked for.
+    """
+
+    setting: Setting
+    by: Criterion
+    algorithm: str = "random"
+    samples: int = 500
+    limits: Limits = Limits()
+    costs: tuple[str, ...] = ()
+    latency: str = "measured"
+
+    @property
+    def request(self) -> AlgorithmRequest:
+        return AlgorithmRequest.parse(self.algorithm)
+
+    @property
+    def wanted_costs(self) -> tuple[str, ...]:
+        return self.costs or self.request.algorithm.costs
+
+    @property
+    def asks_for_latency(self) -> bool:
+        return "latency" in self.wanted_costs or "latency" in self.limits.bounds
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "space": self.setting.space_name,
+            "skeleton": str(self.setting.skeleton),
+            "proxy": str(self.by),
+            "algorithm": str(self.request),
+            "samples": self.samples,
+            **self.limits.as_json(),
+            **({"objectives": ",".join(self.wanted_costs)} if self.wanted_costs else {}),
+            **({"latency": self.latency} if self.asks_for_latency else {}),
+            "input": self.setting.inputs.fingerprint,
+            "seed": self.setting.seed,
+            **({"repeats": self.setting.repeats} if self.setting.repeats > 1 else {}),
+        }
+
+
+@dataclass(frozen=True)
+class SearchResult:
+    """The chosen network and what finding it took. `scored` were computed now, `reused` were known from before.
+
+    Searched by an ensemble, the network has a score by it among those of the members. With costs to be kept low,
+    `front` holds all networks that no other one beats in everything, best score first, and `best` is the first of them.
+    `rejected` networks were beyond the limits and not scored. All scores together took `score_seconds` of computing,
+    as much as `forward_passes` of the chosen network with one input.
+    """
+
+    setting: SearchSetting
+    best: NetworkScore
+    scored: int
+    reused: int
+    seconds: float
+    directory: Path | None = None
+    rejected: int = 0
+    score_seconds: float = 0.0
+    forward_passes: float = math.nan
+    front: tuple[Trial, ...] = ()
+    notes: tuple[str, ...] = ()
+    history: Mapping[str, Sequence[Any]] = field(default_factory=dict, repr=False, compare=False)
+
+    @property
+    def score(self) -> Score:
+        return self.best.scores[str(self.setting.by)]
+
+    def build(self, *, device: str | None = None) -> nn.Module:
+        """The chosen network, with the very weights it was scored with."""
+        setting = self.setting.setting
+        return setting.space.build(self.best.architecture, setting.skeleton, seed=setting.seed, device=device)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Every network in the order in which it was scored: values of the proxies, utility, costs, time."""
+        import pandas as pd  # slow to import
+
+        return pd.DataFrame(dict(self.history))
+
+    def as_json(self) -> dict[str, Any]:
+        passes = None if math.isnan(self.forward_passes) else self.forward_passes
+        return {
+            "best": self.best.as_json(),
+            **({"front": [trial.as_json() for trial in self.front]} if self.front else {}),
+            "scored": self.scored,
+            "reused": self.reused,
+            "rejected": self.rejected,
+            "seconds": self.seconds,
+            "score_seconds": self.score_seconds,
+            "forward_passes": passes,
+            "notes": list(self.notes),
+            "directory": None if self.directory is None else str(self.directory),
+        }
+
+
+class SearchInterrupted(KeyboardInterrupt):
+    """Ctrl-C during a search; `result` is that of what was scored so far."""
+
+    def __init__(self, result: SearchResult) -> None:
+        super().__init__()
+        self.result = result
+
+
+def aims(trials: Sequence[Trial], costs: Sequence[str]) -> tuple[list[Trial], Points]:
+    """Networks that have a score and every cost, and the point of each: the score, and the costs turned around."""
+    rows = [(trial.utility, *(-trial.amount(name) for name in costs)) for trial in trials]
+    usable = [i for i, row in enumerate(rows) if all(value is not None and math.isfinite(value) for value in row)]
+    points = np.array([rows[i] for i in usable], dtype=float).reshape(len(usable), 1 + len(costs))
+    return [trials[i] for i in usable], points
+
+
+def front_of(trials: Sequence[Trial], costs: Sequence[str]) -> tuple[Trial, ...]:
+    """Best score first."""
+    usable, points = aims(trials, costs)
+    if not usable:
+        return ()
+    chosen = [trial for trial, kept in zip(usable, on_front(points), strict=True) if kept]
+    return tuple(sorted(chosen, key=lambda trial: (-(trial.utility or 0.0), trial.architecture)))
+
+
+def front_over_time(trials: Sequence[Trial], costs: Sequence[str]) -> list[tuple[int, float]]:
+    """After how many networks the front had reached how much of all that is possible, which counts 1."""
+    usable, points = aims(trials, costs)
+    if not usable:
+        return []
+    counts = sorted({max(1, round(len(usable) * step / FRONT_STEPS)) for step in range(1, FRONT_STEPS + 1)})
+    return list(zip(counts, hypervolumes(points, counts), strict=True))

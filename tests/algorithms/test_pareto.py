@@ -1,0 +1,57 @@
+"""A search for a front."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+from tests.algorithms.test_problem import SETTING
+
+from firstlight.algorithms import ALGORITHMS, AlgorithmRequest, Limits, Objective, Problem
+from firstlight.algorithms.ensembles import Criterion, Ensemble, members
+from firstlight.algorithms.front import hypervolume, on_front
+from firstlight.proxies import ProxyRequest
+from firstlight.run.executor import InProcess
+from firstlight.run.scoring import ScoreService
+from firstlight.run.store import Store
+
+# a proxy that likes what costs: then every size has its own place on the front
+MACS = ProxyRequest.parse("macs")
+
+
+def problem(by: Criterion = MACS, budget: int = 150, seed: int = 0, **limits: int) -> Problem:
+    service = ScoreService(SETTING, members(by), InProcess(), Store(":memory:"))
+    objective = Objective(by, Limits(**limits), ("params", "activations"))
+    return Problem(service, objective, random.Random(seed), budget)
+
+
+def volume(name: str, seed: int) -> float:
+    task = problem(seed=seed)
+    AlgorithmRequest.parse(name).run(task)
+    points = task.points(task.pool.texts)
+    return hypervolume(points / [1e5, 1e4, 1e4], np.array([0.0, -2.0, -2.0]))
+
+
+def test_it_spends_its_budget_within_the_limits() -> None:
+    task = problem(budget=90, max_params=6_000)
+    AlgorithmRequest.parse("pareto:population=20:children=10").run(task)
+    assert task.scored == len(task.pool) == 90
+    assert all(task.space.cost(task.space.parse(text), SETTING.skeleton).params <= 6_000 for text in task.pool.texts)
+
+
+def test_it_reaches_at_least_as_much_as_chance() -> None:
+    seeds = range(4)
+    found = sum(volume("pareto:population=20:children=10", seed) for seed in seeds)
+    assert found >= 0.999 * sum(volume("random", seed) for seed in seeds)
+
+
+def test_an_ensemble_and_networks_without_a_score_have_a_place() -> None:
+    task = problem(Ensemble.parse("log_rank(macs,params)"), budget=40)
+    AlgorithmRequest.parse("pareto:population=10:children=5").run(task)
+    points = task.points(task.pool.texts)
+    assert np.isfinite(points).all()
+    assert on_front(points).any()
+
+
+def test_it_says_what_it_keeps_low_by_itself() -> None:
+    assert ALGORITHMS["pareto"].costs == ("macs",)
