@@ -75,3 +75,31 @@ def test_a_folder_without_a_run(tmp_path: Path) -> None:
     Store(tmp_path / STORE_NAME).close()
     with pytest.raises(StoreError, match="no run yet"):
         write_report(tmp_path)
+
+
+def test_a_front_is_shown_with_every_cost(tmp_path: Path) -> None:
+    result = firstlight.search(
+        "nasbench201",
+        proxy="macs",
+        skeleton={"cells": 1, "channels": 4},
+        samples=30,
+        workers=0,
+        out=tmp_path,
+        objectives="params,memory",
+    )
+    page = write_report(tmp_path).read_text()
+    assert f"The front: {len(result.front)} networks" in page
+    assert page.count('<circle class="dot chosen"') == 2 * len(result.front) + 1  # against each cost, and over time
+    assert "Score against bytes of memory" in page
+    assert all(trial.architecture in page for trial in result.front)
+    assert "hypervolume" in page
+
+
+def test_a_page_of_very_many_networks_shows_some_of_them() -> None:
+    trials = [Trial(f"n{number}", Cost(number + 1, 6), number % 97 / 97, float(number)) for number in range(20_000)]
+    trials[7] = Trial(CONV, Cost(7, 8), 5.0, 7.0)
+    page = render(run(), trials)
+    dots = page.count('<circle class="dot')
+    assert 2 * 2000 < dots < 2 * 3200
+    assert f"{dots // 2:,} of the 20,000 networks" in page
+    assert page.count(CONV) > 2

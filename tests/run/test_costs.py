@@ -44,4 +44,4 @@ def test_names() -> None:
     assert read_costs(["macs", " latency ", "macs"]) == ("macs", "latency")
     with pytest.raises(UnknownNameError, match="no cost 'flops'"):
         read_costs(["flops"])
-    assert [written("latency", 2.345), written("params", 12345)] == ["2.35 ms", "12,345 parameters"]
+    assert [written("latency", 2.345), written("params", 12345)] == ["2.35 ms of latency", "12,345 parameters"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from typing import Any
 
+import pandas as pd
 import pytest
 import torch
 from tests.reference import fill_by_rule, pattern
@@ -12,7 +13,7 @@ from torch import nn
 
 from firstlight.cost import Cost
 from firstlight.errors import ParseError, SettingError
-from firstlight.spaces.nasbench201 import NASBench201, Skeleton201, _function_text
+from firstlight.spaces.nasbench201 import Cell201, NASBench201, Skeleton201, _function_text
 
 SPACE = NASBench201()
 
@@ -112,3 +113,15 @@ def test_only_chosen_operations_are_built_and_none_is_zero() -> None:
 def test_the_drawing_leaves_out_what_is_not_there() -> None:
     drawing = SPACE.drawing(SPACE.parse("|none~0|+|nor_conv_3x3~0|none~1|+|none~0|none~1|skip_connect~2|"))
     assert drawing.edges == ((0, 2, "nor_conv_3x3"), (2, 3, "skip_connect"))
+
+
+def test_digits_are_those_of_the_published_table(benchmark_data: Any) -> None:
+    table = pd.read_parquet(benchmark_data / "nb201.parquet", columns=["arch_str", "ops"])
+    assert [str(Cell201.from_digits(digits)) for digits in table["ops"]] == table["arch_str"].tolist()
+
+
+@pytest.mark.parametrize(("digits", "position"), [("00000", 5), ("0000000", 6), ("000500", 3), ("", 0), ("00000٣", 5)])
+def test_digits_that_are_no_cell(digits: str, position: int) -> None:
+    with pytest.raises(ParseError) as caught:
+        Cell201.from_digits(digits)
+    assert caught.value.position == position

@@ -18,6 +18,7 @@ from firstlight.errors import DataError, FirstlightError, UnknownNameError
 from firstlight.evaluate.targets import Target
 from firstlight.spaces.base import Space
 from firstlight.spaces.cell101 import Cell101
+from firstlight.spaces.nasbench201 import Cell201
 
 ARCHITECTURE = "architecture"
 # What else says which architecture a row is; none of these is a figure to compare with
@@ -168,6 +169,8 @@ def as_table(frame: pd.DataFrame, origin: str) -> Table:
         )
     if written_in == ("adjacency", "ops"):
         texts = [str(Cell101.from_digits(*row)) for row in zip(frame["adjacency"], frame["ops"], strict=True)]
+    elif written_in == ("ops",):
+        texts = [str(Cell201.from_digits(str(digits))) for digits in first]
     else:
         texts = [str(text) for text in first]
     columns = {ARCHITECTURE: texts} | {name: frame[name] for name in frame.columns if name not in written_in}
@@ -175,12 +178,13 @@ def as_table(frame: pd.DataFrame, origin: str) -> Table:
 
 
 def _architecture_columns(columns: Sequence[str], origin: str) -> tuple[str, ...]:
-    for names in ((ARCHITECTURE,), ("arch_str",), ("adjacency", "ops")):
+    for names in ((ARCHITECTURE,), ("arch_str",), ("adjacency", "ops"), ("ops",)):
         if set(names) <= set(columns):
             return names
     raise DataError(
-        f"{origin} has no column that names the architectures: expected 'architecture', 'arch_str', or 'adjacency' and "
-        f"'ops' (NAS-Bench-101). It has: {', '.join(map(str, columns)) or 'no columns'}."
+        f"{origin} has no column that names the architectures: expected 'architecture', 'arch_str', 'ops' "
+        f"(NAS-Bench-201 in digits), or 'adjacency' and 'ops' (NAS-Bench-101). "
+        f"It has: {', '.join(map(str, columns)) or 'no columns'}."
     )
 
 

@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from markupsafe import Markup
+
+from firstlight.algorithms.result import front_of, front_over_time
 from firstlight.drawing.vector import draw
 from firstlight.errors import FirstlightError, StoreError
-from firstlight.report.charts import Point, scatter
+from firstlight.report.charts import Line, Point, lines, scatter
 from firstlight.report.template import render_page
+from firstlight.run.costs import UNITS, written
 from firstlight.run.store import STORE_NAME, Run, Store, Trial
 from firstlight.spaces import Drawing, find_space
 
 PAGE_NAME = "report.html"
 BEST_ROWS = 20
+FRONT_ROWS = 60
+# More than these make a page slow
+MOST_DOTS = 3000
 
 
 def write_report(directory: Path) -> Path:
@@ -41,6 +50,9 @@ def render(run: Run, trials: list[Trial]) -> str:
     scored = [trial for trial in trials if trial.utility is not None]
     ranking = sorted(scored, key=lambda trial: (-(trial.utility or 0), trial.architecture))
     best = ranking[0] if ranking else None
+    costs = tuple(filter(None, run.settings.get("objectives", "").split(",")))
+    front = front_of(scored, costs) if costs else ()
+    shown = _thinned(scored, ranking, front)
     drawing = _drawing(run.settings["space"], best.architecture) if best else None
     return render_page(
         "search.html",
@@ -50,8 +62,16 @@ def render(run: Run, trials: list[Trial]) -> str:
         ranking=ranking[:BEST_ROWS],
         without_score=len(trials) - len(scored),
         graph=draw(drawing) if drawing else "",
-        against_params=scatter(_against_params(scored, best), "parameters", run.settings["proxy"]),
-        over_time=scatter(_over_time(scored, best), "seconds of search", run.settings["proxy"], record=True),
+        against_costs=[_against_cost(cost, shown, front, best, run.settings["proxy"]) for cost in costs or ("params",)],
+        over_time=scatter(_over_time(shown, best), "seconds of search", run.settings["proxy"], record=True),
+        shown=len(shown),
+        scored=len(scored),
+        costs=costs,
+        front=front[:FRONT_ROWS],
+        front_size=len(front),
+        volume=lines([Line("front", front_over_time(scored, costs))], "networks scored", "hypervolume")
+        if costs and front
+        else "",
         seconds=max((trial.elapsed for trial in trials), default=0.0),
         parts=_parts_of(best, run),
     )
@@ -65,8 +85,30 @@ def _drawing(space_name: str, architecture: str) -> Drawing | None:
     return space.drawing(space.parse(architecture))
 
 
-def _against_params(trials: list[Trial], best: Trial | None) -> list[Point]:
-    return [Point(trial.cost.params, trial.utility or 0.0, _tooltip(trial), chosen=trial is best) for trial in trials]
+def _thinned(scored: list[Trial], ranking: list[Trial], front: Sequence[Trial]) -> list[Trial]:
+    """As many as a page can show: the best, the front, every one that was the best so far, and others evenly."""
+    if len(scored) <= MOST_DOTS:
+        return scored
+    kept = {trial.architecture for trial in (*ranking[:BEST_ROWS], *front)}
+    record = -math.inf
+    for place, trial in enumerate(scored):
+        if (trial.utility or 0.0) > record or place % (len(scored) // MOST_DOTS + 1) == 0:
+            kept.add(trial.architecture)
+        record = max(record, trial.utility or 0.0)
+    return [trial for trial in scored if trial.architecture in kept]
+
+
+def _against_cost(
+    cost: str, trials: list[Trial], front: Sequence[Trial], best: Trial | None, proxy: str
+) -> tuple[str, Markup]:
+    """What the chart is about, and the chart: the front stands out, or else the best network."""
+    chosen = {trial.architecture for trial in front} or {best.architecture if best else ""}
+    points = [
+        Point(trial.amount(cost), trial.utility or 0.0, _tooltip(trial), chosen=trial.architecture in chosen)
+        for trial in trials
+        if math.isfinite(trial.amount(cost))
+    ]
+    return UNITS[cost], scatter(points, UNITS[cost], proxy)
 
 
 def _over_time(trials: list[Trial], best: Trial | None) -> list[Point]:
@@ -74,9 +116,9 @@ def _over_time(trials: list[Trial], best: Trial | None) -> list[Point]:
 
 
 def _tooltip(trial: Trial) -> str:
-    return (
-        f"{trial.architecture}\nscore {trial.utility:.4f}, {trial.cost.params:,} parameters, {trial.cost.macs:,} MACs"
-    )
+    amounts = {"params": trial.cost.params, "macs": trial.cost.macs, **trial.dear_costs}
+    costs = ", ".join(written(name, amount) for name, amount in amounts.items())
+    return f"{trial.architecture}\nscore {trial.utility:.4f}, {costs}"
 
 
 def _parts_of(best: Trial | None, run: Run) -> dict[str, Any]:

@@ -18,7 +18,7 @@ UNITS = {
     "macs": "MACs",
     "activations": "activations",
     "memory": "bytes of memory",
-    "latency": "ms",
+    "latency": "ms of latency",
 }
 
 

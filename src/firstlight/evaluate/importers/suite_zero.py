@@ -16,15 +16,13 @@ from typing import Any
 
 import pandas as pd
 
-from firstlight.errors import DataError
+from firstlight.errors import DataError, ParseError
 from firstlight.evaluate.importers.base import Importer, Progress, layout_of
 from firstlight.evaluate.importers.transnas import column_name
 from firstlight.spaces.cell101 import Cell101
-from firstlight.spaces.cells import EDGES
 from firstlight.spaces.nasbench201 import Cell201
 
 _FAILED = -1e8
-_OPERATIONS_201 = ("skip_connect", "none", "nor_conv_3x3", "nor_conv_1x1", "avg_pool_3x3")
 _OPERATIONS_101 = ("input", "output", "maxpool3x3", "conv1x1", "conv3x3")
 # What is called val_accuracy in the tasks of TransNAS-Bench-101 that have no accuracy
 _FIGURES = {"room_layout": "neg_loss", "normal": "ssim", "autoencoder": "ssim"}
@@ -76,10 +74,10 @@ def _figures(space: str, dataset: str, entry: dict[str, Any]) -> dict[str, float
 
 
 def _text_201(code: Sequence[int]) -> str:
-    """Edges are listed by their source, 0-1, 0-2, 0-3, 1-2, 1-3, 2-3; the text lists them by their target."""
-    by_source = sorted((source, target) for target, source in EDGES)
-    operations = {edge: _OPERATIONS_201[digit] for edge, digit in zip(by_source, code, strict=True)}
-    return str(Cell201(tuple(operations[source, target] for target, source in EDGES)))
+    try:
+        return str(Cell201.from_digits("".join(map(str, code))))
+    except ParseError as error:
+        raise ValueError(str(error)) from error
 
 
 def _text_101(code: Sequence[int]) -> str:
