@@ -28,9 +28,11 @@ format: $(VENV)/.installed-dev ## rewrite the code in the common format
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: $(VENV)/.installed-dev ## cost of the proxies, as ratios of CPU time
+bench: $(VENV)/.installed-dev ## cost of the proxies, as ratios of CPU time; of a search and its store
 	$(BIN)/python -m benchmarks.dextr
 	$(BIN)/python -m benchmarks.proxies
+	$(BIN)/python -m benchmarks.search_overhead
+	$(BIN)/python -m benchmarks.store
 
 docs: setup ## write the pages of the proxies
 	$(BIN)/python -m tools.docs

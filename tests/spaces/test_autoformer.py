@@ -127,6 +127,29 @@ def test_the_range_of_sizes(letter: str, smallest: float, largest: float) -> Non
     assert [round(space.cost(extreme).params / 1e6, 2) for extreme in extremes] == [smallest, largest]
 
 
+def parameters_by_hand(width: int, heads: list[int], ratios: list[float]) -> int:
+    """Patches, blocks of attention and MLP with tables of relative positions, the last norm, classes, positions."""
+    total = 768 * width + width + 2 * width + 1000 * width + 1000 + width * (2 + 196)
+    for head, ratio in zip(heads, ratios, strict=True):
+        hidden = int(width * ratio)
+        attention = width * 192 * head + 192 * head + 64 * head * width + width + 4 * 30 * 64
+        total += 4 * width + attention + width * hidden + hidden + hidden * width + width
+    return total
+
+
+def test_networks_of_the_size_that_tf_tas_found() -> None:
+    """6.20 M: 192 wide and 13 deep, with how many wide blocks is not published. So many of them are of that size."""
+    found = []
+    for many_heads, wide in itertools.product(range(14), repeat=2):
+        heads = [4] * many_heads + [3] * (13 - many_heads)
+        ratios = [4.0] * wide + [3.5] * (13 - wide)
+        params = TINY.cost(Transformer(192, tuple(heads), tuple(ratios))).params
+        assert params == parameters_by_hand(192, heads, ratios)
+        if round(params / 1e6, 2) == 6.20:
+            found.append((many_heads, wide))
+    assert found == [(1, 10), (4, 6), (7, 2)]
+
+
 @EVERY_SIZE
 def test_the_number_of_transformers(space: AutoFormer) -> None:
     assert len(space) == 3 * sum((len(space.heads) * len(space.ratios)) ** depth for depth in space.depths)
