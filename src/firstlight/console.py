@@ -7,6 +7,7 @@ import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
 
 from rich.console import Console, RenderableType
@@ -226,6 +227,18 @@ def show_result(result: SearchResult) -> None:
         console.print("Go on with:")
         console.print(f"  {_command()} report {folder}", markup=False, soft_wrap=True)
         console.print(f"  {_command()} score {_arguments(result)}", markup=False, soft_wrap=True)
+    if result.setting.setting.own_space is None:
+        console.print("In Python, to train it:")
+        console.print(f"  {_building(result)}", markup=False, soft_wrap=True)
+
+
+def _building(result: SearchResult) -> str:
+    """The call that makes the chosen network."""
+    setting = result.setting.setting
+    skeleton, usual = asdict(setting.skeleton), asdict(setting.space.skeleton())
+    changed = ", ".join(f"{name}={value!r}" for name, value in skeleton.items() if value != usual[name])
+    words = f"space = firstlight.space({setting.space_name!r}); model = space.build({result.best.architecture!r}"
+    return f"{words}, space.skeleton({changed}))" if changed else f"{words})"
 
 
 # So many networks of a front are shown; all are in the files of the run

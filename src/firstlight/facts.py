@@ -9,6 +9,7 @@ import textwrap
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
+from firstlight.algorithms import Algorithm
 from firstlight.algorithms.ensembles import AGGREGATIONS, NAMED, Ensemble
 from firstlight.proxies.base import Proxy
 from firstlight.references import REFERENCES
@@ -158,4 +159,30 @@ def space_facts(space: Space[Any]) -> SpaceFacts:
         citation=str(REFERENCES.get(space.reference, space.reference)),
         used_by=tuple(REFERENCES[key].short if key in REFERENCES else key for key in space.used_by),
         benchmark=space.benchmark,
+    )
+
+
+@dataclass(frozen=True)
+class AlgorithmFacts:
+    """A search algorithm in words."""
+
+    name: str
+    summary: str
+    remarks: tuple[str, ...]  # paragraphs
+    settings: dict[str, Any]
+    costs: tuple[str, ...]  # what it keeps low besides, unless told otherwise
+    reference: str
+    citation: str
+
+
+def algorithm_facts(algorithm: Algorithm) -> AlgorithmFacts:
+    paragraphs = (inspect.getdoc(algorithm.function) or "").split("\n\n")[1:]
+    return AlgorithmFacts(
+        name=algorithm.name,
+        summary=algorithm.summary,
+        remarks=tuple(" ".join(paragraph.split()) for paragraph in paragraphs),
+        settings={name: setting.default for name, setting in algorithm.settings.items()},
+        costs=algorithm.costs,
+        reference=algorithm.reference,
+        citation=str(REFERENCES.get(algorithm.reference, algorithm.reference)),
     )

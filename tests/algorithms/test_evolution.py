@@ -10,7 +10,7 @@ from tests.algorithms.test_problem import PARAMS, SETTING, problem
 
 from firstlight.algorithms import AlgorithmRequest, Candidate, Limits, Objective, Problem
 from firstlight.algorithms.ensembles import Ensemble
-from firstlight.errors import LimitError, SettingError, UnknownNameError
+from firstlight.errors import LimitError, ParseError, SettingError, UnknownNameError
 from firstlight.run.executor import make_executor
 from firstlight.run.scoring import ScoreService, Setting
 from firstlight.run.store import Store
@@ -60,7 +60,8 @@ def test_workers_change_nothing(name: str) -> None:
     for executor in (make_executor(0), make_executor(2)):
         service = ScoreService(SETTING, [PARAMS], executor, Store(":memory:"))
         task = Problem(service, Objective(PARAMS), random.Random(3), 60)
-        found.append(run(name, task).pool.best())
+        with executor.staying():
+            found.append(run(name, task).pool.best())
     assert found[0] == found[1]
 
 
@@ -119,6 +120,15 @@ def test_growth_starts_from_the_initial_network() -> None:
 def test_settings_that_make_no_sense(text: str, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         AlgorithmRequest.parse(text)
+
+
+def test_growth_can_start_from_another_network() -> None:
+    start = "|nor_conv_3x3~0|+|nor_conv_3x3~0|nor_conv_3x3~1|+|nor_conv_3x3~0|nor_conv_3x3~1|nor_conv_3x3~2|"
+    task = run(f"evolution-budget:initial={start}:mutations=1", problem(budget=10))
+    operations = [task.space.parse(text).operations for text in task.pool.texts]
+    assert all(sum(op != "nor_conv_3x3" for op in own) <= 2 for own in operations)  # one, or two by a detour
+    with pytest.raises(ParseError, match="Cannot read this text"):
+        run("evolution-budget:initial=nothing", problem(budget=10))
 
 
 def test_settings_at_their_default_are_not_written() -> None:

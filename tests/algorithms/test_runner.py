@@ -155,6 +155,11 @@ def test_limits_that_contradict_each_other_and_costs_that_are_none() -> None:
         search(latency="sundial")
 
 
+def test_one_network_cannot_be_ranked() -> None:
+    with pytest.raises(SettingError, match="ranks networks among each other"):
+        search(proxy="az_nas", samples=1)
+
+
 ENSEMBLE = "log_rank(params,independence)"
 
 

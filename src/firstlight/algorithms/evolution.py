@@ -38,16 +38,19 @@ def evolution(problem: Problem, *, population: int = 64, tournament: int = 16, c
 
 
 @algorithm(reference="Lin2021zennas")
-def evolution_budget(problem: Problem, *, population: int = 512, mutations: int = 2, children: int = 16) -> None:
+def evolution_budget(
+    problem: Problem, *, population: int = 512, mutations: int = 2, children: int = 16, initial: str = ""
+) -> None:
     """Evolution up to a budget: all of the best may have children, and the others are left behind.
 
-    It starts from the space's initial network, if it has one, and otherwise from a few at random. Every child has a
-    parent of its own, drawn from the best `population` of all networks scored so far, and differs from it in
-    `mutations` places. An ensemble ranks all of them anew each time. Networks beyond the limits cost nothing.
+    It starts from the network `initial`, by default that of the space if it has one, else from a few at random. Every
+    child has a parent of its own, drawn from the best `population` of all networks scored so far, and differs from it
+    in `mutations` places. An ensemble ranks all of them anew each time. Networks beyond the limits cost nothing.
     """
     seen: set[str] = set()
-    if problem.space.initial:
-        first = new_mutants(problem, seen, [problem.space.initial])
+    start = initial or problem.space.initial
+    if start:
+        first = new_mutants(problem, seen, [start])
     else:
         first = problem.distinct_samples()
     brood = problem.score_all(itertools.islice(first, FIRST_STEPS))

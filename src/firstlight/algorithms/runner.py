@@ -39,6 +39,11 @@ def run_search(
     """
     if not isinstance(search.samples, int) or search.samples < 1:
         raise SettingError(f"A search must score at least one network; samples is {search.samples!r}.")
+    if isinstance(search.by, Ensemble) and search.samples < 2:
+        raise SettingError(
+            f"The ensemble {search.by} ranks networks among each other, and samples is 1. Score two or more, or search "
+            "by a single proxy."
+        )
     algorithm, latency = search.request, LatencyRequest(search.latency)
     with open_store(directory) as store:
         run = _begin(store, search, directory)

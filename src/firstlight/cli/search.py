@@ -41,9 +41,9 @@ def search(
     algorithm: Annotated[
         str,
         typer.Option(
-            help="How to search: random, evolution (regularised), evolution-budget (grows up to the limits), "
-            "autoformer-evolution (generations with crossings), or pareto (a front of score against --objectives). "
-            "Settings are written behind the name: evolution:population=32:children=4."
+            help="How to search: random, evolution (regularised), evolution-budget (grows up to the limits), pareto (a "
+            "front of score against --objectives), or another of `firstlight algorithms`. Settings are written behind "
+            "the name: evolution:population=32:children=4."
         ),
     ] = "random",
     samples: Annotated[int, typer.Option(help="How many networks may be scored.", min=1)] = 500,

@@ -1,0 +1,41 @@
+"""The list of algorithms."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from firstlight.algorithms import ALGORITHMS
+from firstlight.cli import app
+from firstlight.errors import UnknownNameError
+from firstlight.facts import algorithm_facts
+from firstlight.references import REFERENCES
+
+
+def say(*words: str) -> str:
+    result = CliRunner().invoke(app, ["algorithms", *words], catch_exceptions=False)
+    assert result.exit_code == 0
+    return result.stdout
+
+
+def test_all_are_listed() -> None:
+    assert [entry["name"] for entry in json.loads(say("--json"))] == list(ALGORITHMS)
+    assert all(name in say() for name in ALGORITHMS)
+
+
+@pytest.mark.parametrize("name", list(ALGORITHMS))
+def test_one_tells_its_settings_and_who_published_it(name: str) -> None:
+    facts = algorithm_facts(ALGORITHMS[name])
+    told = json.loads(say(name, "--json"))
+    assert told["settings"] == facts.settings
+    shown = " ".join(say(name).split())
+    assert facts.summary in shown
+    assert all(f"{setting}={default}" in shown for setting, default in facts.settings.items())
+    assert not facts.reference or REFERENCES[facts.reference].title in shown
+
+
+def test_one_that_is_not_there() -> None:
+    with pytest.raises(UnknownNameError, match=r"Did you mean 'evolution'"):
+        CliRunner().invoke(app, ["algorithms", "evolutoin"], catch_exceptions=False)
