@@ -8,10 +8,11 @@ import random
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-from firstlight.algorithms.ensembles import utilities
+from firstlight.algorithms.ensembles import Ensemble, utilities
 from firstlight.algorithms.objective import Candidate, Objective, best_first
+from firstlight.algorithms.source import Source
 from firstlight.errors import LimitError
-from firstlight.run.scoring import NetworkScore, ScoreService
+from firstlight.run.scoring import NetworkScore
 from firstlight.spaces import Architecture, Space
 
 # Up to this size a space is gone through in random order instead of being sampled
@@ -28,7 +29,7 @@ class Problem:
 
     def __init__(
         self,
-        service: ScoreService,
+        service: Source,
         objective: Objective,
         rng: random.Random,
         budget: int,
@@ -75,6 +76,13 @@ class Problem:
         """The best of some that were scored; an ensemble judges them among all."""
         merits = self.merits()
         return max(candidates, key=lambda candidate: merits[candidate.network.architecture])
+
+    def worth(self, candidate: Candidate) -> float | None:
+        """How good one that was scored is: higher is better, None without a score. An ensemble judges it among all."""
+        if candidate.utility is not None or not isinstance(self.objective.by, Ensemble):
+            return candidate.utility
+        found = self.merits()[candidate.network.architecture]
+        return found if math.isfinite(found) else None
 
     def merits(self) -> dict[str, float]:
         """How good each network scored so far is, by its text: higher is better, and lowest without a score."""
