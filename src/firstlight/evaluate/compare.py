@@ -108,6 +108,15 @@ class Comparison:
     remarks: tuple[str, ...] = ()
 
     @cached_property
+    def labels(self) -> dict[str, str]:
+        """Each method without its settings, where that tells it apart."""
+        names = [method.partition(":")[0] for method in self.runs]
+        return {
+            method: name if names.count(name) == 1 and "@" not in method else method
+            for method, name in zip(self.runs, names, strict=True)
+        }
+
+    @cached_property
     def rows(self) -> list[Row]:
         """For each method one row for each number of queries, and one for the seconds that were asked for."""
         rows = []

@@ -67,9 +67,7 @@ def _usual_target(table: Table) -> Target:
     validated = [target for target in table.targets() if target.split == "val" and target.is_accuracy]
     if not validated:
         names = ", ".join(target.name for target in table.targets()) or "none"
-        raise SettingError(
-            f"{table.origin} has no validation accuracy by its names. Name a column to search by: {names}."
-        )
+        raise SettingError(f"No column of {table.origin} is a validation accuracy. Name one to search by: {names}.")
     own = [target for target in validated if target.dataset == validated[0].dataset]
     return min(own, key=lambda target: target.epochs if isinstance(target.epochs, int) else 10**9)
 

@@ -97,8 +97,8 @@ def _estimated(
     r_squared = 1 - float(((seconds - facts / scale @ weights) ** 2).sum()) / variance if variance else 1.0
     missing = [text for text in networks if text not in known]
     found = np.array([_facts(space, text, with_choices) for text in missing]) / scale @ weights
-    least = seconds.min()  # no training is free, whatever a straight line says of the smallest networks
-    return dict(zip(missing, np.maximum(found, least).tolist(), strict=True)), r_squared
+    fastest = seconds.min()  # no training is free, whatever a line says of networks smaller than all that are known
+    return dict(zip(missing, np.maximum(found, fastest).tolist(), strict=True)), r_squared
 
 
 def _facts(space: Space[Any], text: str, with_choices: bool) -> Numbers:

@@ -48,15 +48,18 @@ def cells(found: Comparison, row: Row) -> list[str]:
     queries = [f"{row.queries.mean:,.1f}"] if found.within else []
     epochs = f" ({'/'.join(map(str, row.epochs))} epochs)" if row.epochs else ""
     seconds = "-" if math.isnan(row.seconds.mean) else f"{row.seconds.mean:,.0f}"
-    return [row.method, row.point, *queries, *map(str, row.figures.values()), f"{row.value}{epochs}", seconds]
+    figures = map(str, row.figures.values())
+    return [found.labels[row.method], row.point, *queries, *figures, f"{row.value}{epochs}", seconds]
 
 
 def notes(found: Comparison) -> list[str]:
     seeds = max(len(runs) for runs in found.runs.values())
     deviation = ", ± their standard deviation" if seeds > 1 else ""
     costs = f"Seconds of training are {found.seconds}." if found.seconds else ""
+    settings = [f"{label} stands for {method}." for method, label in found.labels.items() if method != label]
     return [
         f"Means over {seeds} seed{'s' * (seeds != 1)}{deviation}, of the network that was the best of its search.",
+        *settings,
         *filter(None, [costs]),
         *found.remarks,
     ]
@@ -71,6 +74,7 @@ def comparison_page(found: Comparison, settings: Mapping[str, Any]) -> str:
         "comparison.html",
         settings=settings,
         best=best,
+        ahead=found.labels[best.method] if best else None,
         column=column,
         headers=headers(found),
         rows=[cells(found, row) for row in found.rows],
@@ -104,7 +108,7 @@ def _bands(
             if not math.isnan(spread.mean):
                 points.append((place, spread.mean, spread.deviation or 0.0))
         if points:
-            entries.append(Band(method, points))
+            entries.append(Band(found.labels[method], points))
     return entries
 
 
