@@ -240,14 +240,9 @@ def _remarks(
     """What must be known to read the rows aright."""
     if contest.seconds is None:
         yield "The table does not say what a training costs, so that seconds are left out; --seconds names a column."
-    levels = contest.truth.fidelities
     for method, own in zip(methods, runs.values(), strict=True):
-        if method.asks_fidelities:
-            yield (
-                f"{method} chooses between {' and '.join(map(str, levels))} epochs, and each is a query of its own."
-                if len(levels) > 1
-                else f"{method} has one fidelity, and is plain TPE."
-            )
+        if said := method.remark(contest):
+            yield said
         early = [run for run in own if len(run.queries) < most]
         if early:
             share = f"{len(early)} of {len(own)} runs"

@@ -47,6 +47,10 @@ class Method(ABC):
         """Whether it chooses how long networks are trained."""
         return False
 
+    def remark(self, contest: Contest) -> str:
+        """What must be known to read its results aright."""
+        return ""
+
     @abstractmethod
     def __str__(self) -> str: ...
 
@@ -67,6 +71,14 @@ class ByTruth(Method):
     def asks_fidelities(self) -> bool:
         return self.algorithm.algorithm.name == "bohb"
 
+    def remark(self, contest: Contest) -> str:
+        if not self.asks_fidelities:
+            return ""
+        levels = " and ".join(map(str, contest.truth.fidelities))
+        if len(contest.truth.fidelities) < 2:
+            return f"{self} has one fidelity, and is plain TPE."
+        return f"{self} chooses between {levels} epochs, and each is a query of its own."
+
     def run(self, contest: Contest, budget: int, seed: int, watch: Watch) -> list[Query]:
         return _run(self, self.algorithm, contest.truth, TRUTH, budget, seed, watch)
 
@@ -80,6 +92,9 @@ class ByProxy(Method):
 
     def __str__(self) -> str:
         return f"{self.algorithm}@{self.proxy}"
+
+    def remark(self, contest: Contest) -> str:
+        return f"{self} asks a proxy: its queries are networks scored, and its seconds those of scoring."
 
     def run(self, contest: Contest, budget: int, seed: int, watch: Watch) -> list[Query]:
         setting = Setting(

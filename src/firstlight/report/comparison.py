@@ -47,7 +47,8 @@ def cells(found: Comparison, row: Row) -> list[str]:
     """A line of it. What a network was chosen by is said with its epochs where methods differ in them."""
     queries = [f"{row.queries.mean:,.1f}"] if found.within else []
     epochs = f" ({'/'.join(map(str, row.epochs))} epochs)" if row.epochs else ""
-    seconds = "-" if math.isnan(row.seconds.mean) else f"{row.seconds.mean:,.0f}"
+    spent = row.seconds.mean
+    seconds = "-" if math.isnan(spent) else f"{spent:,.0f}" if spent >= 10 else f"{spent:.2g}"
     figures = map(str, row.figures.values())
     return [found.labels[row.method], row.point, *queries, *figures, f"{row.value}{epochs}", seconds]
 
