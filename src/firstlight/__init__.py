@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from firstlight.algorithms.result import SearchInterrupted, SearchResult
     from firstlight.api import rank, score, search, space
     from firstlight.evaluate import Table, load_table
-    from firstlight.evaluate.calls import correlate, trust
+    from firstlight.evaluate.calls import compare, correlate, trust
     from firstlight.probe import Probe
     from firstlight.proxies import PROXIES, Parts, Score, proxy
     from firstlight.ranking import Ranking
@@ -37,6 +37,7 @@ _HOMES = {
     "Table": "evaluate",
     "algorithm": "algorithms",
     "choices": "spaces",
+    "compare": "evaluate.calls",
     "correlate": "evaluate.calls",
     "load_table": "evaluate",
     "proxy": "proxies",
@@ -67,6 +68,7 @@ __all__ = [
     "__version__",
     "algorithm",
     "choices",
+    "compare",
     "correlate",
     "load_table",
     "proxy",

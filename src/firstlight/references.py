@@ -69,6 +69,12 @@ REFERENCES = {
         "CVPR",
         2021,
     ),
+    "Falkner2018bohb": Reference(
+        "Stefan Falkner, Aaron Klein, Frank Hutter",
+        "BOHB: Robust and Efficient Hyperparameter Optimization at Scale",
+        "ICML",
+        2018,
+    ),
     "Jiang2023meco": Reference(
         "Tangyu Jiang, Haodi Wang, Rongfang Bie",
         "MeCo: Zero-Shot NAS with One Data and Single Forward Pass via Minimum Eigenvalue of Correlation",
@@ -158,6 +164,12 @@ REFERENCES = {
         "Picking Winning Tickets Before Training by Preserving Gradient Flow",
         "ICLR",
         2020,
+    ),
+    "Williams1992reinforce": Reference(
+        "Ronald J. Williams",
+        "Simple Statistical Gradient-Following Algorithms for Connectionist Reinforcement Learning",
+        "Machine Learning",
+        1992,
     ),
     "Xu2021knas": Reference(
         "Jingjing Xu, Liang Zhao, Junyang Lin, Rundong Gao, Xu Sun, Hongxia Yang",

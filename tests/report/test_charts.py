@@ -7,7 +7,21 @@ import re
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from firstlight.report.charts import HEIGHT, WIDTH, Bar, Line, Point, _ticks, bars, heat_map, lines, scatter
+from firstlight.report.charts import (
+    HEIGHT,
+    SERIES,
+    WIDTH,
+    Band,
+    Bar,
+    Line,
+    Point,
+    _ticks,
+    bands,
+    bars,
+    heat_map,
+    lines,
+    scatter,
+)
 
 NUMBERS = st.floats(-1e12, 1e12, allow_nan=False)
 
@@ -59,6 +73,25 @@ def test_a_heat_map_has_a_square_for_each_pair_and_says_what_it_is() -> None:
     assert "a, &lt;b&gt;: -0.500" in svg
     assert "not defined" in svg
     assert 'fill-opacity="0.50"' in svg
+
+
+@settings(deadline=None)
+@given(st.lists(st.tuples(NUMBERS, NUMBERS, st.floats(0, 1e3)), min_size=2, max_size=20))
+def test_bands_lie_in_the_frame_and_are_named(points: list[tuple[float, float, float]]) -> None:
+    svg = bands([Band("first", points), Band("<second>", points[:2])], "x", "y")
+    around = re.findall(r'class="band series-\d" d="M([^"]+)Z"', svg)
+    assert [path.count(",") for path in around] == [2 * len(points), 4]
+    middle = re.findall(r'class="curve series-\d" d="M([^"]+)"><title>', svg)
+    assert [path.count(",") for path in middle] == [len(points), 2]
+    places = [tuple(map(float, place.split(","))) for path in (*around, *middle) for place in path.split("L")]
+    assert all(0 <= x <= WIDTH and 0 <= y <= HEIGHT for x, y in places)
+    assert svg.count(">&lt;second&gt;</text>") == 1  # below the frame
+
+
+def test_many_bands_begin_again_with_the_first_colour() -> None:
+    svg = bands([Band(str(number), [(0, 1, 0), (1, 2, 0)]) for number in range(SERIES + 1)], "x", "y")
+    assert svg.count(f"band series-{SERIES}") == 1
+    assert svg.count("band series-1") == 2
 
 
 @settings(deadline=None)

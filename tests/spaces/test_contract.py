@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections import Counter, defaultdict
 from collections.abc import Callable
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 from scipy.stats import chisquare
 from tests.spaces.checks import damaged, parsed_or_place, read_exactly_or_refused, runs_everywhere, stays_in_the_space
 
-from firstlight.errors import ParseError, SettingError
+from firstlight.errors import ParseError, SettingError, UnsupportedError
 from firstlight.spaces import SPACES
 from firstlight.spaces.base import Space
 
@@ -88,6 +89,35 @@ def test_text_longer_than_any_architecture_is_refused(name: str) -> None:
     for long in (text * 1000, "(" * 100_000, text + "9" * 100_000):
         with pytest.raises(ParseError):
             SPACES[name].parse(long)
+
+
+with_choices = pytest.mark.parametrize("name", [name for name, space in SPACES.items() if space.has_choices])
+
+
+@with_choices
+@given(seed=SEEDS)
+def test_choices_stand_for_architectures(name: str, seed: int) -> None:
+    space = SPACES[name]
+    architecture = space.sample(random.Random(seed))
+    indices = space.to_choices(architecture)
+    assert all(0 <= index < len(options) for index, options in zip(indices, space.choices(), strict=True))
+    assert space.from_choices(indices) == architecture
+    rng = random.Random(seed)
+    drawn = tuple(rng.randrange(len(options)) for options in space.choices())
+    assert space.to_choices(space.from_choices(drawn)) == drawn
+    assert space.parse(str(space.from_choices(drawn))) == space.from_choices(drawn)
+
+
+@with_choices
+def test_choices_are_all_there_is(name: str) -> None:
+    assert math.prod(map(len, SPACES[name].choices())) == len(SPACES[name])
+
+
+@every_space
+def test_spaces_without_choices_name_those_that_have_them(name: str) -> None:
+    if not SPACES[name].has_choices:
+        with pytest.raises(UnsupportedError, match=r"nasbench201, .*ChoiceSpace"):
+            SPACES[name].choices()
 
 
 # What a sampler chooses uniformly: values that must come equally often, under a name for each choice

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import pickle
 import random
 import re
@@ -307,6 +308,13 @@ def test_an_empty_registry_of_another_kind_takes_entries() -> None:
     registry.add("two", 2)
     assert dict(registry) == {"one": 1, "two": 2}
     assert (registry.is_built_in("one"), registry.is_built_in("two")) == (True, False)
+
+
+def test_choices_by_their_places() -> None:
+    assert SPACE.choices() == (("4", "8", "16"), ("1", "2"), ("relu", "gelu"))
+    everything = [SPACE.to_choices(architecture) for architecture in SPACE]
+    assert everything == list(itertools.product(range(3), range(2), range(2)))
+    assert str(SPACE.from_choices((1, 0, 1))) == "width=8,depth=1,activation=gelu"
 
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "spaces.md"

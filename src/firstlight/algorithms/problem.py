@@ -7,7 +7,7 @@ import itertools
 import math
 import random
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,9 +15,10 @@ from numpy.typing import NDArray
 from firstlight.algorithms.ensembles import Ensemble
 from firstlight.algorithms.objective import Candidate, Objective
 from firstlight.algorithms.pool import Pool
+from firstlight.algorithms.source import Source
 from firstlight.errors import LimitError
 from firstlight.run.costs import Costs, LatencySource, written
-from firstlight.run.scoring import NetworkScore, Setting
+from firstlight.run.scoring import NetworkScore
 from firstlight.spaces import Architecture, Space
 
 # Up to this size a space is gone through in random order instead of being sampled
@@ -28,15 +29,6 @@ PATIENCE = 20_000
 WORST = 1e300
 
 
-class Service(Protocol):
-    """Whoever answers for networks: by proxies, or by how well they do when trained."""
-
-    @property
-    def setting(self) -> Setting: ...
-
-    def scores(self, architectures: Iterable[str]) -> Iterator[NetworkScore]: ...
-
-
 class Problem:
     """`budget` is the number of networks that may be scored; `watch` is told of each one.
 
@@ -45,7 +37,7 @@ class Problem:
 
     def __init__(
         self,
-        service: Service,
+        service: Source,
         objective: Objective,
         rng: random.Random,
         budget: int,
@@ -103,11 +95,15 @@ class Problem:
         """The best of some that were scored; an ensemble judges them among all."""
         return max(candidates, key=self._merit)
 
-    def _merit(self, candidate: Candidate) -> float:
-        utility = candidate.utility
+    def worth(self, candidate: Candidate) -> float | None:
+        """How good one that was scored is: higher is better, None without a score. An ensemble judges it among all."""
         if isinstance(self.objective.by, Ensemble):
-            utility = self.pool.utility(candidate.network.architecture)
-        return -math.inf if utility is None else utility
+            return self.pool.utility(candidate.network.architecture)
+        return candidate.utility
+
+    def _merit(self, candidate: Candidate) -> float:
+        worth = self.worth(candidate)
+        return -math.inf if worth is None else worth
 
     def network(self, text: str) -> NetworkScore:
         """All that is known of a network that was scored."""

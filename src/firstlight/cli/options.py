@@ -14,6 +14,7 @@ from firstlight.errors import SettingError
 
 if TYPE_CHECKING:
     from firstlight.data import InputSource
+    from firstlight.evaluate.recipe import TrainingRecipe
     from firstlight.run.executor import Executor
     from firstlight.run.scoring import NetworkScore, Setting
 
@@ -90,6 +91,18 @@ def read_pairs(text: str) -> tuple[tuple[str, Any], ...]:
         numbers = tuple(int(number) for number in value.strip().split("x"))
         pairs[name.strip()] = numbers if len(numbers) > 1 else numbers[0]
     return tuple(sorted(pairs.items()))
+
+
+def read_recipe(batch_size: int | None, learning_rate: float | None) -> TrainingRecipe:
+    """The usual one, but for what was given."""
+    from dataclasses import replace
+
+    from firstlight.evaluate.recipe import TrainingRecipe
+
+    recipe = TrainingRecipe()
+    if batch_size is not None:
+        recipe = replace(recipe, batch_size=batch_size)
+    return recipe if learning_rate is None else replace(recipe, learning_rate=learning_rate)
 
 
 def read_shape(text: str | None) -> tuple[int, ...] | None:

@@ -8,7 +8,16 @@ from typing import Annotated
 
 import typer
 
-from firstlight.cli.options import DeviceOption, Json, SeedOption, SkeletonOption, WorkersOption, read_pairs, resumable
+from firstlight.cli.options import (
+    DeviceOption,
+    Json,
+    SeedOption,
+    SkeletonOption,
+    WorkersOption,
+    read_pairs,
+    read_recipe,
+    resumable,
+)
 
 
 def trust(
@@ -44,16 +53,11 @@ def trust(
 
     Example: firstlight trust nasbench201 --data folder:photos@32 --train 40 --epochs 5
     """
-    from dataclasses import replace
-
     from firstlight.cli.correlate import show_study
     from firstlight.console import console, phases
     from firstlight.evaluate import calls
-    from firstlight.evaluate.recipe import TrainingRecipe
     from firstlight.report.correlation import advise
 
-    given = {"batch_size": batch_size, "learning_rate": learning_rate}
-    recipe = replace(TrainingRecipe(), **{name: value for name, value in given.items() if value is not None})  # type: ignore[arg-type]
     folder = out or Path("runs") / f"trust-{space}-{Path(data.partition(':')[2]).stem or data}"
     with resumable(folder), phases() as phase:
         found = calls.trust(
@@ -62,7 +66,7 @@ def trust(
             train=train,
             epochs=epochs,
             proxies=proxy,
-            recipe=recipe,
+            recipe=read_recipe(batch_size, learning_rate),
             data_samples=data_samples,
             skeleton=dict(read_pairs(skeleton)),
             seed=seed,

@@ -1,4 +1,4 @@
-"""The calls that hold proxies against the truth: a table of trained networks, or a few trained on one's own data."""
+"""The calls that look at the truth: a table of trained networks, or a few trained on one's own data."""
 
 from __future__ import annotations
 
@@ -9,12 +9,17 @@ from pathlib import Path
 from typing import Any, Literal
 
 from firstlight.errors import SettingError
+from firstlight.evaluate.compare import Comparison, run_methods
+from firstlight.evaluate.contest import Contest, table_truth, training_truth
 from firstlight.evaluate.correlate import Study, draw_sample, study
+from firstlight.evaluate.methods import parse_method
 from firstlight.evaluate.recipe import TrainingRecipe
 from firstlight.evaluate.service import EvaluationSetting
 from firstlight.evaluate.tables import Table, load_table
 from firstlight.evaluate.trust import Trust, train_and_compare
+from firstlight.evaluate.truth import TableSetting
 from firstlight.proxies import parse_requests
+from firstlight.report.comparison import write_comparison
 from firstlight.report.correlation import write_correlation, write_trust
 from firstlight.run.executor import make_executor
 from firstlight.run.in_space import in_space
@@ -154,3 +159,80 @@ def trust(
         }
         write_trust(found, described, directory)
     return found
+
+
+def compare(
+    space: str | Space[Any],
+    table: Table | str | os.PathLike[str] | None = None,
+    *,
+    methods: str | Sequence[str] = "random,evolution,reinforce,bohb",
+    queries: Sequence[int] = (20, 50, 100),
+    seeds: int | Sequence[int] = 10,
+    target: str | None = None,
+    report: Sequence[str] | None = None,
+    fidelities: Sequence[Any] | None = None,
+    seconds: str | None = None,
+    within: float | None = None,
+    data: str | None = None,
+    epochs: int = 3,
+    recipe: TrainingRecipe | None = None,
+    data_samples: int | None = None,
+    skeleton: Mapping[str, Any] | None = None,
+    input: str | None = None,
+    workers: int | None = None,
+    device: str | None = None,
+    out: str | os.PathLike[str] | None = None,
+    watch: Callable[[int, int], None] = lambda done, total: None,
+) -> Comparison:
+    """Let search methods compete: what has each found after so many queries, and what did that cost?
+
+    A query asks what a network reaches: in the column `target` of a `table`, by default its validation accuracy after
+    the fewest epochs; or, with `data`, by training it for `epochs` epochs. `methods` are search algorithms with their
+    settings, or `random@dextr`, a search by a proxy, whose queries are networks scored. The best network of each is
+    judged by the columns `report`. `fidelities` are what bohb chooses from: columns, or numbers of epochs. `seconds`
+    names the table's column of training times, and `within` a budget of them to report at as well. With `out`, all
+    results are kept in that folder, and a page, the rows and all queries are written to it.
+
+    >>> found = firstlight.compare("nasbench201", "nb201.parquet", methods="random,evolution", queries=(20, 50))
+    >>> print(found.table())
+    """
+    asked = methods.split(",") if isinstance(methods, str) else methods
+    parsed = [parse_method(text) for text in asked]
+    directory = None if out is None else Path(out)
+    executor, surroundings = make_executor(workers), tuple(sorted((skeleton or {}).items()))
+    with open_store(directory) as store:
+        if table is not None and data is None:
+            found = table if isinstance(table, Table) else load_table(Path(table))
+            levels = fidelities if any(method.asks_fidelities for method in parsed) else ()
+            truth, judged_by = table_truth(found, TableSetting(**in_space(space)), target, report, levels, seconds)
+            costs = None if truth.times is None else truth.times.origin
+            origin = {"table": found.origin}
+            contest = Contest(truth, judged_by, costs, executor, store, input or "synthetic", surroundings, device)
+        elif data is not None and table is None:
+            how = replace(recipe or TrainingRecipe(), epochs=epochs)
+            training = EvaluationSetting(
+                **in_space(space),
+                source_name=data,
+                recipe=how,
+                skeleton_settings=surroundings,
+                samples=data_samples,
+                device=device,
+            )
+            trained = training_truth(training, fidelities, executor, store)
+            origin = {"data": data, "training": str(how), "skeleton": str(training.skeleton)}
+            judged_by = (trained.target,)
+            contest = Contest(trained, judged_by, "measured", executor, store, input or data, surroundings, device)
+        else:
+            raise SettingError("Give either a table of trained networks (--table), or data to train them on (--data).")
+        numbers = list(range(seeds)) if isinstance(seeds, int) else list(seeds)
+        result = run_methods(contest, parsed, queries, numbers, within=within, watch=watch)
+    if directory is not None:
+        described = {
+            "space": contest.truth.setting.space_name,
+            **origin,
+            "networks are searched by": result.target,
+            "queries": ", ".join(map(str, queries)),
+            "seeds": ", ".join(map(str, numbers)),
+        }
+        write_comparison(result, described, directory)
+    return result

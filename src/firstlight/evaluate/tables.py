@@ -5,6 +5,7 @@ The form is described in docs/tables.md. A table knows nothing of a space until 
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -104,10 +105,17 @@ class Table:
         strangers = [text for text, place in places if isinstance(place, FirstlightError)]
         return Census(len({exact for exact, _ in known}), len({canonical for _, canonical in known}), strangers)
 
+    @functools.cached_property
+    def _places(self) -> dict[Space[Any], dict[str, tuple[str, str] | FirstlightError]]:
+        """What is known of each text, by the space; several columns are joined with one."""
+        return {}
+
     def _placed(self, space: Space[Any], rows: pd.Index[Any]) -> pd.DataFrame:
         """Exact and canonical text of some rows; architectures that are not of the space are refused."""
         texts = self.frame.loc[rows, ARCHITECTURE]
-        places = {text: _place(space, text) for text in texts.unique()}
+        known = self._places.setdefault(space, {})
+        known |= {text: _place(space, text) for text in texts.unique() if text not in known}
+        places = {text: known[text] for text in texts.unique()}
         strangers = {text: place for text, place in places.items() if isinstance(place, FirstlightError)}
         if strangers:
             examples = "\n".join(f"  {text}" for text in list(strangers)[:3])

@@ -66,6 +66,39 @@ def lines(entries: Sequence[Line], x_label: str, y_label: str) -> Markup:
 
 
 @dataclass(frozen=True)
+class Band:
+    """A line of means with the deviation above and below: points are (x, mean, deviation)."""
+
+    name: str
+    points: Sequence[tuple[float, float, float]]
+
+
+# How many lines are told apart by colour and dashes; then they begin again
+SERIES = 6
+
+
+def bands(entries: Sequence[Band], x_label: str, y_label: str) -> Markup:
+    """Lines with a band each, and their names below the frame."""
+    points = [point for band in entries for point in band.points]
+    edges = [y + sign * deviation for _, y, deviation in points for sign in (-1, 1)]
+    axes = _Axes([x for x, _, _ in points], edges)
+    parts = [axes.frame(x_label, y_label)]
+    shown = [(band, f"series-{number % SERIES + 1}") for number, band in enumerate(entries)]
+    for band, kind in shown:
+        above = [f"{axes.x(x):.1f},{axes.y(y + deviation):.1f}" for x, y, deviation in band.points]
+        below = [f"{axes.x(x):.1f},{axes.y(y - deviation):.1f}" for x, y, deviation in reversed(band.points)]
+        parts.append(f'<path class="band {kind}" d="M{"L".join(above + below)}Z"/>')
+    for number, (band, kind) in enumerate(shown):
+        path = "L".join(f"{axes.x(x):.1f},{axes.y(y):.1f}" for x, y, _ in band.points)
+        parts.append(f'<path class="curve {kind}" d="M{path}"><title>{escape(band.name)}</title></path>')
+        y = HEIGHT + 18 * number + 4
+        parts.append(f'<path class="curve {kind}" d="M{LEFT},{y}h32"/>')
+        parts.append(f'<text x="{LEFT + 42}" y="{y + 4}">{escape(band.name)}</text>')
+    label = f"{y_label} against {x_label}, {len(entries)} lines with bands"
+    return _svg(WIDTH, HEIGHT + 18 * len(entries) + 4, label, parts)
+
+
+@dataclass(frozen=True)
 class Bar:
     """A value with the interval around it."""
 

@@ -10,7 +10,7 @@ from firstlight.errors import UnknownNameError
 from firstlight.spaces import Architecture
 
 if TYPE_CHECKING:
-    from firstlight.run.scoring import Setting
+    from firstlight.algorithms.source import Surroundings
 
 # each with its unit, the cheapest to find out first
 UNITS = {
@@ -34,7 +34,7 @@ class Costs:
     Nothing but a latency that is measured needs a network with weights.
     """
 
-    def __init__(self, setting: Setting, latency: LatencySource | None = None) -> None:
+    def __init__(self, setting: Surroundings, latency: LatencySource | None = None) -> None:
         self._setting = setting
         self._latency = latency
         self._counted = functools.lru_cache(maxsize=1024)(self._count)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import random
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
@@ -13,7 +13,7 @@ import torch
 from torch import nn
 
 from firstlight.cost import Cost, Footprint, measure_cost, measure_footprint
-from firstlight.errors import SettingError
+from firstlight.errors import SettingError, UnsupportedError
 from firstlight.importing import source_digest
 from firstlight.seeds import torch_generator
 from firstlight.spaces.ops import initialise
@@ -94,6 +94,28 @@ class Space(ABC, Generic[A]):
 
     def __iter__(self) -> Iterator[A]:
         raise TypeError(f"The space {self.name!r} cannot be enumerated; use sample().")
+
+    def choices(self) -> tuple[tuple[str, ...], ...]:
+        """The options of each choice, where every architecture is a vector of independent choices."""
+        from firstlight.spaces import SPACES  # the registry imports this module
+
+        having = [name for name, space in SPACES.items() if space.has_choices]
+        raise UnsupportedError(
+            f"Architectures of {self.name!r} are no vectors of independent choices, which this search needs. "
+            f"Those of {', '.join(having)} and of any firstlight.ChoiceSpace are."
+        )
+
+    def from_choices(self, indices: Sequence[int]) -> A:
+        """The architecture that takes these options, by their places; the inverse of `to_choices`."""
+        raise NotImplementedError(f"{self.name!r} has choices() and must have from_choices().")
+
+    def to_choices(self, architecture: A) -> tuple[int, ...]:
+        """Which option of each choice an architecture takes."""
+        raise NotImplementedError(f"{self.name!r} has choices() and must have to_choices().")
+
+    @property
+    def has_choices(self) -> bool:
+        return type(self).choices is not Space.choices
 
     def skeleton(self, **settings: Any) -> Skeleton:
         """The default skeleton with some settings changed."""

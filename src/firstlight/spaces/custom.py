@@ -9,7 +9,7 @@ import math
 import pickle
 import random
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -106,6 +106,16 @@ class ChoiceSpace(Space[Choices]):
     def canonical(self, architecture: Choices) -> Choices:
         """Itself: nothing is known of what the function does with the choices."""
         return architecture
+
+    def choices(self) -> tuple[tuple[str, ...], ...]:
+        return tuple(map(tuple, self.options.values()))
+
+    def from_choices(self, indices: Sequence[int]) -> Choices:
+        return self._architecture(labels[index] for labels, index in zip(self.choices(), indices, strict=True))
+
+    def to_choices(self, architecture: Choices) -> tuple[int, ...]:
+        chosen = zip(self.choices(), architecture.chosen, strict=True)
+        return tuple(labels.index(label) for labels, (_, label) in chosen)
 
     def network(self, architecture: Choices, skeleton: Skeleton) -> nn.Module:
         values = {name: self.options[name][label] for name, label in architecture.chosen}

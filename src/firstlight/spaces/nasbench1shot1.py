@@ -13,7 +13,7 @@ import itertools
 import math
 import random
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from firstlight.spaces.cell101 import (
     OPERATIONS,
@@ -85,6 +85,20 @@ class NASBench1Shot1(Space101):
             operations[place - 1] = operation
         return Cell101(tuple(operations), sources)
 
+    def choices(self) -> tuple[tuple[str, ...], ...]:
+        """The operation of each inner vertex, then the parents of each vertex behind the input."""
+        parents = (tuple(",".join(map(str, sources)) for sources in vertex) for vertex in _parents(self.parents))
+        return (*(OPERATIONS,) * (len(self.parents) - 1), *parents)
+
+    def from_choices(self, indices: Sequence[int]) -> Cell101:
+        inner = len(self.parents) - 1
+        sources = (vertex[index] for vertex, index in zip(_parents(self.parents), indices[inner:], strict=True))
+        return Cell101(tuple(OPERATIONS[index] for index in indices[:inner]), tuple(sources))
+
+    def to_choices(self, architecture: Cell101) -> tuple[int, ...]:
+        parents = zip(_parents(self.parents), architecture.sources, strict=True)
+        return (*map(OPERATIONS.index, architecture.operations), *(vertex.index(own) for vertex, own in parents))
+
 
 class NASBench1Shot1S1(NASBench1Shot1):
     name = "nasbench1shot1-s1"
@@ -104,10 +118,13 @@ class NASBench1Shot1S3(NASBench1Shot1):
     parents = (1, 1, 1, 2, 2, 2)
 
 
+def _parents(parents: tuple[int, ...]) -> list[Sources]:
+    """Which parents each vertex may have."""
+    return [tuple(itertools.combinations(range(vertex), count)) for vertex, count in enumerate(parents, start=1)]
+
+
 def _graphs(parents: tuple[int, ...]) -> Iterator[Sources]:
-    return itertools.product(
-        *(itertools.combinations(range(vertex), count) for vertex, count in enumerate(parents, start=1))
-    )
+    return itertools.product(*_parents(parents))
 
 
 @functools.cache

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from torch import nn
@@ -116,6 +116,15 @@ class NASBench201(Space[Cell201]):
     def canonical(self, architecture: Cell201) -> Cell201:
         """The first of the space's enumeration with the same function; skips and zeros are seen through."""
         return _first_of_class()[_function_text(architecture)]
+
+    def choices(self) -> tuple[tuple[str, ...], ...]:
+        return (OPERATIONS,) * len(EDGES)
+
+    def from_choices(self, indices: Sequence[int]) -> Cell201:
+        return Cell201(tuple(OPERATIONS[index] for index in indices))
+
+    def to_choices(self, architecture: Cell201) -> tuple[int, ...]:
+        return tuple(map(OPERATIONS.index, architecture.operations))
 
     def network(self, architecture: Cell201, skeleton: Skeleton201) -> nn.Module:
         widths = skeleton.widths

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from torch import nn
@@ -80,6 +80,15 @@ class NATSSizes(Space[Sizes]):
 
     def canonical(self, architecture: Sizes) -> Sizes:
         return architecture  # no two compute the same
+
+    def choices(self) -> tuple[tuple[str, ...], ...]:
+        return (tuple(map(str, WIDTHS)),) * len(POSITIONS)
+
+    def from_choices(self, indices: Sequence[int]) -> Sizes:
+        return Sizes(tuple(WIDTHS[index] for index in indices))
+
+    def to_choices(self, architecture: Sizes) -> tuple[int, ...]:
+        return tuple(map(WIDTHS.index, architecture.channels))
 
     def network(self, architecture: Sizes, skeleton: SizesSkeleton) -> nn.Module:
         body: list[nn.Module] = []

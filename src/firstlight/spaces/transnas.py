@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from torch import nn
@@ -114,6 +114,15 @@ class TransNASMicro(Space[MicroCell]):
                 for (target, source), number in zip(EDGES, architecture.operations, strict=True)
             )
         )
+
+    def choices(self) -> tuple[tuple[str, ...], ...]:
+        return (NAMES,) * len(EDGES)
+
+    def from_choices(self, indices: Sequence[int]) -> MicroCell:
+        return MicroCell(tuple(indices))
+
+    def to_choices(self, architecture: MicroCell) -> tuple[int, ...]:
+        return architecture.operations
 
     def network(self, architecture: MicroCell, skeleton: MicroSkeleton) -> nn.Module:
         shapes = list(steps(skeleton.modules, skeleton.channels))

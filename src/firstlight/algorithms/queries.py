@@ -1,0 +1,69 @@
+"""A problem judged by true performance: every score is a query, and costs the training of a network."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+from firstlight.algorithms.objective import Candidate, Objective
+from firstlight.algorithms.problem import Problem
+from firstlight.algorithms.source import Source, Surroundings, Truth
+from firstlight.run.scoring import NetworkScore
+from firstlight.spaces import Architecture
+
+
+class Queries(Problem):
+    """`budget` is the number of queries, whatever the fidelity of each. Networks without an answer are not asked about.
+
+    Algorithms that know nothing of fidelities get the one of the source itself.
+    """
+
+    def __init__(
+        self,
+        truth: Truth,
+        objective: Objective,
+        rng: random.Random,
+        budget: int,
+        watch: Callable[[Candidate], None] = lambda candidate: None,
+    ) -> None:
+        super().__init__(_InOrder(truth), objective, rng, budget, watch)
+        self._truth, self._told = truth, watch
+
+    @property
+    def fidelities(self) -> tuple[int, ...]:
+        """After how many epochs networks can be judged, fewest first."""
+        return self._truth.fidelities
+
+    def score_at(self, architecture: Architecture, epochs: int) -> Candidate:
+        """One query of a chosen fidelity. It does not join the pool, where all are judged alike."""
+        (network,) = self._truth.at(epochs).scores([str(architecture)])
+        candidate = Candidate(network, self.objective.utility(network))
+        self.scored += 1
+        self._told(candidate)
+        return candidate
+
+    def allows(self, architecture: Architecture) -> bool:
+        return self._truth.knows(str(architecture)) and super().allows(architecture)
+
+    def distinct_samples(self) -> Iterator[Architecture]:
+        return (architecture for architecture in super().distinct_samples() if self._truth.knows(str(architecture)))
+
+
+@dataclass(frozen=True)
+class _InOrder:
+    """Answers in the order asked: queries have the same numbers on any number of workers."""
+
+    source: Source
+
+    @property
+    def setting(self) -> Surroundings:
+        return self.source.setting
+
+    def scores(self, architectures: Iterable[str]) -> Iterator[NetworkScore]:
+        waiting = list(dict.fromkeys(architectures))[::-1]
+        known: dict[str, NetworkScore] = {}
+        for network in self.source.scores(waiting[::-1]):
+            known[network.architecture] = network
+            while waiting and waiting[-1] in known:
+                yield known.pop(waiting.pop())

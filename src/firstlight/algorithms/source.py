@@ -1,0 +1,43 @@
+"""Where a problem gets its scores from: proxies, a table of trained networks, or training itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, Protocol
+
+from firstlight.run.scoring import NetworkScore
+from firstlight.spaces import Skeleton, Space
+
+
+class Surroundings(Protocol):
+    """The space, and what is around the searched part of every network."""
+
+    @property
+    def space(self) -> Space[Any]: ...
+
+    @property
+    def skeleton(self) -> Skeleton: ...
+
+
+class Source(Protocol):
+    @property
+    def setting(self) -> Surroundings: ...
+
+    def scores(self, architectures: Iterable[str]) -> Iterator[NetworkScore]:
+        """One answer for each different architecture among these, as they become known; in any order."""
+        ...
+
+
+class Truth(Source, Protocol):
+    """What trained networks reach. `fidelities` are the numbers of epochs that there is a choice of, fewest first."""
+
+    @property
+    def fidelities(self) -> tuple[int, ...]: ...
+
+    def at(self, epochs: int) -> Source:
+        """The same after another number of epochs."""
+        ...
+
+    def knows(self, architecture: str) -> bool:
+        """Whether it can be asked about: a table may hold a part of the space only."""
+        ...

@@ -1,0 +1,159 @@
+"""Methods that compete for the best network: search by true performance, or by a proxy that costs no training."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import isfinite
+
+from firstlight.algorithms import ALGORITHMS, AlgorithmRequest, Candidate, Objective
+from firstlight.algorithms.queries import Queries
+from firstlight.algorithms.source import Source, Truth
+from firstlight.errors import UnknownNameError
+from firstlight.evaluate.contest import Contest
+from firstlight.evaluate.truth import TRUTH
+from firstlight.proxies import PROXIES, ProxyRequest
+from firstlight.run.in_space import in_space
+from firstlight.run.scoring import ScoreService, Setting, source_for
+from firstlight.seeds import python_generator
+
+# What an algorithm's name means here, unless its settings say otherwise: queries are few, so each must be learned from.
+# Evolution is as it was published on NAS-Bench-201, with ten networks alive of which the best has the next child.
+USUAL_SETTINGS = {"evolution": "population=10:tournament=10:children=1", "reinforce": "batch=1"}
+
+
+@dataclass(frozen=True)
+class Query:
+    """One network that was asked about: what was said of it, after how many epochs, and what the answer cost.
+
+    The value is None if there was no answer; epochs are None for a proxy, and seconds where they are not known.
+    """
+
+    architecture: str
+    value: float | None
+    epochs: int | None
+    seconds: float | None
+
+
+Watch = Callable[[], None]
+
+
+class Method(ABC):
+    """Its text form names it in results; `run` returns its queries in order."""
+
+    @property
+    def asks_fidelities(self) -> bool:
+        """Whether it chooses how long networks are trained."""
+        return False
+
+    def remark(self, contest: Contest) -> str:
+        """What must be known to read its results aright."""
+        return ""
+
+    @abstractmethod
+    def __str__(self) -> str: ...
+
+    @abstractmethod
+    def run(self, contest: Contest, budget: int, seed: int, watch: Watch) -> list[Query]: ...
+
+
+@dataclass(frozen=True)
+class ByTruth(Method):
+    """An algorithm that asks what networks reach."""
+
+    algorithm: AlgorithmRequest
+
+    def __str__(self) -> str:
+        return str(self.algorithm)
+
+    @property
+    def asks_fidelities(self) -> bool:
+        return self.algorithm.algorithm.name == "bohb"
+
+    def remark(self, contest: Contest) -> str:
+        if not self.asks_fidelities:
+            return ""
+        levels = " and ".join(map(str, contest.truth.fidelities))
+        if len(contest.truth.fidelities) < 2:
+            return f"{self} has one fidelity, and is plain TPE."
+        return f"{self} chooses between {levels} epochs, and each is a query of its own."
+
+    def run(self, contest: Contest, budget: int, seed: int, watch: Watch) -> list[Query]:
+        return _run(self, self.algorithm, contest.truth, TRUTH, budget, seed, watch)
+
+
+@dataclass(frozen=True)
+class ByProxy(Method):
+    """An algorithm that asks a proxy: the network of highest score is looked up at the end, and that costs nothing."""
+
+    algorithm: AlgorithmRequest
+    proxy: ProxyRequest
+
+    def __str__(self) -> str:
+        return f"{self.algorithm}@{self.proxy}"
+
+    def remark(self, contest: Contest) -> str:
+        return f"{self} asks a proxy: its queries are networks scored, and its seconds those of scoring."
+
+    def run(self, contest: Contest, budget: int, seed: int, watch: Watch) -> list[Query]:
+        setting = Setting(
+            **in_space(contest.truth.setting.own_space or contest.truth.setting.space_name),
+            source=source_for([self.proxy], contest.input),
+            seed=seed,
+            skeleton_settings=contest.skeleton_settings,
+            device=contest.device,
+        )
+        service = _ProxyService(setting, self.proxy, contest)
+        return _run(self, self.algorithm, service, self.proxy, budget, seed, watch)
+
+
+class _ProxyService(ScoreService):
+    """Scores of a proxy, which has one fidelity; only of networks whose truth can be looked up."""
+
+    fidelities: tuple[int, ...] = ()
+
+    def __init__(self, setting: Setting, proxy: ProxyRequest, contest: Contest) -> None:
+        super().__init__(setting, [proxy], contest.executor, contest.store)
+        self.knows = contest.truth.knows
+
+    def at(self, epochs: int) -> Source:
+        return self
+
+
+def _run(
+    method: Method,
+    algorithm: AlgorithmRequest,
+    truth: Truth,
+    by: ProxyRequest,
+    budget: int,
+    seed: int,
+    watch: Watch,
+) -> list[Query]:
+    queries: list[Query] = []
+
+    def write_down(candidate: Candidate) -> None:
+        score = candidate.network.scores[str(by)]
+        epochs = score.parts.get("epochs") if by is TRUTH else None
+        seconds = score.seconds if isfinite(score.seconds) else None
+        architecture = candidate.network.architecture
+        queries.append(Query(architecture, candidate.utility, None if epochs is None else int(epochs), seconds))
+        watch()
+
+    rng = python_generator(seed, "compare", str(method))
+    algorithm.run(Queries(truth, Objective(by), rng, budget, write_down))
+    return queries
+
+
+def parse_method(text: str) -> Method:
+    """`ALGORITHM` with its settings, `ALGORITHM@PROXY`, or `PROXY`, which scores networks at random."""
+    searched, at, proxy = text.strip().partition("@")
+    name, _, settings = searched.partition(":")
+    if at:
+        return ByProxy(AlgorithmRequest.parse(searched), ProxyRequest.parse(proxy))
+    if name in ALGORITHMS:
+        usual = USUAL_SETTINGS.get(name, "")
+        return ByTruth(AlgorithmRequest.parse(":".join(filter(None, (name, usual, settings)))))
+    if name in PROXIES:
+        return ByProxy(AlgorithmRequest.parse("random"), ProxyRequest.parse(searched))
+    raise UnknownNameError("method", name, [*ALGORITHMS, *PROXIES])
