@@ -9,7 +9,7 @@ import math
 import random
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from torch import nn
 
@@ -17,6 +17,9 @@ from firstlight.cost import Cost
 from firstlight.spaces.base import Drawing, Skeleton, Space
 from firstlight.spaces.darts_network import DartsNetwork, DartsSkeleton, genotype_cost, genotype_wiring
 from firstlight.spaces.genotypes import CHOICES, NODES, Cell, Edge, Genotype, read_configuration, read_genotype
+
+if TYPE_CHECKING:
+    from firstlight.supernet import Supernet
 
 
 class DARTS(Space[Genotype]):
@@ -68,6 +71,11 @@ class DARTS(Space[Genotype]):
         skeleton = skeleton or self.skeleton()
         assert isinstance(skeleton, DartsSkeleton)
         return genotype_cost(architecture, skeleton)
+
+    def supernet(self) -> Supernet:
+        from firstlight.supernet.darts import DartsSupernet
+
+        return DartsSupernet()
 
     def drawing(self, architecture: Genotype) -> Drawing:
         """Both cells beside each other; n0, n1 and r0, r1 are the outputs of the two cells before."""

@@ -7,6 +7,7 @@ import itertools
 import random
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from torch import nn
 
@@ -16,6 +17,9 @@ from firstlight.spaces.cells import EDGES, FourNodeCell, StagedNetwork, StagesSk
 from firstlight.spaces.ops import Conv2d, ReLUConvBN, ResidualReduction
 from firstlight.spaces.reading import Reader
 from firstlight.spaces.tally import Size, Tally
+
+if TYPE_CHECKING:
+    from firstlight.supernet import Supernet
 
 OPERATIONS = ("none", "skip_connect", "nor_conv_1x1", "nor_conv_3x3", "avg_pool_3x3")
 KERNELS = {"nor_conv_1x1": 1, "nor_conv_3x3": 3}
@@ -107,6 +111,11 @@ class NASBench201(Space[Cell201]):
         skeleton = skeleton or self.skeleton()
         assert isinstance(skeleton, Skeleton201)
         return cost_of(skeleton, lambda tally, channels: tally.cell(architecture, channels, channels))
+
+    def supernet(self) -> Supernet:
+        from firstlight.supernet.nasbench201 import Supernet201
+
+        return Supernet201()
 
     def drawing(self, architecture: Cell201) -> Drawing:
         edges = [
