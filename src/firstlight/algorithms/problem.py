@@ -5,13 +5,17 @@ from __future__ import annotations
 import itertools
 import math
 import random
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
-from firstlight.algorithms.ensembles import utilities
+from firstlight.algorithms.ensembles import Criterion, members, utilities
+from firstlight.algorithms.judge import SupernetJudge
 from firstlight.algorithms.objective import Candidate, Objective, best_first
+from firstlight.data import InputSource
 from firstlight.errors import LimitError
-from firstlight.run.scoring import NetworkScore, ScoreService
+from firstlight.run.in_space import in_space
+from firstlight.run.scoring import NetworkScore, ScoreService, source_for
 from firstlight.spaces import Architecture, Space
 
 # Up to this size a space is gone through in random order instead of being sampled
@@ -39,12 +43,43 @@ class Problem:
         self.budget = budget
         self.scored = 0
         self._pool: dict[str, NetworkScore] = {}
+        self._judges: list[SupernetJudge] = []
         self._service = service
         self._watch = watch
 
     @property
     def space(self) -> Space[Any]:
         return self._service.setting.space
+
+    @property
+    def source(self) -> InputSource:
+        """Where the inputs that networks are shown come from."""
+        return self._service.setting.source
+
+    def supernet(
+        self, by: Criterion | None = None, skeleton: Mapping[str, Any] | None = None, **changes: Any
+    ) -> SupernetJudge:
+        """Judges states of the space's supernet: by the objective, or by something else and under another setting.
+
+        That does not count against the budget, which is one of networks, but in `states_scored`. The run's `repeats`
+        are for networks; a state is scored once.
+        """
+        run = self._service.setting
+        if by is not None:
+            changes = {"source": source_for(members(by), run.source.name), **changes}
+        by = by or self.objective.by
+        skeleton_settings = tuple(sorted((dict(run.skeleton_settings) | dict(skeleton or {})).items()))
+        setting = replace(
+            run, **in_space(run.space.supernet()), **{"repeats": 1, "skeleton_settings": skeleton_settings, **changes}
+        )
+        service = ScoreService(setting, members(by), self._service.executor, self._service.store)
+        self._judges.append(SupernetJudge(service, by))
+        return self._judges[-1]
+
+    @property
+    def states_scored(self) -> int:
+        """How many states of supernets the search has looked at."""
+        return sum(judge.scored for judge in self._judges)
 
     @property
     def remaining(self) -> int:
@@ -70,6 +105,16 @@ class Problem:
         """Whether the network keeps within the limits, which is known without building it."""
         cost = self.space.cost(architecture, self._service.setting.skeleton)
         return self.objective.limits.allow(cost) and self.space.customary(architecture)
+
+    def beyond_limits(self, networks: Sequence[Architecture]) -> LimitError:
+        """What an algorithm has to say that does not look at limits on its way and has come to none within them."""
+        costs = [self.space.cost(network, self._service.setting.skeleton) for network in networks]
+        params, macs = min(cost.params for cost in costs), min(cost.macs for cost in costs)
+        return LimitError(
+            f"The search came to {len(networks)} different networks of {self.space.name!r}, and none of them meets the "
+            f"limits ({self.objective.limits}). The smallest had {params:,} parameters and {macs:,} MACs. Change the "
+            "limits, take another skeleton, or an algorithm that draws within the limits, such as evolution."
+        )
 
     def best_of(self, candidates: Sequence[Candidate]) -> Candidate:
         """The best of some that were scored; an ensemble judges them among all."""

@@ -29,7 +29,9 @@ class DartsSkeleton(Skeleton):
 
     `stem_stride` 1 is the stem for CIFAR, 8 the one for ImageNet. `auxiliary` 1 adds a second classifier for training.
     `pooled` 1 is the variant that NASI searches in: inputs of a reduction cell are halved by max-pooling, so that its
-    edges keep the size and any operation can stand on any of them.
+    edges keep the size and any operation can stand on any of them. `rectified` 1 puts a ReLU before the global pooling.
+    Without it, where no pool is in the last cells, BatchNorm leaves each channel a mean of 0 over a batch in training:
+    for one image the output is then the same whatever it shows, and those of a batch always have the same sum.
     """
 
     channels: int = 16
@@ -37,13 +39,14 @@ class DartsSkeleton(Skeleton):
     stem_stride: int = 1
     auxiliary: int = 0
     pooled: int = 0
+    rectified: int = 0
 
     def __post_init__(self) -> None:
         image = len(self.input_shape) == 3 and min(self.input_shape) > 0
         if not image or min(self.classes, self.channels, self.cells) < 1:
             self._refuse("it takes images, and at least one class, channel and cell")
-        if self.stem_stride not in AUXILIARY_STRIDES or not {self.auxiliary, self.pooled} <= {0, 1}:
-            self._refuse("stem_stride is 1 (CIFAR) or 8 (ImageNet), auxiliary and pooled are 0 or 1")
+        if self.stem_stride not in AUXILIARY_STRIDES or not {self.auxiliary, self.pooled, self.rectified} <= {0, 1}:
+            self._refuse("stem_stride is 1 (CIFAR) or 8 (ImageNet), auxiliary, pooled and rectified are 0 or 1")
         if self.stem_stride == 8 and self.channels < 2:
             self._refuse("the stem for ImageNet starts with half of the channels, so that there must be two")
         smallest = (5 + AUXILIARY_STRIDES[self.stem_stride] - 1) * 4 * self.stem_stride + 1
@@ -123,7 +126,9 @@ class DartsNetwork(nn.Module):
             if index == self.auxiliary_behind:
                 self.auxiliary = _auxiliary_head(newer, skeleton)
         self.shrink = nn.MaxPool2d(2, ceil_mode=True)
-        self.pool = nn.AdaptiveAvgPool2d(1)
+        self.pool: nn.Module = nn.AdaptiveAvgPool2d(1)
+        if skeleton.rectified:
+            self.pool = nn.Sequential(nn.ReLU(), self.pool)
         self.classifier = Linear(newer, skeleton.classes)
 
     def feature_blocks(self) -> list[nn.Module]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from torch import nn
 
@@ -31,7 +32,7 @@ CONCAT = tuple(range(2, 2 + NODES))
 class DartsSupernet(Supernet):
     """The network that DARTS searches in: its cells have BatchNorms without gain and shift, and one behind each pool.
 
-    Without `none` it is the one of Zero-Cost-PT.
+    Without `none`, and with `rectified=0`, it is the one of Zero-Cost-PT.
     """
 
     name = "darts-supernet"
@@ -40,6 +41,14 @@ class DartsSupernet(Supernet):
     skeleton_type = DartsSkeleton
     layout = Layout(KINDS, EDGES, CHOICES, kept=2)
     fewest_cells = 3
+
+    def skeleton(self, **settings: Any) -> Skeleton:
+        """With a ReLU before the global pooling unless said otherwise.
+
+        Cells of the search network give each channel a mean of 0. Proxies that look at the output, such as Dextr's
+        curvature and TE-NAS's kernel, would see rounding errors and nothing else of the published network.
+        """
+        return super().skeleton(**({"rectified": 1} | settings))
 
     def decided(self, operations: Mapping[Place, str]) -> Genotype:
         cells = (
@@ -67,7 +76,7 @@ class DartsSupernet(Supernet):
 
 
 class DartsSupernetWithNone(DartsSupernet):
-    """The one of DARTS itself."""
+    """With `rectified=0`, the one of DARTS itself."""
 
     name = "darts-supernet-with-none"
     summary = "states of the weight-sharing network of DARTS with `none` as an eighth operation"
