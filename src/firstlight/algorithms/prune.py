@@ -53,19 +53,22 @@ def prune(
         problem.supernet(kernel, thin, source=InputSource(problem.source.name, kernel_samples), **drawn),
         problem.supernet(regions, tiny, source=InputSource(CIRCLE, region_samples), **drawn),
     ]
-    state = supernet.layout.full
+    network = problem.space.canonical(supernet.architecture(pruned(judges, supernet.layout.full, prune_number)))
+    if not problem.allows(network):
+        raise problem.beyond_limits([network])
+    problem.score_all([network])
+
+
+def pruned(judges: Sequence[SupernetJudge], state: State, number: int) -> State:
+    """The state when nothing is left to be pruned, `number` operations of each edge in a round."""
     while edges := state.undecided:
         options = [(edge, name) for edge in edges for name in state.operations(edge)]
         ranks = _ranks(judges, state, [state.without(*option) for option in options])
         ranked = sorted(zip(ranks, options, strict=True), key=lambda entry: entry[0])
         for edge in edges:
             names = [name for _, (place, name) in ranked if place == edge]
-            state = state.without(edge, *names[: min(prune_number, len(names) - 1)])
-    state = _without_spare_edges(judges, state)
-    network = problem.space.canonical(supernet.architecture(state))
-    if not problem.allows(network):
-        raise problem.beyond_limits([network])
-    problem.score_all([network])
+            state = state.without(edge, *names[: min(number, len(names) - 1)])
+    return _without_spare_edges(judges, state)
 
 
 def _without_spare_edges(judges: Sequence[SupernetJudge], state: State) -> State:
