@@ -18,10 +18,10 @@ from firstlight.supernet.state import Layout
 
 
 class SmallSupernet(DartsSupernet):
-    """Of DARTS, with three operations."""
+    """Of DARTS, with two operations."""
 
     name = "small-supernet"
-    layout = Layout(KINDS, EDGES, ("skip_connect", "sep_conv_3x3", "dil_conv_3x3"), kept=2)
+    layout = Layout(KINDS, EDGES, ("skip_connect", "sep_conv_3x3"), kept=2)
 
 
 class SmallDARTS(DARTS):

@@ -48,14 +48,14 @@ def test_ranks_of_both_are_added_up() -> None:
 def test_nodes_of_darts_keep_two_edges() -> None:
     task = small_darts()
     (size,) = judges(task, "params")
-    state = pruned([size], size.supernet.layout.full, 2)
+    state = pruned([size], size.supernet.layout.full, 1)
     assert not state.undecided
     assert not state.crowded
     genotype = size.supernet.architecture(state)
     # all edges are worth the same, so that of equals the first go
     assert [source for _, source in genotype.normal.edges] == [0, 1, 1, 2, 2, 3, 3, 4]
     assert {name for name, _ in genotype.reduce.edges} == {"sep_conv_3x3"}
-    assert size.scored == (1 + 28 * 3) + (1 + 2 * (3 + 4 + 5))
+    assert size.scored == (1 + 28 * 2) + (1 + 2 * (3 + 4 + 5))
 
 
 def test_kernel_and_regions_are_those_of_thin_networks() -> None:

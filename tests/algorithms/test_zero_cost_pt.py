@@ -64,7 +64,7 @@ def test_of_darts_edges_are_chosen_too() -> None:
     genotype = task.space.canonical(found(task))
     expected = [("sep_conv_3x3", source) for node in range(4) for source in (node, node + 1)]
     assert list(genotype.normal.edges) == list(genotype.reduce.edges) == expected
-    operations, edges = 28 * 3, 2 * (3 + 4 + 3 + 5 + 4 + 3)
+    operations, edges = 28 * 2, 2 * (3 + 4 + 3 + 5 + 4 + 3)
     assert task.states_scored == operations + edges
 
 
@@ -74,12 +74,12 @@ def test_edges_may_be_judged_by_naswot_whatever_the_proxy_is() -> None:
     assert list(operations._service.requests) == ["params"]
     assert list(edges._service.requests) == ["naswot"]
     assert (operations._service.setting.source.batch_size, edges._service.setting.source.batch_size) == (1, 64)
-    assert (operations.scored, edges.scored) == (28 * 3, 2 * (3 + 4 + 3 + 5 + 4 + 3))
+    assert (operations.scored, edges.scored) == (28 * 2, 2 * (3 + 4 + 3 + 5 + 4 + 3))
     assert {name for name, _ in found(task).normal.edges} == {"sep_conv_3x3"}
 
 
 def search(space: str = "nasbench201", **settings: Any) -> firstlight.SearchResult:
-    usual = {"proxy": "naswot", "algorithm": "zero-cost-pt:proposals=4", "skeleton": SMALL, "batch_size": 8}
+    usual = {"proxy": "naswot", "algorithm": "zero-cost-pt:proposals=2", "skeleton": SMALL, "batch_size": 8}
     return firstlight.search(space, **usual | {"workers": 0} | settings)
 
 
@@ -93,7 +93,7 @@ def test_it_is_resumed_without_scoring_anything_again(tmp_path: Path, monkeypatc
 
 
 def test_the_seed_decides() -> None:
-    seeds = (0, 0, 1, 2)
+    seeds = (0, 0, 1)
     once = [search(seed=seed, algorithm="zero-cost-pt:proposals=1").best.architecture for seed in seeds]
     assert once[0] == once[1]
     assert len(set(once)) > 1

@@ -89,7 +89,7 @@ def test_bare_names_are_looked_up(
         with pytest.raises(DataError, match="npz:PATH"):
             load_inputs(InputSource(name))
     monkeypatch.delenv("FIRSTLIGHT_DATA")
-    with pytest.raises(DataError, match="synthetic, digits, npz:PATH"):
+    with pytest.raises(DataError, match="synthetic, circle, digits, npz:PATH"):
         load_inputs(InputSource("shapes"))
 
 

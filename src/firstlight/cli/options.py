@@ -25,7 +25,7 @@ InputOption = Annotated[
     str,
     typer.Option(
         "--input",
-        help="What networks are shown: synthetic, circle, digits, npz:PATH, folder:PATH, or a name in $FIRSTLIGHT_DATA.",
+        help="What networks see: synthetic, circle, digits, npz:PATH, folder:PATH, or a name in $FIRSTLIGHT_DATA.",
     ),
 ]
 BatchOption = Annotated[
