@@ -79,9 +79,9 @@ class Layout:
         for number, kind in enumerate(self.kinds):
             if len(self.kinds) > 1:
                 reader.skip(f"{' ' if number else ''}{kind}=")
-            for first, (node, places) in enumerate((n, p) for n, p in self.nodes.items() if n[0] == kind):
-                reader.skip("+|" if first else "|")
-                left |= self._read_node(reader, places, self.fewest(node))
+            for earlier, node in enumerate(node for node in self.nodes if node[0] == kind):
+                reader.skip("+|" if earlier else "|")
+                left |= self._read_node(reader, self.nodes[node], self.fewest(node))
         reader.end()
         return State(self, tuple(left.get(place, ()) for place in self.places))
 
