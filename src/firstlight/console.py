@@ -55,6 +55,9 @@ class Watcher:
             self._best = value
         self._progress.update(self._task, advance=1, best="" if self._best is None else f"best {self._best:.4f}")
 
+    def states(self, count: int) -> None:
+        self._progress.update(self._task, description=f"scoring ({count:,} states of the supernet so far)")
+
 
 @contextmanager
 def watching(total: int) -> Iterator[Watcher]:
@@ -265,6 +268,8 @@ def _show_front(result: SearchResult) -> None:
 def _effort(result: SearchResult) -> str:
     """What the search took."""
     words = f"{result.scored} networks scored and {result.reused} reused in {result.seconds:.1f} s"
+    if result.states:
+        words += f", and {result.states:,} states of the supernet"
     if result.rejected:
         words += f"; {result.rejected:,} beyond the limits were not scored"
     if result.forward_passes > 1:

@@ -171,6 +171,12 @@ REFERENCES = {
         "Machine Learning",
         1992,
     ),
+    "Xiang2023zerocostpt": Reference(
+        "Lichuan Xiang, Łukasz Dudziak, Mohamed S. Abdelfattah, Thomas Chau, Nicholas D. Lane, Hongkai Wen",
+        "Zero-Cost Operation Scoring in Differentiable Architecture Search",
+        "AAAI",
+        2023,
+    ),
     "Xu2021knas": Reference(
         "Jingjing Xu, Liang Zhao, Junyang Lin, Rundong Gao, Xu Sun, Hongxia Yang",
         "KNAS: Green Neural Architecture Search",

@@ -34,6 +34,15 @@ def test_noise_has_the_asked_shape_and_follows_the_seed() -> None:
     assert (first.input_shape, first.classes) == ((1, 5, 5), 4)
 
 
+def test_points_of_a_circle_are_as_far_from_0_as_noise() -> None:
+    few, many = (load_inputs(InputSource("circle", count), seed=2, input_shape=(1, 4, 4)) for count in (5, 40))
+    x = many.batches[0][0].flatten(1)
+    assert torch.equal(few.batches[0][0], many.batches[0][0][:5])
+    torch.testing.assert_close(x.norm(dim=1), torch.full((40,), 4.0))
+    assert torch.linalg.matrix_rank(x, atol=1e-4) == 2
+    assert few.fingerprint.startswith("circle:1x5:")
+
+
 def test_digits_are_three_channels_of_32() -> None:
     inputs = load_inputs(InputSource("digits", batch_size=500))
     x, y = inputs.batches[0]
@@ -80,7 +89,7 @@ def test_bare_names_are_looked_up(
         with pytest.raises(DataError, match="npz:PATH"):
             load_inputs(InputSource(name))
     monkeypatch.delenv("FIRSTLIGHT_DATA")
-    with pytest.raises(DataError, match="synthetic, digits, npz:PATH"):
+    with pytest.raises(DataError, match="synthetic, circle, digits, npz:PATH"):
         load_inputs(InputSource("shapes"))
 
 

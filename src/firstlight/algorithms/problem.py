@@ -6,19 +6,22 @@ import functools
 import itertools
 import math
 import random
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from firstlight.algorithms.ensembles import Ensemble
+from firstlight.algorithms.ensembles import Criterion, Ensemble, members
+from firstlight.algorithms.judge import SupernetJudge
 from firstlight.algorithms.objective import Candidate, Objective
 from firstlight.algorithms.pool import Pool
 from firstlight.algorithms.source import Source
-from firstlight.errors import LimitError
+from firstlight.errors import LimitError, SettingError
 from firstlight.run.costs import Costs, LatencySource, written
-from firstlight.run.scoring import NetworkScore
+from firstlight.run.in_space import in_space
+from firstlight.run.scoring import NetworkScore, ScoreService, source_for
 from firstlight.spaces import Architecture, Space
 
 # Up to this size a space is gone through in random order instead of being sampled
@@ -32,7 +35,8 @@ WORST = 1e300
 class Problem:
     """`budget` is the number of networks that may be scored; `watch` is told of each one.
 
-    `rejected` counts the networks that were not scored because of the limits: they cost next to nothing.
+    `rejected` counts the networks that were not scored because of the limits: they cost next to nothing. `watch_states`
+    is told how many states of supernets have been scored, each time that there is one more.
     """
 
     def __init__(
@@ -43,6 +47,7 @@ class Problem:
         budget: int,
         watch: Callable[[Candidate], None] = lambda candidate: None,
         latency: LatencySource | None = None,
+        watch_states: Callable[[int], None] = lambda states: None,
     ) -> None:
         self.rng = rng
         self.objective = objective
@@ -51,13 +56,46 @@ class Problem:
         self.rejected = 0
         self.pool = Pool(objective.by)
         self.costs = Costs(service.setting, latency)
+        self._judges: list[SupernetJudge] = []
         self._service = service
         self._watch = watch
+        self._watch_states = watch_states
         self._nearest: tuple[float, Architecture] | None = None
 
     @property
     def space(self) -> Space[Any]:
         return self._service.setting.space
+
+    def supernet(
+        self,
+        by: Criterion | None = None,
+        skeleton: Mapping[str, Any] | None = None,
+        batch_size: int | None = None,
+        **changes: Any,
+    ) -> SupernetJudge:
+        """Judges states of the space's supernet: by the objective, or by something else and under another setting.
+
+        That does not count against the budget, which is one of networks, but in `states_scored`. The run's `repeats`
+        are for networks; a state is scored once.
+        """
+        if not isinstance(self._service, ScoreService):
+            raise SettingError("States of a supernet are judged by a proxy; they cannot be looked up or trained.")
+        run = self._service.setting
+        if by is not None:
+            changes = {"source": source_for(members(by), run.source.name, batch_size), **changes}
+        by = by or self.objective.by
+        skeleton_settings = tuple(sorted((dict(run.skeleton_settings) | dict(skeleton or {})).items()))
+        setting = replace(
+            run, **in_space(run.space.supernet()), **{"repeats": 1, "skeleton_settings": skeleton_settings, **changes}
+        )
+        service = ScoreService(setting, members(by), self._service.executor, self._service.store)
+        self._judges.append(SupernetJudge(service, by, lambda: self._watch_states(self.states_scored)))
+        return self._judges[-1]
+
+    @property
+    def states_scored(self) -> int:
+        """How many states of supernets the search has looked at."""
+        return sum(judge.scored for judge in self._judges)
 
     @property
     def remaining(self) -> int:

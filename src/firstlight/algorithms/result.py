@@ -75,7 +75,7 @@ class SearchResult:
 
     Searched by an ensemble, the network has a score by it among those of the members. With costs to be kept low,
     `front` holds all networks that no other one beats in everything, best score first, and `best` is the first of them.
-    `rejected` networks were beyond the limits and not scored. All scores together took `score_seconds` of computing,
+    `rejected` networks were beyond the limits and not scored; `states` of a supernet were, besides the networks. All scores together took `score_seconds` of computing,
     as much as `forward_passes` of the chosen network with one input.
     """
 
@@ -90,6 +90,7 @@ class SearchResult:
     forward_passes: float = math.nan
     front: tuple[Trial, ...] = ()
     notes: tuple[str, ...] = ()
+    states: int = 0
     history: Mapping[str, Sequence[Any]] = field(default_factory=dict, repr=False, compare=False)
 
     @property
@@ -115,6 +116,7 @@ class SearchResult:
             "scored": self.scored,
             "reused": self.reused,
             "rejected": self.rejected,
+            **({"states": self.states} if self.states else {}),
             "seconds": self.seconds,
             "score_seconds": self.score_seconds,
             "forward_passes": passes,

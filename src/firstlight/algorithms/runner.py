@@ -32,8 +32,11 @@ def run_search(
     executor: Executor,
     directory: Path | None = None,
     watch: Callable[[Candidate], None] = lambda candidate: None,
+    watch_states: Callable[[int], None] = lambda states: None,
 ) -> SearchResult:
     """Run or resume the search. With a `directory`, every score is kept there and the result is written to it.
+
+    `watch` is told of every network that was scored, `watch_states` how many states of supernets were.
 
     Ctrl-C raises `SearchInterrupted`, with the result of what was scored so far.
     """
@@ -56,6 +59,7 @@ def run_search(
             search.samples,
             ledger.enter,
             source,
+            watch_states,
         )
         try:
             with executor.staying(), _judged_at_last(store, run, problem):
@@ -128,6 +132,7 @@ class _Ledger:
             self._score_seconds,
             self._score_seconds / _forward_seconds(search.setting, best.architecture),
             front_of(trials, problem.objective.costs) if problem.objective.costs else (),
+            states=problem.states_scored,
             history=self._history(trials, [places[trial.architecture] for trial in trials]),
         )
 

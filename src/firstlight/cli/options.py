@@ -26,7 +26,7 @@ InputOption = Annotated[
     str,
     typer.Option(
         "--input",
-        help="What networks are shown: synthetic, digits, npz:PATH, folder:PATH, or a name in $FIRSTLIGHT_DATA.",
+        help="What networks see: synthetic, circle, digits, npz:PATH, folder:PATH, or a name in $FIRSTLIGHT_DATA.",
     ),
 ]
 BatchOption = Annotated[

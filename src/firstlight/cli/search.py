@@ -42,8 +42,8 @@ def search(
         str,
         typer.Option(
             help="How to search: random, evolution (regularised), evolution-budget (grows up to the limits), pareto (a "
-            "front of score against --objectives), or another of `firstlight algorithms`. Settings are written behind "
-            "the name: evolution:population=32:children=4."
+            "front of score against --objectives), zero-cost-pt (on a supernet), or another of `firstlight algorithms`. "
+            "Settings are written behind the name: evolution:population=32:children=4."
         ),
     ] = "random",
     samples: Annotated[int, typer.Option(help="How many networks may be scored.", min=1)] = 500,
@@ -138,6 +138,7 @@ def search(
                     choose_executor(workers, samples),
                     directory,
                     lambda candidate: watcher.saw(candidate.utility),
+                    watcher.states,
                 )
         except SearchInterrupted as interrupted:
             if as_json:

@@ -1,7 +1,8 @@
-"""Batches for proxies to look at: Gaussian noise (`synthetic`), or some samples of a source of real data."""
+"""Batches for proxies to look at: noise (`synthetic`), points of a `circle`, or some samples of a source of data."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import torch
@@ -13,6 +14,7 @@ from firstlight.errors import DataError
 from firstlight.seeds import torch_generator
 
 SYNTHETIC = "synthetic"
+CIRCLE = "circle"
 
 
 @dataclass(frozen=True)
@@ -51,6 +53,9 @@ def load_inputs(
         except RuntimeError as error:
             raise DataError(f"{count} inputs of {input_shape} do not fit into memory.") from error
         y = torch.randint(classes, (count,), generator=torch_generator(seed, "synthetic labels"))
+    elif source.name == CIRCLE:
+        title, x = CIRCLE, _on_circle(input_shape, count, seed)
+        y = torch.randint(classes, (count,), generator=torch_generator(seed, "synthetic labels"))
     else:
         samples = read_samples(source.name)
         if count > len(samples):
@@ -68,3 +73,17 @@ def load_inputs(
     ]
     fingerprint = f"{title}:{source.batches}x{source.batch_size}:{digest(x.numpy(), y.numpy())}"
     return Inputs([*batches], fingerprint, tuple(x.shape[1:]), classes)
+
+
+def _on_circle(shape: tuple[int, ...], count: int, seed: int) -> Tensor:
+    """Random points of a random circle around 0, as far from it as noise is.
+
+    So near to each other, some are not told apart by a network, and how many are is a measure of it; noise always is.
+    """
+    generator = torch_generator(seed, "circle")
+    dimensions = math.prod(shape)
+    basis = torch.linalg.qr(torch.randn(dimensions, 2, generator=generator, dtype=torch.float64)).Q
+    angles = [2 * math.pi * float(torch.rand((), generator=generator)) for _ in range(count)]
+    places = torch.tensor([(math.cos(angle), math.sin(angle)) for angle in angles], dtype=torch.float64)
+    points: Tensor = math.sqrt(dimensions) * places @ basis.T
+    return points.float().view(count, *shape)

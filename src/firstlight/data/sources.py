@@ -109,7 +109,7 @@ def _find(name: str) -> Path:
     folder = os.environ.get(DATA_FOLDER)
     if not folder:
         raise DataError(
-            f"There is no built-in input {name!r}. Built in: synthetic, digits, npz:PATH, folder:PATH. "
+            f"There is no built-in input {name!r}. Built in: synthetic, circle, digits, npz:PATH, folder:PATH. "
             f"Other names are looked up in the folder that {DATA_FOLDER} names, and it is not set."
         )
     return find_images(name, Path(folder))

@@ -7,7 +7,7 @@ import random
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import torch
 from torch import nn
@@ -17,6 +17,9 @@ from firstlight.errors import SettingError, UnsupportedError
 from firstlight.importing import source_digest
 from firstlight.seeds import torch_generator
 from firstlight.spaces.ops import initialise
+
+if TYPE_CHECKING:
+    from firstlight.supernet import Supernet
 
 
 class Architecture(ABC):
@@ -164,6 +167,16 @@ class Space(ABC, Generic[A]):
     def fingerprint(self) -> str:
         """Of the code, for spaces of one's own: what was scored by other code is not taken for the same."""
         return source_digest(type(self))
+
+    def supernet(self) -> Supernet:
+        """The weight-sharing network of the space, for algorithms that take operations away instead of drawing."""
+        from firstlight.spaces import SPACES
+
+        able = (name for name, space in SPACES.items() if type(space).supernet is not Space.supernet)
+        raise SettingError(
+            f"The space {self.name!r} has no supernet, which is what this algorithm searches in. Take one of "
+            f"{', '.join(able)}, or an algorithm that does without, such as evolution."
+        )
 
     def drawing(self, architecture: A) -> Drawing | None:
         """The architecture as a graph, if the space can draw one."""

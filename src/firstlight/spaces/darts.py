@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import json
 import math
 import random
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from torch import nn
 
 from firstlight.cost import Cost
 from firstlight.spaces.base import Drawing, Skeleton, Space
-from firstlight.spaces.darts_network import DartsNetwork, DartsSkeleton, darts_cost
+from firstlight.spaces.darts_network import DartsNetwork, DartsSkeleton, genotype_cost, genotype_wiring
 from firstlight.spaces.genotypes import CHOICES, NODES, Cell, Edge, Genotype, read_configuration, read_genotype
+
+if TYPE_CHECKING:
+    from firstlight.supernet import Supernet
 
 
 class DARTS(Space[Genotype]):
@@ -60,13 +64,18 @@ class DARTS(Space[Genotype]):
         return Genotype(_canonical_cell(architecture.normal), _canonical_cell(architecture.reduce))
 
     def network(self, architecture: Genotype, skeleton: DartsSkeleton) -> nn.Module:
-        return DartsNetwork(architecture, skeleton)
+        return DartsNetwork(skeleton, functools.partial(genotype_wiring, architecture))
 
     def cost(self, architecture: Genotype, skeleton: Skeleton | None = None) -> Cost:
         """Without the auxiliary head, which is thrown away after training: so are published sizes."""
         skeleton = skeleton or self.skeleton()
         assert isinstance(skeleton, DartsSkeleton)
-        return darts_cost(architecture, skeleton)
+        return genotype_cost(architecture, skeleton)
+
+    def supernet(self) -> Supernet:
+        from firstlight.supernet.darts import DartsSupernet
+
+        return DartsSupernet()
 
     def drawing(self, architecture: Genotype) -> Drawing:
         """Both cells beside each other; n0, n1 and r0, r1 are the outputs of the two cells before."""

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
+import operator
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -11,7 +15,7 @@ from torch import Tensor, nn
 from firstlight.cost import Cost
 from firstlight.errors import SettingError
 from firstlight.spaces.base import Skeleton
-from firstlight.spaces.genotypes import Cell, Genotype
+from firstlight.spaces.genotypes import Edge, Genotype
 from firstlight.spaces.ops import Conv2d, FactorizedReduce, Linear, ReLUConvBN, SeparableConv, Zero
 from firstlight.spaces.tally import Size, Tally, halved
 
@@ -25,7 +29,9 @@ class DartsSkeleton(Skeleton):
 
     `stem_stride` 1 is the stem for CIFAR, 8 the one for ImageNet. `auxiliary` 1 adds a second classifier for training.
     `pooled` 1 is the variant that NASI searches in: inputs of a reduction cell are halved by max-pooling, so that its
-    edges keep the size and any operation can stand on any of them.
+    edges keep the size and any operation can stand on any of them. `rectified` 1 puts a ReLU before the global pooling.
+    Without it, where no pool is in the last cells, BatchNorm leaves each channel a mean of 0 over a batch in training:
+    for one image the output is then the same whatever it shows, and those of a batch always have the same sum.
     """
 
     channels: int = 16
@@ -33,13 +39,14 @@ class DartsSkeleton(Skeleton):
     stem_stride: int = 1
     auxiliary: int = 0
     pooled: int = 0
+    rectified: int = 0
 
     def __post_init__(self) -> None:
         image = len(self.input_shape) == 3 and min(self.input_shape) > 0
         if not image or min(self.classes, self.channels, self.cells) < 1:
             self._refuse("it takes images, and at least one class, channel and cell")
-        if self.stem_stride not in AUXILIARY_STRIDES or not {self.auxiliary, self.pooled} <= {0, 1}:
-            self._refuse("stem_stride is 1 (CIFAR) or 8 (ImageNet), auxiliary and pooled are 0 or 1")
+        if self.stem_stride not in AUXILIARY_STRIDES or not {self.auxiliary, self.pooled, self.rectified} <= {0, 1}:
+            self._refuse("stem_stride is 1 (CIFAR) or 8 (ImageNet), auxiliary, pooled and rectified are 0 or 1")
         if self.stem_stride == 8 and self.channels < 2:
             self._refuse("the stem for ImageNet starts with half of the channels, so that there must be two")
         smallest = (5 + AUXILIARY_STRIDES[self.stem_stride] - 1) * 4 * self.stem_stride + 1
@@ -54,13 +61,51 @@ class DartsSkeleton(Skeleton):
         return self.cells // 3, 2 * self.cells // 3
 
 
+class PlacedEdge(NamedTuple):
+    """What brings a state of a cell to one of its nodes."""
+
+    name: str
+    source: int
+    operation: nn.Module
+
+
+class CellPlace(NamedTuple):
+    """Where in the network a cell stands."""
+
+    reduces: bool
+    channels: int
+    halves: bool
+
+    def stride(self, source: int) -> int:
+        """Only what reads the inputs of a cell changes their size."""
+        return 2 if self.halves and source < 2 else 1
+
+
+@dataclass(frozen=True)
+class Wiring:
+    """The edges into each node of a cell, and the states that are its output."""
+
+    nodes: Sequence[Sequence[PlacedEdge]]
+    concat: Sequence[int]
+
+
+def genotype_wiring(genotype: Genotype, place: CellPlace) -> Wiring:
+    cell = genotype.reduce if place.reduces else genotype.normal
+    edges = [
+        PlacedEdge(str(number), source, make_operation(name, place.channels, place.stride(source)))
+        for number, (name, source) in enumerate(cell.edges)
+    ]
+    return Wiring([edges[2 * node : 2 * node + 2] for node in range(cell.nodes)], cell.concat)
+
+
 class DartsNetwork(nn.Module):
     """A stem, cells that each read the outputs of the two before, global pooling and a classifier.
 
-    `drop_path` is the chance that an edge is left out for a sample in training, and for the training to set.
+    `wire` says what a cell at a place consists of. `drop_path` is the chance that an edge is left out for a sample in
+    training, and for the training to set.
     """
 
-    def __init__(self, genotype: Genotype, skeleton: DartsSkeleton) -> None:
+    def __init__(self, skeleton: DartsSkeleton, wire: Callable[[CellPlace], Wiring]) -> None:
         super().__init__()
         self.drop_path = 0.0
         self.pooled_before = skeleton.reductions if skeleton.pooled else ()
@@ -73,15 +118,17 @@ class DartsNetwork(nn.Module):
         for index in range(skeleton.cells):
             reduces = index in skeleton.reductions
             channels *= 2 if reduces else 1
-            cell = genotype.reduce if reduces else genotype.normal
             halves = reduces and not skeleton.pooled
+            wiring = wire(CellPlace(reduces, channels, halves))
             first = FactorizedReduce(older, channels) if older_is_larger else ReLUConvBN(older, channels, 1)
-            self.cells.append(DartsCell(cell, first, ReLUConvBN(newer, channels, 1), channels, halves))
-            older, newer, older_is_larger = newer, channels * len(cell.concat), halves
+            self.cells.append(DartsCell(first, ReLUConvBN(newer, channels, 1), wiring))
+            older, newer, older_is_larger = newer, channels * len(wiring.concat), halves
             if index == self.auxiliary_behind:
                 self.auxiliary = _auxiliary_head(newer, skeleton)
         self.shrink = nn.MaxPool2d(2, ceil_mode=True)
-        self.pool = nn.AdaptiveAvgPool2d(1)
+        self.pool: nn.Module = nn.AdaptiveAvgPool2d(1)
+        if skeleton.rectified:
+            self.pool = nn.Sequential(nn.ReLU(), self.pool)
         self.classifier = Linear(newer, skeleton.classes)
 
     def feature_blocks(self) -> list[nn.Module]:
@@ -105,29 +152,27 @@ class DartsNetwork(nn.Module):
 
 
 class DartsCell(nn.Module):
-    """Both inputs brought to the cell's width, nodes that add up two edges each, and some of them side by side."""
+    """Both inputs brought to the cell's width, nodes that add up their edges, and some of them side by side."""
 
-    def __init__(self, cell: Cell, first: nn.Module, second: nn.Module, channels: int, halves: bool) -> None:
+    def __init__(self, first: nn.Module, second: nn.Module, wiring: Wiring) -> None:
         super().__init__()
-        self.cell = cell
         self.first = first
         self.second = second
-        self.edges = nn.ModuleList(
-            _operation(name, channels, stride=2 if halves and source < 2 else 1) for name, source in cell.edges
-        )
+        self.edges = nn.ModuleDict({edge.name: edge.operation for node in wiring.nodes for edge in node})
+        self.nodes = [[(edge.name, edge.source) for edge in node] for node in wiring.nodes]
+        self.concat = wiring.concat
 
     def forward(self, older: Tensor, newer: Tensor, drop_path: float = 0.0) -> Tensor:
         states = [self.first(older), self.second(newer)]
-        terms: list[Tensor] = []
-        for edge, (_, source) in zip(self.edges, self.cell.edges, strict=True):
-            term = edge(states[source])
-            if self.training and drop_path > 0 and not isinstance(edge, nn.Identity):
-                term = _drop_samples(term, drop_path)
-            terms.append(term)
-            if len(terms) == 2:
-                states.append(terms[0] + terms[1])
-                terms.clear()
-        return torch.cat([states[state] for state in self.cell.concat], 1)
+        for edges in self.nodes:
+            terms = (self._term(self.edges[name], states[source], drop_path) for name, source in edges)
+            states.append(functools.reduce(operator.add, terms))
+        return torch.cat([states[state] for state in self.concat], 1)
+
+    def _term(self, edge: nn.Module, state: Tensor, drop_path: float) -> Tensor:
+        term: Tensor = edge(state)
+        dropped = self.training and drop_path > 0 and not isinstance(edge, nn.Identity)
+        return _drop_samples(term, drop_path) if dropped else term
 
 
 def _drop_samples(x: Tensor, chance: float) -> Tensor:
@@ -136,7 +181,7 @@ def _drop_samples(x: Tensor, chance: float) -> Tensor:
     return x * kept / (1 - chance)
 
 
-def _operation(name: str, channels: int, stride: int) -> nn.Module:
+def make_operation(name: str, channels: int, stride: int) -> nn.Module:
     kind, _, size = name.rpartition("_")
     kernel = int(size[0]) if size[0].isdigit() else 0
     if name == "conv_7x1_1x7":
@@ -191,8 +236,19 @@ def _auxiliary_head(inputs: int, skeleton: DartsSkeleton) -> nn.Module:
     )
 
 
-def darts_cost(genotype: Genotype, skeleton: DartsSkeleton) -> Cost:
-    """Of the network without its auxiliary head; follows how the network is put together."""
+def genotype_cost(genotype: Genotype, skeleton: DartsSkeleton) -> Cost:
+    """Of the network without its auxiliary head."""
+    cells = (genotype.normal, genotype.reduce)
+    return darts_cost(skeleton, [cell.edges for cell in cells], [len(cell.concat) for cell in cells])
+
+
+def darts_cost(
+    skeleton: DartsSkeleton, edges: Sequence[Sequence[Edge]], widths: Sequence[int], *, gains: bool = True
+) -> Cost:
+    """Follows how the network is put together, given what is on the edges of a normal and of a reduction cell.
+
+    `widths` is how many nodes are their output. Without `gains`, BatchNorms inside of cells have no parameters.
+    """
     tally = Tally()
     image_channels, *size_of_image = skeleton.input_shape
     size: Size = (size_of_image[0], size_of_image[1])
@@ -201,23 +257,22 @@ def darts_cost(genotype: Genotype, skeleton: DartsSkeleton) -> Cost:
         older = newer = 3 * channels
         tally.conv(image_channels, newer, 9, size)
     else:
-        widths = (image_channels, channels // 2, channels, channels)
-        for inputs, outputs in itertools.pairwise(widths):
+        for inputs, outputs in itertools.pairwise((image_channels, channels // 2, channels, channels)):
             size = halved(size)
             tally.conv(inputs, outputs, 9, size)
+    tally.gains = gains
     for index in range(skeleton.cells):
         reduces = index in skeleton.reductions
         channels *= 2 if reduces else 1
-        cell = genotype.reduce if reduces else genotype.normal
         if reduces and skeleton.pooled:
             size = halved(size)
         inner = halved(size) if reduces and not skeleton.pooled else size
         tally.conv(older, channels, 1, size)
         tally.conv(newer, channels, 1, size)
-        for name, source in cell.edges:
+        for name, source in edges[reduces]:
             strided = reduces and not skeleton.pooled and source < 2
             _add_operation(tally, name, channels, size if strided else inner, inner, strided)
-        older, newer, size = newer, channels * len(cell.concat), inner
+        older, newer, size = newer, channels * widths[reduces], inner
     tally.linear(newer, skeleton.classes)
     return tally.cost()
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import functools
 import itertools
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from torch import nn
 
@@ -17,6 +18,9 @@ from firstlight.spaces.cells import EDGES, FourNodeCell, StagedNetwork, StagesSk
 from firstlight.spaces.ops import Conv2d, ReLUConvBN, ResidualReduction
 from firstlight.spaces.reading import Reader
 from firstlight.spaces.tally import Size, Tally
+
+if TYPE_CHECKING:
+    from firstlight.supernet import Supernet
 
 OPERATIONS = ("none", "skip_connect", "nor_conv_1x1", "nor_conv_3x3", "avg_pool_3x3")
 # what the digits of NASLib stand for
@@ -127,28 +131,18 @@ class NASBench201(Space[Cell201]):
         return tuple(map(OPERATIONS.index, architecture.operations))
 
     def network(self, architecture: Cell201, skeleton: Skeleton201) -> nn.Module:
-        widths = skeleton.widths
-        body: list[nn.Module] = []
-        for before, channels in zip((None, *widths), widths, strict=False):
-            if before is not None:
-                body.append(ResidualReduction(before, channels))
-            body += [cell_network(architecture, channels, channels) for _ in range(skeleton.cells)]
-        return StagedNetwork(body, widths[0], widths[-1], skeleton)
+        return network_of(skeleton, lambda channels: cell_network(architecture, channels, channels))
 
     def cost(self, architecture: Cell201, skeleton: Skeleton | None = None) -> Cost:
         """The closed form: a thousand times faster than counting a network on the meta device."""
         skeleton = skeleton or self.skeleton()
         assert isinstance(skeleton, Skeleton201)
-        tally = StageTally(skeleton)
-        widths = skeleton.widths
-        tally.stem(widths[0])
-        for before, channels in zip((None, *widths), widths, strict=False):
-            if before is not None:
-                tally.reduction(before, channels)
-            for _ in range(skeleton.cells):
-                tally.cell(architecture, channels, channels)
-        tally.head(widths[-1])
-        return tally.cost()
+        return cost_of(skeleton, lambda tally, channels: tally.cell(architecture, channels, channels))
+
+    def supernet(self) -> Supernet:
+        from firstlight.supernet.nasbench201 import Supernet201
+
+        return Supernet201()
 
     def drawing(self, architecture: Cell201) -> Drawing:
         edges = [
@@ -159,17 +153,42 @@ class NASBench201(Space[Cell201]):
         return Drawing(("input", "1", "2", "output"), tuple(edges))
 
 
+def network_of(skeleton: Skeleton201, make_cell: Callable[[int], nn.Module]) -> StagedNetwork:
+    """The network whose cells of so many channels `make_cell` makes."""
+    widths = skeleton.widths
+    body: list[nn.Module] = []
+    for before, channels in zip((None, *widths), widths, strict=False):
+        if before is not None:
+            body.append(ResidualReduction(before, channels))
+        body += [make_cell(channels) for _ in range(skeleton.cells)]
+    return StagedNetwork(body, widths[0], widths[-1], skeleton)
+
+
+def cost_of(skeleton: Skeleton201, add_cell: Callable[[StageTally, int], None]) -> Cost:
+    """The cost of the network whose cells of so many channels `add_cell` adds to a tally."""
+    tally = StageTally(skeleton)
+    widths = skeleton.widths
+    tally.stem(widths[0])
+    for before, channels in zip((None, *widths), widths, strict=False):
+        if before is not None:
+            tally.reduction(before, channels)
+        for _ in range(skeleton.cells):
+            add_cell(tally, channels)
+    tally.head(widths[-1])
+    return tally.cost()
+
+
 def cell_network(architecture: Cell201, inputs: int, outputs: int) -> FourNodeCell:
     """Edges from the input change the width, where it changes."""
     edges = {
-        (target, source): _operation(operation, inputs if source == 0 else outputs, outputs)
+        (target, source): make_operation(operation, inputs if source == 0 else outputs, outputs)
         for (target, source), operation in zip(EDGES, architecture.operations, strict=True)
         if operation != "none"
     }
     return FourNodeCell(edges)
 
 
-def _operation(name: str, inputs: int, outputs: int) -> nn.Module:
+def make_operation(name: str, inputs: int, outputs: int) -> nn.Module:
     if name in KERNELS:
         return ReLUConvBN(inputs, outputs, KERNELS[name])
     if name == "avg_pool_3x3":
@@ -192,11 +211,13 @@ class StageTally(Tally):
 
     def cell(self, architecture: Cell201, inputs: int, outputs: int) -> None:
         for (_, source), operation in zip(EDGES, architecture.operations, strict=True):
-            width = inputs if source == 0 else outputs
-            if operation in KERNELS:
-                self.conv(width, outputs, KERNELS[operation] ** 2, self.size)
-            elif operation == "skip_connect" and width != outputs:
-                self.conv(width, outputs, 1, self.size)
+            self.operation(operation, inputs if source == 0 else outputs, outputs)
+
+    def operation(self, name: str, inputs: int, outputs: int) -> None:
+        if name in KERNELS:
+            self.conv(inputs, outputs, KERNELS[name] ** 2, self.size)
+        elif name == "skip_connect" and inputs != outputs:
+            self.conv(inputs, outputs, 1, self.size)
 
     def reduction(self, inputs: int, outputs: int) -> None:
         self.size = self.size[0] // 2, self.size[1] // 2

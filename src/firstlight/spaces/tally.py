@@ -13,11 +13,12 @@ class Tally:
     def __init__(self) -> None:
         self.params = 0
         self.macs = 0
+        self.gains = True  # whether BatchNorms have gain and shift
 
     def conv(self, inputs: int, outputs: int, kernel_area: int, size: Size, *, norm: bool = True) -> None:
         """A convolution without biases; `inputs` is what each output reads, `size` what it gives."""
         weights = inputs * outputs * kernel_area
-        self.params += weights + (2 * outputs if norm else 0)
+        self.params += weights + (2 * outputs if norm and self.gains else 0)
         self.macs += weights * size[0] * size[1]
 
     def norm(self, channels: int) -> None:

@@ -1,0 +1,124 @@
+"""The supernet of DARTS: seven operations, or eight with `none`, on all fourteen edges of both cells."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from torch import nn
+
+from firstlight.cost import Cost
+from firstlight.spaces.base import Skeleton
+from firstlight.spaces.darts_network import (
+    CellPlace,
+    DartsNetwork,
+    DartsSkeleton,
+    PlacedEdge,
+    Wiring,
+    darts_cost,
+    make_operation,
+)
+from firstlight.spaces.genotypes import CHOICES, NODES, OPERATIONS, Cell, Edge, Genotype
+from firstlight.supernet.base import Supernet
+from firstlight.supernet.mixed import MixedEdge
+from firstlight.supernet.state import Layout, Place, State
+
+KINDS = ("normal", "reduce")
+EDGES = tuple((target, source) for target in range(2, 2 + NODES) for source in range(target))
+CONCAT = tuple(range(2, 2 + NODES))
+
+
+class DartsSupernet(Supernet):
+    """The network that DARTS searches in: its cells have BatchNorms without gain and shift, and one behind each pool.
+
+    Without `none`, and with `rectified=0`, it is the one of Zero-Cost-PT.
+    """
+
+    name = "darts-supernet"
+    summary = "states of the weight-sharing network of DARTS: any of seven operations on any of two times 14 edges"
+    reference = "Liu2019darts"
+    skeleton_type = DartsSkeleton
+    layout = Layout(KINDS, EDGES, CHOICES, kept=2)
+    fewest_cells = 3
+
+    def skeleton(self, **settings: Any) -> Skeleton:
+        """With a ReLU before the global pooling unless said otherwise.
+
+        Cells of the search network give each channel a mean of 0. Proxies that look at the output, such as Dextr's
+        curvature and TE-NAS's kernel, would see rounding errors and nothing else of the published network.
+        """
+        return super().skeleton(**({"rectified": 1} | settings))
+
+    def decided(self, operations: Mapping[Place, str]) -> Genotype:
+        cells = (
+            tuple((name, place.source) for place, name in operations.items() if place.kind == kind) for kind in KINDS
+        )
+        return Genotype(*map(Cell, cells))
+
+    def network(self, architecture: State, skeleton: DartsSkeleton) -> nn.Module:
+        network = DartsNetwork(skeleton, functools.partial(_wiring, architecture))
+        for module in network.cells.modules():
+            if isinstance(module, nn.BatchNorm2d):
+                module.affine = False
+                module.register_parameter("weight", None)
+                module.register_parameter("bias", None)
+        return network
+
+    def cost(self, architecture: State, skeleton: Skeleton | None = None) -> Cost:
+        """The closed form; without an auxiliary head."""
+        skeleton = skeleton or self.skeleton()
+        assert isinstance(skeleton, DartsSkeleton)
+        edges: dict[str, list[Edge]] = {kind: [] for kind in KINDS}
+        for place in architecture.layout.places:
+            edges[place.kind] += [(name, place.source) for name in architecture.operations(place)]
+        return darts_cost(skeleton, [edges[kind] for kind in KINDS], [NODES, NODES], gains=False)
+
+
+class DartsSupernetWithNone(DartsSupernet):
+    """With `rectified=0`, the one of DARTS itself."""
+
+    name = "darts-supernet-with-none"
+    summary = "states of the weight-sharing network of DARTS with `none` as an eighth operation"
+    layout = Layout(KINDS, EDGES, OPERATIONS, kept=2)
+
+
+def _wiring(state: State, where: CellPlace) -> Wiring:
+    kind = KINDS[where.reduces]
+    nodes = [
+        [_edge(state, place, where) for place in state.edges(node)] for node in state.layout.nodes if node[0] == kind
+    ]
+    return Wiring(nodes, CONCAT)
+
+
+def _edge(state: State, place: Place, where: CellPlace) -> PlacedEdge:
+    stride = where.stride(place.source)
+    operations = {
+        name: _search_operation(name, where.channels, stride) for name in state.operations(place) if name != "none"
+    }
+    mixed = MixedEdge(place, operations, state.weights(place), stride)
+    return PlacedEdge(f"{place.source}-{place.target}", place.source, mixed)
+
+
+def _search_operation(name: str, channels: int, stride: int) -> nn.Module:
+    operation = make_operation(name, channels, stride)
+    return nn.Sequential(operation, nn.BatchNorm2d(channels)) if "pool" in name else operation
+
+
+def decode(normal: Sequence[Sequence[float]], reduce: Sequence[Sequence[float]]) -> Genotype:
+    """The genotype that DARTS reads off the weights of its eight operations on the fourteen edges of each cell.
+
+    An edge is as strong as the best of its operations without `none`, and a node keeps its two strongest edges, the
+    stronger one first.
+    """
+    return Genotype(_decoded(normal), _decoded(reduce))
+
+
+def _decoded(weights: Sequence[Sequence[float]]) -> Cell:
+    best = [max(zip(row[1:], CHOICES, strict=True), key=lambda choice: choice[0]) for row in weights]
+    edges: list[Edge] = []
+    for node in CONCAT:
+        into = [(*best[place], source) for place, (target, source) in enumerate(EDGES) if target == node]
+        strongest = sorted(into, key=lambda edge: -edge[0])[:2]
+        edges += [(name, source) for _, name, source in strongest]
+    return Cell(tuple(edges))

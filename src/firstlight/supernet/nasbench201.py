@@ -1,0 +1,64 @@
+"""The supernet of NAS-Bench-201: five operations on each of the six edges."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from torch import nn
+
+from firstlight.cost import Cost
+from firstlight.spaces.base import Skeleton
+from firstlight.spaces.cells import EDGES, FourNodeCell
+from firstlight.spaces.nasbench201 import (
+    OPERATIONS,
+    Cell201,
+    Skeleton201,
+    StageTally,
+    cost_of,
+    make_operation,
+    network_of,
+)
+from firstlight.supernet.base import Supernet
+from firstlight.supernet.mixed import MixedEdge
+from firstlight.supernet.state import Layout, Place, State
+
+
+class Supernet201(Supernet):
+    """The network of NAS-Bench-201, BatchNorms with gain and shift and all, with several operations on an edge."""
+
+    name = "nasbench201-supernet"
+    summary = "states of the weight-sharing network of NAS-Bench-201: any of five operations on each of six edges"
+    reference = "Dong2020nasbench201"
+    skeleton_type = Skeleton201
+    layout = Layout(("cell",), EDGES, OPERATIONS)
+    fewest_cells = 1
+
+    def decided(self, operations: Mapping[Place, str]) -> Cell201:
+        return Cell201(tuple(operations.values()))
+
+    def network(self, architecture: State, skeleton: Skeleton201) -> nn.Module:
+        return network_of(skeleton, lambda channels: _cell_network(architecture, channels))
+
+    def cost(self, architecture: State, skeleton: Skeleton | None = None) -> Cost:
+        """The closed form."""
+        skeleton = skeleton or self.skeleton()
+        assert isinstance(skeleton, Skeleton201)
+
+        def add_cell(tally: StageTally, channels: int) -> None:
+            for operations in architecture.left:
+                for operation in operations:
+                    tally.operation(operation, channels, channels)
+
+        return cost_of(skeleton, add_cell)
+
+
+def _cell_network(state: State, channels: int) -> FourNodeCell:
+    """An edge on which only `none` is left is not there, as in the stand-alone network."""
+    edges: dict[tuple[int, int], nn.Module] = {}
+    for place in state.layout.places:
+        operations = {
+            name: make_operation(name, channels, channels) for name in state.operations(place) if name != "none"
+        }
+        if operations:
+            edges[place.target, place.source] = MixedEdge(place, operations, state.weights(place))
+    return FourNodeCell(edges)
