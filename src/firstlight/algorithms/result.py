@@ -75,8 +75,9 @@ class SearchResult:
 
     Searched by an ensemble, the network has a score by it among those of the members. With costs to be kept low,
     `front` holds all networks that no other one beats in everything, best score first, and `best` is the first of them.
-    `rejected` networks were beyond the limits and not scored; `states` of a supernet were, besides the networks. All scores together took `score_seconds` of computing,
-    as much as `forward_passes` of the chosen network with one input.
+    `rejected` networks were beyond the limits and not scored; `states` of a supernet were, besides the networks. The
+    scores of all networks took `score_seconds` of computing, as much as `forward_passes` of the chosen one with one
+    input.
     """
 
     setting: SearchSetting

@@ -42,7 +42,7 @@ def search(
         str,
         typer.Option(
             help="How to search: random, evolution (regularised), evolution-budget (grows up to the limits), pareto (a "
-            "front of score against --objectives), zero-cost-pt (on a supernet), or another of `firstlight algorithms`. "
+            "front of score against --objectives), zero-cost-pt (on a supernet), or others of `firstlight algorithms`. "
             "Settings are written behind the name: evolution:population=32:children=4."
         ),
     ] = "random",
