@@ -29,6 +29,7 @@ from firstlight.algorithms.result import SearchResult
 from firstlight.drawing.terminal import NODE, text_graph
 from firstlight.proxies import ProxyRequest, Score
 from firstlight.ranking import FEWEST_TO_COMPARE, Agreement, Ranking
+from firstlight.run.costs import written
 from firstlight.run.scoring import NetworkScore
 from firstlight.spaces import Drawing
 
@@ -220,6 +221,9 @@ def _figure_or_dash(value: float | None) -> str:
 def show_result(result: SearchResult) -> None:
     console.print("\nThe chosen network:")
     show_network(result.best)
+    for name, amount in result.dear_costs.items():
+        source = f" ({result.setting.latency})" if name == "latency" else ""
+        console.print(f"  {written(name, amount)}{source}", markup=False)
     _show_front(result)
     console.print(_effort(result), markup=False, soft_wrap=True)
     for note in result.notes:
@@ -241,7 +245,8 @@ def _building(result: SearchResult) -> str:
     skeleton, usual = asdict(setting.skeleton), asdict(setting.space.skeleton())
     changed = ", ".join(f"{name}={value!r}" for name, value in skeleton.items() if value != usual[name])
     words = f"space = firstlight.space({setting.space_name!r}); model = space.build({result.best.architecture!r}"
-    return f"{words}, space.skeleton({changed}))" if changed else f"{words})"
+    seed = f", seed={setting.seed}" if setting.seed else ""
+    return f"{words}, space.skeleton({changed}){seed})" if changed else f"{words}{seed})"
 
 
 # So many networks of a front are shown; all are in the files of the run

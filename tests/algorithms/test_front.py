@@ -60,4 +60,5 @@ def test_growth_over_time() -> None:
     assert found == sorted(found)
     assert found[-1] == pytest.approx(1)
     assert found[0] < 1e-5
-    assert hypervolumes(np.array([[2.0, 3.0]]), [1]) == pytest.approx([0.0], abs=1e-5)
+    assert hypervolumes(np.array([[2.0, 3.0]]), [1]) == [1.0]
+    assert hypervolumes(np.array([[2.0, 0.0], [2.0, 1.0]]), [1, 2]) == pytest.approx([0.0, 1.0], abs=2e-3)

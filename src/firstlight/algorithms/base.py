@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import Any, Literal
 
 from firstlight.algorithms.problem import Problem
+from firstlight.errors import MissingExtraError
 from firstlight.settings import Settings, check_settings, read_settings, settings_of, write_settings
+from firstlight.spaces import Space
+
+Need = Literal["choices", "supernet", "optuna"]
 
 
 @dataclass(frozen=True)
@@ -16,6 +23,16 @@ class Algorithm:
     function: Callable[..., None]
     reference: str = ""
     costs: tuple[str, ...] = ()  # what it keeps low besides, unless told otherwise
+    needs: tuple[Need, ...] = ()  # of the space, or of what is installed
+
+    def check(self, space: Space[Any]) -> None:
+        """Say before any work what is missing to search this space."""
+        if "choices" in self.needs:
+            space.choices()
+        if "supernet" in self.needs:
+            space.supernet()
+        if "optuna" in self.needs and find_spec("optuna") is None:
+            raise MissingExtraError(f"{self.name}, which is done by Optuna,", "optuna")
 
     @property
     def summary(self) -> str:
@@ -26,9 +43,11 @@ class Algorithm:
         return settings_of(self.function)
 
 
-def algorithm(*, reference: str = "", costs: tuple[str, ...] = ()) -> Callable[[Callable[..., None]], Algorithm]:
+def algorithm(
+    *, reference: str = "", costs: tuple[str, ...] = (), needs: tuple[Need, ...] = ()
+) -> Callable[[Callable[..., None]], Algorithm]:
     """Register a function `f(problem, *, setting=default, ...)` as a search algorithm under its own name."""
-    return lambda function: Algorithm(function.__name__.replace("_", "-"), function, reference, costs)
+    return lambda function: Algorithm(function.__name__.replace("_", "-"), function, reference, costs, needs)
 
 
 @dataclass(frozen=True)
@@ -45,7 +64,8 @@ class AlgorithmRequest:
     def parse(cls, text: str) -> AlgorithmRequest:
         from firstlight.algorithms import ALGORITHMS
 
-        name, *pairs = text.strip().split(":")
+        name, _, rest = text.strip().partition(":")
+        pairs = re.split(r":(?=\w+=)", rest) if rest else []  # an architecture among the settings may have colons too
         found = ALGORITHMS[name]
         return cls(found, read_settings("algorithm", name, found.settings, pairs))
 

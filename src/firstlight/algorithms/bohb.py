@@ -13,7 +13,7 @@ from firstlight.errors import MissingExtraError
 from firstlight.spaces import Architecture
 
 
-@algorithm(reference="Falkner2018bohb")
+@algorithm(reference="Falkner2018bohb", needs=("choices", "optuna"))
 def bohb(problem: Problem, *, startup: int = 10) -> None:
     """Tree-structured Parzen estimators propose networks, Hyperband says how long each is trained.
 

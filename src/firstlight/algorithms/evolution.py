@@ -13,8 +13,8 @@ from firstlight.spaces import Architecture
 
 # So many networks come from the initial one before their children have children
 FIRST_STEPS = 10
-# How many pairs are crossed before a generation makes do with fewer crossings
-CROSSING_ATTEMPTS = 250
+# How many pairs are crossed for each crossing that is wanted, before a generation makes do with fewer
+CROSSING_ATTEMPTS = 10
 
 
 @algorithm(reference="Real2019evolution")
@@ -45,7 +45,8 @@ def evolution_budget(
 
     It starts from the network `initial`, by default that of the space if it has one, else from a few at random. Every
     child has a parent of its own, drawn from the best `population` of all networks scored so far, and differs from it
-    in `mutations` places. An ensemble ranks all of them anew each time. Networks beyond the limits cost nothing.
+    in `mutations` places. An ensemble ranks all of them anew each time. Networks beyond the limits cost nothing, and
+    none is scored twice, as it may be in the papers; those with more layers than the papers allow are beyond them too.
     """
     seen: set[str] = set()
     start = initial or problem.space.initial
@@ -76,19 +77,19 @@ def autoformer_evolution(
         best = problem.pool.best(parents)
         children = itertools.chain(
             itertools.islice(new_mutants(problem, seen, best), mutants),
-            itertools.islice(_unseen(problem, seen, _crossings(problem, best)), crossings),
+            itertools.islice(_unseen(problem, seen, _crossings(problem, best, crossings)), crossings),
             newcomers,
         )
         generation = problem.score_all(itertools.islice(children, population))
 
 
-def _crossings(problem: Problem, parents: Sequence[str]) -> Iterator[Architecture]:
+def _crossings(problem: Problem, parents: Sequence[str], wanted: int) -> Iterator[Architecture]:
     """Children of two parents at a time, as many as are worth trying."""
     space: Any = problem.space
     if not hasattr(space, "crossover"):
         return
     known = list(map(space.parse, parents))
-    for _ in range(CROSSING_ATTEMPTS):
+    for _ in range(CROSSING_ATTEMPTS * wanted):
         first = problem.rng.choice(known)
         second = problem.rng.choice([other for other in known if other.depth == first.depth])
         yield space.crossover(first, second, problem.rng)

@@ -61,9 +61,11 @@ def hypervolume(points: Points, reference: Points) -> float:
 
 def hypervolumes(points: Points, counts: Iterable[int]) -> list[float]:
     """That of the first so many points, in the box from the worst to the best of all in everything, which counts 1."""
+    points = points[:, points.min(axis=0) < points.max(axis=0)]  # where all are equal, nothing can be reached
+    if not points.size:
+        return [1.0 for _ in counts]
     worst, best = points.min(axis=0), points.max(axis=0)
-    span = np.where(best > worst, best - worst, 1.0)
     # what is as bad as the worst by one thing has no volume: a hair's breadth beyond it, the front's ends count too
     reference = np.full(points.shape[1], -1e-3)
-    scaled = (points - worst) / span
+    scaled = (points - worst) / (best - worst)
     return [hypervolume(scaled[:count], reference) / (1 + 1e-3) ** points.shape[1] for count in counts]

@@ -19,6 +19,7 @@ class SupernetJudge:
         self._by = by
         self._watch = watch
         self._known: dict[str, NetworkScore] = {}
+        self.seconds = 0.0  # that scoring took
 
     @property
     def supernet(self) -> Supernet:
@@ -36,6 +37,7 @@ class SupernetJudge:
         texts = list(map(str, states))
         for network in self._service.scores(text for text in texts if text not in self._known):
             self._known[network.architecture] = network
+            self.seconds += sum(score.seconds for score in network.scores.values())
             self._watch()
         return utilities(self._by, [self._known[text] for text in texts])
 

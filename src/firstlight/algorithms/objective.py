@@ -11,7 +11,7 @@ from decimal import Decimal
 
 from firstlight.algorithms.ensembles import Criterion, Ensemble, utilities
 from firstlight.errors import LimitError, SettingError
-from firstlight.run.costs import UNITS
+from firstlight.run.costs import CHEAP, UNITS
 from firstlight.run.scoring import NetworkScore
 
 _SUFFIXES = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9}
@@ -41,14 +41,23 @@ class Limits:
         return {name: bounds for name, bounds in found.items() if bounds != (None, None)}
 
     def excess(self, amount: Callable[[str], float]) -> float:
-        """By which share the first cost that is out of bounds is so; 0 for a network within the limits."""
-        for name, (least, most) in self.bounds.items():
-            found = amount(name)
-            if most is not None and found > most:
-                return (found - most) / max(most, 1e-9)
-            if least is not None and found < least:
-                return (least - found) / least
-        return 0.0
+        """By which share the cost that is furthest out of bounds is so; 0 for a network within the limits.
+
+        What is dear to find out is asked for one after the other, as long as everything before it is within bounds.
+        """
+        worst = max((self._excess(name, amount) for name in CHEAP if name in self.bounds), default=0.0)
+        for name in self.bounds:
+            if worst or name in CHEAP:
+                continue
+            worst = self._excess(name, amount)
+        return worst
+
+    def _excess(self, name: str, amount: Callable[[str], float]) -> float:
+        least, most = self.bounds[name]
+        found = amount(name)
+        if most is not None and found > most:
+            return (found - most) / max(most, 1e-9)
+        return (least - found) / least if least is not None and found < least else 0.0
 
     def as_json(self) -> dict[str, float]:
         return {name: limit for name, limit in asdict(self).items() if limit is not None}
@@ -103,6 +112,8 @@ def parse_limits(**limits: str | float | None) -> Limits:
 def _milliseconds(text: str | float | None) -> float | None:
     if text is None:
         return None
+    if isinstance(text, (int, float)) and math.isfinite(text) and text > 0:
+        return float(text)
     match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(?:ms)?\s*", str(text))
     if not match or not float(match[1]):
         raise SettingError(f"{text!r} is not a latency. Write milliseconds, such as 5 or 2.5ms.")

@@ -28,6 +28,8 @@ from firstlight.spaces import Architecture, Space
 SMALL_SPACE = 100_000
 # How many draws in a row may bring nothing new before a space counts as exhausted
 PATIENCE = 20_000
+# The same where each is built and timed, which takes seconds
+MEASURED_PATIENCE = 300
 # In place of infinity, which has no differences
 WORST = 1e300
 
@@ -78,9 +80,13 @@ class Problem:
         That does not count against the budget, which is one of networks, but in `states_scored`. The run's `repeats`
         are for networks; a state is scored once.
         """
-        if not isinstance(self._service, ScoreService):
-            raise SettingError("States of a supernet are judged by a proxy; they cannot be looked up or trained.")
-        run = self._service.setting
+        scorer = self.scorer
+        if scorer is None:
+            raise SettingError(
+                "States of a supernet are judged by a proxy: they cannot be looked up or trained. Name one, as in "
+                "zero-cost-pt@dextr."
+            )
+        run = scorer.setting
         if by is not None:
             changes = {"source": source_for(members(by), run.source.name, batch_size), **changes}
         by = by or self.objective.by
@@ -88,14 +94,24 @@ class Problem:
         setting = replace(
             run, **in_space(run.space.supernet()), **{"repeats": 1, "skeleton_settings": skeleton_settings, **changes}
         )
-        service = ScoreService(setting, members(by), self._service.executor, self._service.store)
+        service = ScoreService(setting, members(by), scorer.executor, scorer.store)
         self._judges.append(SupernetJudge(service, by, lambda: self._watch_states(self.states_scored)))
         return self._judges[-1]
+
+    @property
+    def scorer(self) -> ScoreService | None:
+        """Who asks the proxies, if that is what networks are judged by."""
+        return self._service if isinstance(self._service, ScoreService) else None
 
     @property
     def states_scored(self) -> int:
         """How many states of supernets the search has looked at."""
         return sum(judge.scored for judge in self._judges)
+
+    @property
+    def state_seconds(self) -> float:
+        """How long scoring them took."""
+        return math.fsum(judge.seconds for judge in self._judges)
 
     @property
     def remaining(self) -> int:
@@ -104,8 +120,10 @@ class Problem:
     def score(self, architectures: Iterable[Architecture]) -> Iterator[Candidate]:
         """Score different architectures, as many as the budget still allows, as they become known."""
         texts: Iterable[str] = map(str, itertools.islice(architectures, self.remaining))
-        if "latency" in self.objective.limits.bounds:
-            texts = list(texts)  # while latencies are measured, no worker shall be busy
+        if "latency" in (*self.objective.limits.bounds, *self.objective.costs):
+            texts = list(texts)
+            for text in texts:  # while latencies are measured, no worker shall be busy
+                self.costs.amount(self.space.parse(text), "latency")
         for network in self._service.scores(texts):
             candidate = Candidate(network, self.objective.utility(network))
             self.scored += 1
@@ -121,13 +139,15 @@ class Problem:
 
     def allows(self, architecture: Architecture) -> bool:
         """Whether papers would admit the network and it keeps within the limits, which needs none with weights."""
-        excess = self.objective.limits.excess(functools.partial(self.costs.amount, architecture))
-        allowed = not excess and self.space.customary(architecture)
-        if not allowed:
+        if not self.space.customary(architecture):
             self.rejected += 1
-        if excess and (self._nearest is None or excess < self._nearest[0]):
-            self._nearest = excess, architecture
-        return allowed
+            return False
+        excess = self.objective.limits.excess(functools.partial(self.costs.amount, architecture))
+        if excess:
+            self.rejected += 1
+            if self._nearest is None or excess < self._nearest[0]:
+                self._nearest = excess, architecture
+        return not excess
 
     def best_of(self, candidates: Sequence[Candidate]) -> Candidate:
         """The best of some that were scored; an ensemble judges them among all."""
@@ -150,20 +170,24 @@ class Problem:
     def points(self, texts: Sequence[str]) -> NDArray[np.float64]:
         """What each of some scored networks reaches of everything wanted: its merit, and the costs turned around.
 
-        A network without a score is as bad as can be.
+        A network without a score, or that a device cannot run, is as bad as can be in everything.
         """
         rows = [
             (merit, *(-amount for amount in self.costs.amounts(self.space.parse(text), self.objective.costs).values()))
             for text, merit in zip(texts, self.pool.merits_of(texts), strict=True)
         ]
-        return np.asarray(np.clip(np.array(rows, dtype=float), -WORST, WORST))
+        points = np.array(rows, dtype=float)
+        points[~np.isfinite(points).all(axis=1)] = -WORST
+        return points
 
     def distinct_samples(self) -> Iterator[Architecture]:
         """Random architectures within the limits, no two of which compute the same function."""
         seen: set[Architecture] = set()
         found = False
         misses = 0
-        patience = math.inf if self._is_small() else PATIENCE
+        patience: float = math.inf if self._is_small() else PATIENCE
+        if "latency" in self.objective.limits.bounds and self.costs.measures_latency:
+            patience = MEASURED_PATIENCE
         for architecture in map(self.space.canonical, self._draws()):
             misses += 1
             if misses > patience:

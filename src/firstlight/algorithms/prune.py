@@ -18,7 +18,7 @@ REGION_SHAPE = (1, 4, 4)
 DIGITS = 3
 
 
-@algorithm(reference="Chen2021tenas")
+@algorithm(reference="Chen2021tenas", needs=("supernet",))
 def prune(
     problem: Problem,
     *,

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from firstlight.algorithms.objective import Candidate, Objective
 from firstlight.algorithms.problem import Problem
 from firstlight.algorithms.source import Source, Surroundings, Truth
-from firstlight.run.scoring import NetworkScore
+from firstlight.run.scoring import NetworkScore, ScoreService
 from firstlight.spaces import Architecture
 
 
@@ -29,6 +29,10 @@ class Queries(Problem):
     ) -> None:
         super().__init__(_InOrder(truth), objective, rng, budget, watch)
         self._truth, self._told = truth, watch
+
+    @property
+    def scorer(self) -> ScoreService | None:
+        return self._truth if isinstance(self._truth, ScoreService) else None
 
     @property
     def fidelities(self) -> tuple[int, ...]:

@@ -11,7 +11,7 @@ from firstlight.algorithms.problem import PATIENCE, Problem
 from firstlight.spaces import Architecture
 
 
-@algorithm(reference="Williams1992reinforce")
+@algorithm(reference="Williams1992reinforce", needs=("choices",))
 def reinforce(problem: Problem, *, learning_rate: float = 0.1, decay: float = 0.9, batch: int = 8) -> None:
     """A policy of independent choices: the choices of networks better than usual become more likely.
 
@@ -23,7 +23,7 @@ def reinforce(problem: Problem, *, learning_rate: float = 0.1, decay: float = 0.
     """
     policy = Policy([len(options) for options in problem.space.choices()])
     seen: set[str] = set()
-    rewards: list[float] = []
+    rewards = Rewards()
     baseline = math.nan
     while problem.remaining:
         drawn = list(_new_draws(problem, policy, seen, min(batch, problem.remaining)))
@@ -33,12 +33,13 @@ def reinforce(problem: Problem, *, learning_rate: float = 0.1, decay: float = 0.
         for (choices, _), candidate in zip(drawn, answers, strict=True):
             reward = problem.worth(candidate)
             if reward is None:  # as bad as the worst that was seen
-                reward = min(rewards, default=0.0)
-            rewards.append(reward)
+                reward = rewards.worst
+            if not math.isfinite(reward):
+                continue
+            rewards.add(reward)
             baseline = reward if math.isnan(baseline) else decay * baseline + (1 - decay) * reward
-            spread = _deviation(rewards)
-            if spread > 0:
-                policy.learn(choices, learning_rate * (reward - baseline) / spread)
+            if rewards.deviation > 0:
+                policy.learn(choices, learning_rate * (reward - baseline) / rewards.deviation)
 
 
 class Policy:
@@ -60,6 +61,26 @@ class Policy:
                 logits[option] += step * ((option == choice) - share)
 
 
+class Rewards:
+    """Their deviation and the worst of them, one after the other (Welford's way)."""
+
+    def __init__(self) -> None:
+        self.worst = math.inf
+        self._count = 0
+        self._mean = self._squares = 0.0
+
+    def add(self, reward: float) -> None:
+        self.worst = min(self.worst, reward)
+        self._count += 1
+        before = self._mean
+        self._mean += (reward - before) / self._count
+        self._squares += (reward - before) * (reward - self._mean)
+
+    @property
+    def deviation(self) -> float:
+        return math.sqrt(self._squares / self._count) if self._count else 0.0
+
+
 def _new_draws(
     problem: Problem, policy: Policy, seen: set[str], count: int
 ) -> Iterator[tuple[tuple[int, ...], Architecture]]:
@@ -79,8 +100,3 @@ def _softmax(logits: Sequence[float]) -> list[float]:
     highest = max(logits)
     weights = [math.exp(logit - highest) for logit in logits]
     return [weight / sum(weights) for weight in weights]
-
-
-def _deviation(values: Sequence[float]) -> float:
-    mean = math.fsum(values) / len(values)
-    return math.sqrt(math.fsum((value - mean) ** 2 for value in values) / len(values))

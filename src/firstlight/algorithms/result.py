@@ -22,8 +22,8 @@ from firstlight.run.store import Trial
 if TYPE_CHECKING:
     import pandas as pd
 
-# In so many steps is the growth of a front shown
-FRONT_STEPS = 40
+# In how many steps the growth of a front is shown, by the number of aims; of more aims volumes take too long
+FRONT_STEPS = {2: 40, 3: 10}
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ class SearchResult:
     `front` holds all networks that no other one beats in everything, best score first, and `best` is the first of them.
     `rejected` networks were beyond the limits and not scored; `states` of a supernet were, besides the networks. The
     scores of all networks took `score_seconds` of computing, as much as `forward_passes` of the chosen one with one
-    input.
+    input. `dear_costs` are those of the chosen network that limits or objectives asked for beyond parameters and MACs.
     """
 
     setting: SearchSetting
@@ -92,6 +92,7 @@ class SearchResult:
     front: tuple[Trial, ...] = ()
     notes: tuple[str, ...] = ()
     states: int = 0
+    dear_costs: Mapping[str, float] = field(default_factory=dict)
     history: Mapping[str, Sequence[Any]] = field(default_factory=dict, repr=False, compare=False)
 
     @property
@@ -109,10 +110,14 @@ class SearchResult:
 
         return pd.DataFrame(dict(self.history))
 
+    def _best_as_json(self) -> dict[str, Any]:
+        known = self.best.as_json()
+        return known | {"cost": known["cost"] | dict(self.dear_costs)}
+
     def as_json(self) -> dict[str, Any]:
         passes = None if math.isnan(self.forward_passes) else self.forward_passes
         return {
-            "best": self.best.as_json(),
+            "best": self._best_as_json(),
             **({"front": [trial.as_json() for trial in self.front]} if self.front else {}),
             "scored": self.scored,
             "reused": self.reused,
@@ -156,5 +161,6 @@ def front_over_time(trials: Sequence[Trial], costs: Sequence[str]) -> list[tuple
     usable, points = aims(trials, costs)
     if not usable:
         return []
-    counts = sorted({max(1, round(len(usable) * step / FRONT_STEPS)) for step in range(1, FRONT_STEPS + 1)})
+    steps = FRONT_STEPS.get(points.shape[1], 0)
+    counts = sorted({max(1, round(len(usable) * step / steps)) for step in range(1, steps + 1)})
     return list(zip(counts, hypervolumes(points, counts), strict=True))

@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 
 from firstlight._version import __version__
@@ -18,8 +19,8 @@ from firstlight.algorithms.ensembles import Ensemble, members
 from firstlight.algorithms.result import SearchInterrupted, SearchResult, SearchSetting, front_of
 from firstlight.errors import FirstlightError, SettingError, StoreError
 from firstlight.proxies import Score
-from firstlight.run.executor import Executor
-from firstlight.run.latency import LatencyRequest, time_runs
+from firstlight.run.executor import Executor, one_thread
+from firstlight.run.latency import LatencyRequest, LookedUp, MeasuredHere, time_runs
 from firstlight.run.scoring import NetworkScore, ScoreService, Setting
 from firstlight.run.store import Run, Store, Trial, open_store
 from firstlight.seeds import python_generator
@@ -48,6 +49,12 @@ def run_search(
             "by a single proxy."
         )
     algorithm, latency = search.request, LatencyRequest(search.latency)
+    algorithm.algorithm.check(search.setting.space)
+    if search.latency != SearchSetting.latency and not search.asks_for_latency:
+        raise SettingError(
+            f"Latencies shall come from {search.latency!r}, but nothing asks for any. Add a limit on latency "
+            "(--max-latency 5), or make it an objective (--objectives latency)."
+        )
     with open_store(directory) as store:
         run = _begin(store, search, directory)
         ledger = _Ledger(store, run, watch)
@@ -65,11 +72,10 @@ def run_search(
             with executor.staying(), _judged_at_last(store, run, problem):
                 algorithm.run(problem)
         except KeyboardInterrupt:
-            if not len(problem.pool):
+            if not any(utility is not None for utility in problem.pool.utilities().values()):
                 raise
-            raise SearchInterrupted(ledger.result(search, directory)) from None
-        remark = source.remark() if source else ""
-        result = replace(ledger.result(search, directory), notes=(remark,) if remark else ())
+            raise SearchInterrupted(ledger.result(search, directory, source)) from None
+        result = ledger.result(search, directory, source)
         store.finish_run(run, result.as_json())
     if directory is not None:
         content = {"settings": search.as_json(), "version": __version__, **result.as_json()}
@@ -115,12 +121,16 @@ class _Ledger:
         names = [n for n in (*objective.limits.bounds, *objective.costs) if n not in ("params", "macs")]
         return self.problem.costs.amounts(self.problem.space.parse(text), names) if names else {}
 
-    def result(self, search: SearchSetting, directory: Path | None) -> SearchResult:
+    def result(
+        self, search: SearchSetting, directory: Path | None, latency: MeasuredHere | LookedUp | None
+    ) -> SearchResult:
         problem = self.problem
-        best = self._chosen()
-        seconds = time.perf_counter() - self._start
         places = {text: place for place, text in enumerate(problem.pool.texts)}
         trials = [trial for trial in self._store.trials(self._run) if trial.architecture in places]
+        front = front_of(trials, problem.objective.costs) if problem.objective.costs else ()
+        best = self._chosen(front[0].architecture if front else None)
+        seconds = time.perf_counter() - self._start
+        computing = self._score_seconds + problem.state_seconds
         return SearchResult(
             search,
             best,
@@ -129,19 +139,28 @@ class _Ledger:
             seconds,
             directory,
             problem.rejected,
-            self._score_seconds,
-            self._score_seconds / _forward_seconds(search.setting, best.architecture),
-            front_of(trials, problem.objective.costs) if problem.objective.costs else (),
-            states=problem.states_scored,
+            computing,
+            computing / _forward_seconds(search.setting, best.architecture),
+            front,
+            tuple(self._notes(latency)),
+            problem.states_scored,
+            self._dear_costs(best.architecture),
             history=self._history(trials, [places[trial.architecture] for trial in trials]),
         )
+
+    def _notes(self, latency: MeasuredHere | LookedUp | None) -> Iterator[str]:
+        if latency is not None and (remark := latency.remark()):
+            yield remark
+        if isinstance(self.problem.objective.by, Ensemble) and len(self.problem.pool) == 1:
+            yield "Only one network was scored, and an ensemble ranks networks among each other: its value is empty."
 
     def _history(self, trials: list[Trial], places: list[int]) -> dict[str, list[Any]]:
         worths = self.problem.pool.worths[places]
         asked = members(self.problem.objective.by)
+        known = np.where(np.isfinite(worths), worths, np.nan)
         values = {
             str(member): (column if member.proxy.higher_is_better else -column).tolist()
-            for member, column in zip(asked, worths.T, strict=True)
+            for member, column in zip(asked, known.T, strict=True)
         }
         dear = dict.fromkeys(name for trial in trials for name in trial.dear_costs)
         return {
@@ -154,13 +173,13 @@ class _Ledger:
             "elapsed": [trial.elapsed for trial in trials],
         }
 
-    def _chosen(self) -> NetworkScore:
+    def _chosen(self, first_of_front: str | None) -> NetworkScore:
         problem, pool = self.problem, self.problem.pool
         if not len(pool):
             if problem.rejected:
                 raise problem.limits_too_tight()
             raise FirstlightError("The search ended without scoring a single network.")
-        text = pool.best(1)[0]
+        text = first_of_front or pool.best(1)[0]
         best = problem.network(text)
         by, utility = pool.by, pool.utility(text)
         if utility is None:
@@ -181,7 +200,7 @@ def _forward_seconds(setting: Setting, text: str) -> float:
     """About how long one plain forward pass of one input takes, to say what a search cost in those."""
     model = setting.build(text).eval()
     inputs = setting.inputs.batches[0][0][:1].to(setting.device)
-    with torch.inference_mode():
+    with torch.inference_mode(), one_thread():
         return time_runs(lambda: model(inputs), warm_up=2, runs=5).median / 1e3
 
 
@@ -198,4 +217,5 @@ def _begin(store: Store, search: SearchSetting, directory: Path | None) -> Run:
                 f"The folder {directory} holds another run: {'; '.join(differences)}. "
                 "Name another folder with --out, or use the earlier settings to resume that run."
             )
+        return run
     return store.begin_run(settings, __version__, search.setting.seed)

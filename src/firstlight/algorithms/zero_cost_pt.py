@@ -15,7 +15,7 @@ Order = Literal["random", "forward", "reverse", "global"]
 T = TypeVar("T")
 
 
-@algorithm(reference="Xiang2023zerocostpt")
+@algorithm(reference="Xiang2023zerocostpt", needs=("supernet",))
 def zero_cost_pt(
     problem: Problem,
     *,
@@ -32,7 +32,9 @@ def zero_cost_pt(
 
     Every proposal that is new and within the limits is scored as a network by itself, on as many batches and
     initialisations as `repeats` says, and the best one wins. The published code draws another batch for each decision;
-    here all states are shown those of the run, so that a score depends on nothing but what is asked.
+    here all states are shown those of the run, so that a score depends on nothing but what is asked. The supernet of
+    `darts` has a ReLU before its pooling, without which its output would not move (`rectified`); for its networks by
+    themselves that is a setting of the skeleton.
     """
     judge = problem.supernet()
     edge_judge = judge if topology == "criterion" else problem.supernet(parse_criterion("naswot"))

@@ -29,6 +29,10 @@ if TYPE_CHECKING:
     from firstlight.algorithms.result import SearchSetting
 
 
+# of a run's folder, before the digest that tells it apart
+LONGEST_NAME = 100
+
+
 def search(
     space: Annotated[str, typer.Argument(help="The search space; see `firstlight spaces`.")],
     proxy: Annotated[
@@ -156,5 +160,5 @@ def _default_directory(search: SearchSetting) -> Path:
     """The same settings lead to the same folder, and so to a resumed run."""
     settings = search.as_json()
     digest = hashlib.blake2b(json.dumps(settings, sort_keys=True).encode(), digest_size=3).hexdigest()
-    name = f"{settings['space']}-{settings['proxy']}-{settings['algorithm']}-{digest}"
+    name = f"{settings['space']}-{settings['proxy']}-{settings['algorithm']}"[:LONGEST_NAME] + f"-{digest}"
     return Path("runs") / re.sub(r"[^\w.-]+", "_", name)

@@ -217,8 +217,9 @@ def run_methods(
         done += 1
         watch(done, total)
 
-    for method, seed in itertools.product(methods, seeds):
-        runs[str(method)].append(Run(str(method), seed, tuple(method.run(contest, queries[-1], seed, count))))
+    with contest.executor.staying():
+        for method, seed in itertools.product(methods, seeds):
+            runs[str(method)].append(Run(str(method), seed, tuple(method.run(contest, queries[-1], seed, count))))
     everyone = itertools.chain.from_iterable(runs.values())
     best = {query.architecture for run in everyone for query in run.incumbents if query}
     figures = contest.truth.reached(sorted(best), contest.report)
@@ -258,6 +259,8 @@ def _remarks(
 def _check(
     contest: Contest, methods: Sequence[Method], queries: Sequence[int], seeds: Sequence[int], within: float | None
 ) -> None:
+    for method in methods:
+        method.check(contest)
     names = [str(method) for method in methods]
     if not names or len(set(names)) < len(names):
         raise SettingError(f"The methods are {', '.join(names) or 'none'}; name at least one, and each only once.")

@@ -10,7 +10,7 @@ from math import isfinite
 from firstlight.algorithms import ALGORITHMS, AlgorithmRequest, Candidate, Objective
 from firstlight.algorithms.queries import Queries
 from firstlight.algorithms.source import Source, Truth
-from firstlight.errors import UnknownNameError
+from firstlight.errors import SettingError, UnknownNameError
 from firstlight.evaluate.contest import Contest
 from firstlight.evaluate.truth import TRUTH
 from firstlight.proxies import PROXIES, ProxyRequest
@@ -47,6 +47,9 @@ class Method(ABC):
         """Whether it chooses how long networks are trained."""
         return False
 
+    def check(self, contest: Contest) -> None:
+        """Say before any work if it cannot be run."""
+
     def remark(self, contest: Contest) -> str:
         """What must be known to read its results aright."""
         return ""
@@ -71,6 +74,11 @@ class ByTruth(Method):
     def asks_fidelities(self) -> bool:
         return self.algorithm.algorithm.name == "bohb"
 
+    def check(self, contest: Contest) -> None:
+        self.algorithm.algorithm.check(contest.truth.setting.space)
+        if "supernet" in self.algorithm.algorithm.needs:
+            raise SettingError(f"{self} searches a supernet by a proxy. Name it behind an @, as in {self}@dextr.")
+
     def remark(self, contest: Contest) -> str:
         if not self.asks_fidelities:
             return ""
@@ -92,6 +100,9 @@ class ByProxy(Method):
 
     def __str__(self) -> str:
         return f"{self.algorithm}@{self.proxy}"
+
+    def check(self, contest: Contest) -> None:
+        self.algorithm.algorithm.check(contest.truth.setting.space)
 
     def remark(self, contest: Contest) -> str:
         return f"{self} asks a proxy: its queries are networks scored, and its seconds those of scoring."

@@ -70,7 +70,7 @@ def render(run: Run, trials: list[Trial]) -> str:
         front=front[:FRONT_ROWS],
         front_size=len(front),
         volume=lines([Line("front", front_over_time(scored, costs))], "networks scored", "hypervolume")
-        if costs and front
+        if len(costs) in (1, 2) and front
         else "",
         seconds=max((trial.elapsed for trial in trials), default=0.0),
         parts=_parts_of(best, run),

@@ -20,10 +20,14 @@ UNITS = {
     "memory": "bytes of memory",
     "latency": "ms of latency",
 }
+# known of every network without so much as a look at it
+CHEAP = ("params", "macs")
 
 
 class LatencySource(Protocol):
     """Where milliseconds for one input come from."""
+
+    measures: bool  # rather than looks up
 
     def milliseconds(self, architecture: Architecture) -> float: ...
 
@@ -40,9 +44,13 @@ class Costs:
         self._counted = functools.lru_cache(maxsize=1024)(self._count)
         self._footprint = functools.lru_cache(maxsize=1024)(self._measure_footprint)
 
+    @property
+    def measures_latency(self) -> bool:
+        return self._latency is not None and self._latency.measures
+
     def amount(self, architecture: Architecture, name: str) -> float:
         """How much a network costs of what `UNITS` names."""
-        if name in ("params", "macs"):
+        if name in CHEAP:
             return int(getattr(self._counted(architecture), name))
         if name in ("activations", "memory"):
             return int(getattr(self._footprint(architecture), name))

@@ -95,7 +95,7 @@ class WorkerProcesses:
         any_started, failed_starts = False, 0
         try:
             for item in queue:
-                workers.append(self._idle.pop() if self._idle else _Worker(job))
+                workers.append(self._hire(job))
                 any_started |= workers[-1].started
                 workers[-1].assign(job, item)
                 if len(workers) == self.count:
@@ -136,6 +136,14 @@ class WorkerProcesses:
             self._staying = False
             while self._idle:
                 self._idle.pop().stop()
+
+    def _hire(self, job: Callable[[Any], Any]) -> _Worker:
+        while self._idle:
+            worker = self._idle.pop()
+            if worker.process.is_alive():
+                return worker
+            worker.stop()
+        return _Worker(job)
 
     def _dismiss(self, worker: _Worker, *, alive: bool) -> None:
         if self._staying and alive:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 WARM_UP = 5
 RUNS = 40
 TRIMMED = 4
-# Two networks or more are needed to tell how far they are apart
+# So many networks are needed to tell how far they are apart
 FEWEST_TO_COMPARE = 5
 
 
@@ -53,11 +53,11 @@ def time_runs(run: Callable[[], object], *, warm_up: int = WARM_UP, runs: int = 
         run()
         times.append((time.perf_counter() - start) * 1e3)
     trimmed = min(TRIMMED, (runs - 1) // 2)
-    kept = sorted(times)[trimmed : runs - trimmed]
+    times.sort()
     # the median lies between these order statistics in 95 of 100 cases (the binomial distribution, as a normal one)
-    reach = 0.98 * sqrt(len(kept))
-    low, high = floor(len(kept) / 2 - reach), ceil(len(kept) / 2 + reach)
-    return Latency(statistics.median(kept), kept[max(low, 0)], kept[min(high, len(kept) - 1)])
+    reach = 0.98 * sqrt(runs)
+    low, high = max(floor(runs / 2 - reach), 0), min(ceil(runs / 2 + reach), runs - 1)
+    return Latency(statistics.median(times[trimmed : runs - trimmed]), times[low], times[high])
 
 
 def measure_latency(model: nn.Module, inputs: torch.Tensor, *, engine: str = "torch", threads: int = 1) -> Latency:
@@ -67,10 +67,23 @@ def measure_latency(model: nn.Module, inputs: torch.Tensor, *, engine: str = "to
     torch.set_num_threads(threads)
     try:
         with torch.inference_mode():
-            return time_runs(_onnx_session(model, inputs, threads) if engine == "onnx" else lambda: model(inputs))
+            return time_runs(_onnx_session(model, inputs, threads) if engine == "onnx" else _pass(model, inputs))
     finally:
         torch.set_num_threads(before)
         model.train(training)
+
+
+def _pass(model: nn.Module, inputs: torch.Tensor) -> Callable[[], object]:
+    """One forward pass to its end: a call of an accelerator returns before."""
+    accelerator = torch.accelerator.current_accelerator()
+    if accelerator is None or inputs.device.type != accelerator.type:
+        return lambda: model(inputs)
+
+    def run() -> None:
+        model(inputs)
+        torch.accelerator.synchronize(inputs.device)
+
+    return run
 
 
 def _onnx_session(model: nn.Module, inputs: torch.Tensor, threads: int) -> Callable[[], object]:
@@ -106,6 +119,8 @@ def _quietly() -> Iterator[None]:
 
 class MeasuredHere:
     """Networks are built and timed in this process; the store remembers, so that a resumed search sees the same."""
+
+    measures = True
 
     def __init__(self, setting: Setting, store: Store, engine: str = "torch", threads: int = 1) -> None:
         self._setting, self._store = setting, store
@@ -151,13 +166,15 @@ class MeasuredHere:
             architecture=text,
             proxy=f"latency:engine={self._engine}:threads={self._threads}",
             revision=1,
-            input=f"{platform.machine()}, {os.cpu_count()} cores, {setting.device or 'cpu'}",
+            input=f"{platform.node()}, {platform.machine()}, {os.cpu_count()} cores, {setting.device}",
             seed=0,
         )
 
 
 class LookedUp:
     """Milliseconds from a column of a table; a network that it does not have counts as infinitely slow."""
+
+    measures = False
 
     def __init__(self, setting: Setting, path: Path, column: str) -> None:
         from firstlight.evaluate.tables import load_table  # pandas is slow to import
