@@ -47,6 +47,7 @@ class Method(ABC):
         """Whether it chooses how long networks are trained."""
         return False
 
+    @abstractmethod
     def check(self, contest: Contest) -> None:
         """Say before any work if it cannot be run."""
 
