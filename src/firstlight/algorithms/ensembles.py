@@ -88,7 +88,10 @@ class Ensemble:
 
     def judge(self, worths: Figures) -> Figures:
         """How good each network of the pool is: higher is better."""
-        return AGGREGATIONS[self.aggregation](self.shares(worths), np.array(self.weights))
+        return self.aggregate(self.shares(worths))
+
+    def aggregate(self, shares: Figures) -> Figures:
+        return AGGREGATIONS[self.aggregation](shares, np.array(self.weights))
 
 
 Criterion = ProxyRequest | Ensemble

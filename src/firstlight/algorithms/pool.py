@@ -9,7 +9,7 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-from firstlight.algorithms.ensembles import Criterion, judge, members, worths
+from firstlight.algorithms.ensembles import Criterion, Ensemble, members, worths
 from firstlight.run.scoring import NetworkScore
 
 
@@ -17,13 +17,15 @@ class Pool:
     """Texts, and how good each network is by every member of the criterion.
 
     Nothing else is kept, so that a search may score hundreds of thousands. An ensemble judges all of them together:
-    every network that joins may change what the others are worth.
+    every network that joins may change what the others are worth, and moves those that it beats up by one rank.
     """
 
     def __init__(self, by: Criterion) -> None:
         self.by = by
         self._places: dict[str, int] = {}
-        self._worths = np.empty((64, len(members(by))))
+        # a row for each member, so that what is compared lies together
+        self._worths = np.empty((len(members(by)), 64))
+        self._ranks = np.empty_like(self._worths)
 
     def __len__(self) -> int:
         return len(self._places)
@@ -36,19 +38,42 @@ class Pool:
     @property
     def worths(self) -> NDArray[np.float64]:
         """One row for each network, one column for each member: higher is better, -inf without a score."""
-        return self._worths[: len(self)]
+        return self._worths[:, : len(self)].T
 
     def add(self, network: NetworkScore) -> None:
-        place = self._places.setdefault(network.architecture, len(self))
-        if place == len(self._worths):
-            self._worths = np.concatenate([self._worths, np.empty_like(self._worths)])
-        self._worths[place] = worths(self.by, [network])[0]
+        worth = worths(self.by, [network])[0]
+        known = self._places.get(network.architecture)
+        if known is None:
+            self._join(network.architecture, worth)
+        elif not np.array_equal(self._worths[:, known], worth):
+            from scipy.stats import rankdata  # slow to import, and hardly ever needed
+
+            self._worths[:, known] = worth
+            self._ranks[:, : len(self)] = rankdata(self._worths[:, : len(self)], axis=1)
         self.__dict__.pop("merits", None)
+
+    def _join(self, text: str, worth: NDArray[np.float64]) -> None:
+        """Ranks are those of `scipy.stats.rankdata`: from 1, and equals share the mean of theirs."""
+        count = len(self)
+        if count == self._worths.shape[1]:
+            self._worths, self._ranks = (
+                np.concatenate([array, np.empty_like(array)], axis=1) for array in (self._worths, self._ranks)
+            )
+        if isinstance(self.by, Ensemble):
+            others = self._worths[:, :count]
+            equal, above = others == worth[:, None], others > worth[:, None]
+            self._ranks[:, :count] += above + 0.5 * equal
+            self._ranks[:, count] = count - above.sum(axis=1) - equal.sum(axis=1) / 2 + 1
+        self._worths[:, count] = worth
+        self._places[text] = count
 
     @functools.cached_property
     def merits(self) -> NDArray[np.float64]:
         """How good each network is, in the order of `texts`: higher is better, -inf without any score."""
-        return judge(self.by, self.worths)
+        if not isinstance(self.by, Ensemble):
+            return self._worths[0, : len(self)].copy()
+        found = self.by.aggregate(self._ranks[:, : len(self)].T / max(len(self), 1))
+        return np.where((self.worths > -math.inf).any(axis=1), found, -math.inf)
 
     def utility(self, text: str) -> float | None:
         """How good one network is; None without any score."""
