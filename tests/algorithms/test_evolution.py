@@ -127,6 +127,8 @@ def test_growth_can_start_from_another_network() -> None:
     task = run(f"evolution-budget:initial={start}:mutations=1", problem(budget=10))
     operations = [task.space.parse(text).operations for text in task.pool.texts]
     assert all(sum(op != "nor_conv_3x3" for op in own) <= 2 for own in operations)  # one, or two by a detour
+    colons = AlgorithmRequest.parse("evolution-budget:initial=8:16:24:32:40:mutations=1")
+    assert dict(colons.settings) == {"initial": "8:16:24:32:40", "mutations": 1}
     with pytest.raises(ParseError, match="Cannot read this text"):
         run("evolution-budget:initial=nothing", problem(budget=10))
 

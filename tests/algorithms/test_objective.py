@@ -80,7 +80,14 @@ def test_dear_costs_are_asked_for_last_and_only_if_need_be() -> None:
     assert Limits(max_latency=1).excess(lambda name: math.inf) == math.inf
 
 
+def test_how_far_a_network_is_beyond_the_limits_is_told_by_the_worst_of_what_is_cheap_to_know() -> None:
+    limits = Limits(max_params=100, min_macs=100)
+    assert limits.excess({"params": 110, "macs": 20}.__getitem__) == pytest.approx(0.8)
+    assert limits.excess({"params": 150, "macs": 60}.__getitem__) == pytest.approx(0.5)
+
+
 def test_limits_as_people_write_them() -> None:
+    assert parse_limits(max_latency=1e-5).max_latency == 1e-5
     limits = parse_limits(max_params="1.5M", min_macs=3, max_macs=None, max_latency="2.5 ms")
     assert limits == Limits(max_params=1_500_000, min_macs=3, max_latency=2.5)
     for wrong in ("fast", "0", "-1", "nan", "1e3s"):

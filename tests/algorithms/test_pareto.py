@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
 import random
+from typing import Any
 
 import numpy as np
 from tests.algorithms.test_problem import SETTING
 
 from firstlight.algorithms import ALGORITHMS, AlgorithmRequest, Limits, Objective, Problem
 from firstlight.algorithms.ensembles import Criterion, Ensemble, members
-from firstlight.algorithms.front import hypervolume, on_front
+from firstlight.algorithms.front import hypervolume, layers, on_front
 from firstlight.proxies import ProxyRequest
 from firstlight.run.executor import InProcess
 from firstlight.run.scoring import ScoreService
@@ -51,6 +53,38 @@ def test_an_ensemble_and_networks_without_a_score_have_a_place() -> None:
     points = task.points(task.pool.texts)
     assert np.isfinite(points).all()
     assert on_front(points).any()
+
+
+def test_a_network_without_a_score_is_behind_all_others() -> None:
+    """The empty cell costs least, and would be on every front, if it had but its score against it."""
+    task = problem(ProxyRequest.parse("synflow"), budget=12)
+    empty = task.space.parse("|none~0|+|none~0|none~1|+|none~0|none~1|none~2|")
+    task.score_all([empty, *itertools.islice(task.distinct_samples(), 11)])
+    assert task.pool.utility(str(empty)) is None
+    points = task.points(task.pool.texts)
+    assert layers(points)[task.pool.texts.index(str(empty))] == layers(points).max() > 0
+
+
+def test_latencies_are_measured_before_any_network_is_scored() -> None:
+    events: list[str] = []
+
+    class Watched(InProcess):
+        def map(self, job: Any, items: Any) -> Any:
+            for item, result in super().map(job, items):
+                events.append("scored")
+                yield item, result
+
+    class Clock:
+        measures = True
+
+        def milliseconds(self, architecture: object) -> float:
+            events.append("timed")
+            return 1.0
+
+    service = ScoreService(SETTING, [MACS], Watched(), Store(":memory:"))
+    task = Problem(service, Objective(MACS, costs=("latency",)), random.Random(0), 6, latency=Clock())
+    list(task.score(task.distinct_samples()))
+    assert events == ["timed"] * 6 + ["scored"] * 6
 
 
 def test_it_says_what_it_keeps_low_by_itself() -> None:

@@ -158,6 +158,51 @@ def test_limits_that_contradict_each_other_and_costs_that_are_none() -> None:
 def test_one_network_cannot_be_ranked() -> None:
     with pytest.raises(SettingError, match="ranks networks among each other"):
         search(proxy="az_nas", samples=1)
+    result = search(proxy="rank_mean(params,macs)", algorithm="zero-cost-pt:proposals=1", samples=5)
+    assert (result.scored, result.states) == (1, 30)
+    assert "Only one network was scored" in result.notes[0]
+
+
+def test_the_chosen_network_is_the_first_of_the_front() -> None:
+    """Many networks have the same parameters; of these, the one that needs least memory is chosen."""
+    result = search(proxy="params", objectives="memory", max_params=9_000, samples=60)
+    assert result.best.architecture == result.front[0].architecture
+    assert result.dear_costs["memory"] == result.front[0].amount("memory")
+    assert result.as_json()["best"]["cost"]["memory"] == result.dear_costs["memory"]
+
+
+def test_states_of_a_supernet_count_in_what_a_search_cost() -> None:
+    result = search(proxy="independence", algorithm="zero-cost-pt:proposals=1")
+    frame = result.to_frame()
+    assert result.states == 30
+    assert result.score_seconds > 5 * result.best.scores["independence"].seconds
+    assert len(frame) == result.scored == 1
+
+
+def test_a_network_without_a_score_has_no_number_in_the_history() -> None:
+    frame = search(proxy="synflow", samples=100, max_params=4_894).to_frame()  # cells without weights, some empty
+    without = frame[frame["utility"].isna()]
+    assert 0 < len(without) < len(frame)
+    assert without["synflow"].isna().all()
+
+
+def test_a_source_of_latencies_that_nothing_asks_for() -> None:
+    with pytest.raises(SettingError, match=r"nothing asks for any.*--objectives latency"):
+        search(latency="onnx")
+
+
+def test_a_run_of_before_is_found_again(tmp_path: Path) -> None:
+    """Settings were once written with a null for each limit that was not given."""
+    first = search(out=tmp_path)
+    with sqlite3.connect(tmp_path / STORE_NAME) as connection:
+        ((text,),) = connection.execute("SELECT settings FROM runs").fetchall()
+        old = json.dumps(json.loads(text) | {"max_params": None}, sort_keys=True)
+        connection.execute("UPDATE runs SET settings = ?", (old,))
+    connection.close()
+    again = search(out=tmp_path)
+    assert (again.scored, again.best.architecture) == (0, first.best.architecture)
+    with Store(tmp_path / STORE_NAME) as store:
+        assert len(store.runs()) == 1
 
 
 ENSEMBLE = "log_rank(params,independence)"

@@ -59,6 +59,12 @@ def test_workers_stay_from_one_call_to_the_next_while_asked_to() -> None:
         abandoned.close()
         assert dict(executor.map(jobs.square, range(3))) == {n: n * n for n in range(3)}
         last = {result for _, result in executor.map(jobs.own_process, range(6))}
+    with executor.staying():
+        (idle,) = {result for _, result in executor.map(jobs.own_process, [0])}
+        assert isinstance(idle, int)
+        os.kill(idle, signal.SIGKILL)
+        executor._idle[0].process.join()
+        assert dict(executor.map(jobs.square, [2])) == {2: 4}
     for process in first | last:
         assert isinstance(process, int)
         with pytest.raises(ProcessLookupError):
