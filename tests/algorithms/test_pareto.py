@@ -17,13 +17,13 @@ from firstlight.run.executor import InProcess
 from firstlight.run.scoring import ScoreService
 from firstlight.run.store import Store
 
-# a proxy that likes what costs: then every size has its own place on the front
+# a proxy that likes what costs: then networks of many sizes are on the front
 MACS = ProxyRequest.parse("macs")
 
 
 def problem(by: Criterion = MACS, budget: int = 150, seed: int = 0, **limits: int) -> Problem:
     service = ScoreService(SETTING, members(by), InProcess(), Store(":memory:"))
-    objective = Objective(by, Limits(**limits), ("params", "activations"))
+    objective = Objective(by, Limits(**limits), ("params",))
     return Problem(service, objective, random.Random(seed), budget)
 
 
@@ -31,7 +31,7 @@ def volume(name: str, seed: int) -> float:
     task = problem(seed=seed)
     AlgorithmRequest.parse(name).run(task)
     points = task.points(task.pool.texts)
-    return hypervolume(points / [1e5, 1e4, 1e4], np.array([0.0, -2.0, -2.0]))
+    return hypervolume(points / [1e6, 1e4], np.array([0.0, -2.0]))
 
 
 def test_it_spends_its_budget_within_the_limits() -> None:

@@ -190,7 +190,7 @@ def test_a_search_by_an_ensemble(tmp_path: Path) -> None:
         (("search", "nasbench201", "--proxy", "dextr,params"), "one proxy"),
         (("search", "nasbench201", "--algorithm", "randon"), "Did you mean 'random'"),
         (("search", "nasbench201", "--executor", "cloud"), "no executor 'cloud'"),
-        (("search", "nasbench201", "--max-params", "10"), "The smallest had"),
+        (("search", "nasbench201", "--max-params", "10"), "The nearest has"),
         (("report", "nowhere"), "holds no run"),
     ],
 )
