@@ -48,16 +48,19 @@ class Watcher:
 
     def __init__(self, progress: Progress, total: int) -> None:
         self._progress = progress
-        self._task = progress.add_task("scoring", total=total, best="")
+        self._task = progress.add_task(
+            "scoring", total=total, best="", visible=False
+        )  # until there is something to see
         self._best: float | None = None
 
     def saw(self, value: float | None) -> None:
         if value is not None and (self._best is None or value > self._best):
             self._best = value
-        self._progress.update(self._task, advance=1, best="" if self._best is None else f"best {self._best:.4f}")
+        best = "" if self._best is None else f"best {self._best:.4f}"
+        self._progress.update(self._task, advance=1, best=best, visible=True)
 
     def states(self, count: int) -> None:
-        self._progress.update(self._task, description=f"scoring ({count:,} states of the supernet so far)")
+        self._progress.update(self._task, description=f"scoring, {count:,} states", visible=True)
 
 
 @contextmanager
@@ -97,8 +100,8 @@ def counting(what: str) -> Iterator[Callable[[int, int], None]]:
 
 def show_table(headers: Iterable[str], rows: Iterable[Iterable[str]]) -> None:
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for header in headers:
-        table.add_column(header, overflow="fold")
+    for place, header in enumerate(headers):
+        table.add_column(header, overflow="fold", no_wrap=place == 0)  # names stay in one piece
     for row in rows:
         table.add_row(*(Text(cell) for cell in row))
     console.print(table)
@@ -219,7 +222,10 @@ def _figure_or_dash(value: float | None) -> str:
 
 
 def show_result(result: SearchResult) -> None:
-    console.print("\nThe chosen network:")
+    scored = result.scored + result.reused
+    console.print(
+        "\nThe chosen network:" if result.finished else f"\nThe best so far, of {scored} of {result.setting.samples}:"
+    )
     show_network(result.best)
     for name, amount in result.dear_costs.items():
         source = f" ({result.setting.latency})" if name == "latency" else ""
@@ -272,7 +278,8 @@ def _show_front(result: SearchResult) -> None:
 
 def _effort(result: SearchResult) -> str:
     """What the search took."""
-    words = f"{result.scored} networks scored and {result.reused} reused in {result.seconds:.1f} s"
+    plural = "" if result.scored == 1 else "s"
+    words = f"{result.scored} network{plural} scored and {result.reused} reused in {result.seconds:.1f} s"
     if result.states:
         words += f", and {result.states:,} states of the supernet"
     if result.rejected:

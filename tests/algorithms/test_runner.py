@@ -186,6 +186,14 @@ def test_a_network_without_a_score_has_no_number_in_the_history() -> None:
     assert without["synflow"].isna().all()
 
 
+def test_a_search_that_was_not_what_one_may_think_says_so() -> None:
+    drawn = search(algorithm="evolution", proxy="params", samples=12)
+    assert "12 are not enough for a population of 64" in drawn.notes[0]
+    assert search(algorithm="evolution:population=5", proxy="params", samples=12).notes == ()
+    few = search(proxy="params", max_params=4_894, samples=500)
+    assert f"{few.scored} networks were scored, and not 500" in few.notes[0]
+
+
 def test_a_source_of_latencies_that_nothing_asks_for() -> None:
     with pytest.raises(SettingError, match=r"nothing asks for any.*--objectives latency"):
         search(latency="onnx")
@@ -241,7 +249,8 @@ def test_an_ensemble_judges_as_far_as_a_run_came(tmp_path: Path) -> None:
         "nasbench201", [c.network.architecture for c in seen], by=ENSEMBLE, skeleton=SMALL, workers=0
     )
     assert interrupted.value.result.best.architecture == ranking.rows[0].network.architecture
-    assert interrupted.value.result.scored == 5
+    assert (interrupted.value.result.scored, interrupted.value.result.finished) == (5, False)
+    assert interrupted.value.result.best.architecture in str(interrupted.value)
     with Store(tmp_path / STORE_NAME) as store:
         trials = store.trials(store.runs()[0])
     assert len(trials) == 5

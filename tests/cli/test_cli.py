@@ -150,7 +150,7 @@ def test_search_report_and_resume(tmp_path: Path) -> None:
     command = ("search", "nasbench201", "--samples", "6", "--max-params", "1.0M", *SMALL)
     first = firstlight(*command, "--json", folder=tmp_path)
     result = json.loads(first.stdout)
-    effort = {"scored", "reused", "rejected", "seconds", "score_seconds", "forward_passes"}
+    effort = {"finished", "samples", "scored", "reused", "rejected", "seconds", "score_seconds", "forward_passes"}
     assert result.keys() == {"best", "notes", "directory"} | effort
     assert result["best"].keys() == {"architecture", "scores", "cost"}
     assert (result["scored"], result["reused"]) == (6, 0)

@@ -17,6 +17,7 @@ from torch import nn
 from firstlight.errors import DataError, FirstlightError, SettingError, UnknownNameError
 from firstlight.run import latency
 from firstlight.run.latency import Latency, LatencyRequest, LookedUp, MeasuredHere, measure_latency, time_runs
+from firstlight.run.scoring import Setting
 from firstlight.run.store import Store
 
 CELLS = list(itertools.islice(SETTING.space, 40, 60))
@@ -109,7 +110,8 @@ def test_a_table_answers_for_whole_classes(tmp_path: Path) -> None:
         "|nor_conv_3x3~0|+|nor_conv_3x3~0|none~1|+|skip_connect~0|nor_conv_1x1~1|nor_conv_1x1~2|"
     )
     assert source.milliseconds(everything_else) == math.inf
-    assert source.remark() == ""
+    assert "another skeleton" in source.remark()
+    assert LookedUp(Setting("nasbench201"), path, "phone").remark() == ""
 
 
 def test_a_table_without_the_device(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from firstlight.algorithms.base import algorithm
+from firstlight.algorithms.objective import Candidate
 from firstlight.algorithms.problem import PATIENCE, Problem
 from firstlight.spaces import Architecture
 
@@ -24,7 +25,7 @@ def evolution(problem: Problem, *, population: int = 64, tournament: int = 16, c
     Ageing keeps a network that was lucky once from staying for ever. All `children` have one parent and are scored at a
     time, so that every worker has something to do.
     """
-    living = deque(problem.score_all(itertools.islice(problem.distinct_samples(), population)))
+    living = deque(first_population(problem, problem.distinct_samples(), population))
     seen = {candidate.network.architecture for candidate in living}
     while problem.remaining and living:
         drawn = problem.rng.sample(list(living), min(tournament, len(living)))
@@ -72,7 +73,7 @@ def autoformer_evolution(
     """
     seen: set[str] = set()
     newcomers = _unseen(problem, seen, problem.distinct_samples())
-    generation = problem.score_all(itertools.islice(newcomers, population))
+    generation = first_population(problem, newcomers, population)
     while problem.remaining and generation:
         best = problem.pool.best(parents)
         children = itertools.chain(
@@ -81,6 +82,16 @@ def autoformer_evolution(
             newcomers,
         )
         generation = problem.score_all(itertools.islice(children, population))
+
+
+def first_population(problem: Problem, drawn: Iterable[Architecture], size: int) -> list[Candidate]:
+    """So many to begin with; if that is all there is time for, the user should know that nothing evolved."""
+    if problem.remaining <= size:
+        problem.notes.append(
+            f"All networks were drawn at random: {problem.remaining} are not enough for a population of {size} and its "
+            "children. Score more, or take a smaller population (written as in evolution:population=10)."
+        )
+    return problem.score_all(itertools.islice(drawn, size))
 
 
 def _crossings(problem: Problem, parents: Sequence[str], wanted: int) -> Iterator[Architecture]:

@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 
 from firstlight.algorithms.base import algorithm
-from firstlight.algorithms.evolution import new_mutants
+from firstlight.algorithms.evolution import first_population, new_mutants
 from firstlight.algorithms.front import crowding, layers
 from firstlight.algorithms.problem import Problem
 
@@ -20,7 +20,7 @@ def pareto(problem: Problem, *, population: int = 64, children: int = 32, mutati
     left without those before it; within a layer, those with more room between their neighbours are better. Parents win
     a contest of two, and the best `population` of parents and children go on.
     """
-    first = problem.score_all(itertools.islice(problem.distinct_samples(), population))
+    first = first_population(problem, problem.distinct_samples(), population)
     living = [candidate.network.architecture for candidate in first]
     seen = set(living)
     while problem.remaining and living:

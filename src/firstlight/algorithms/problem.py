@@ -56,6 +56,7 @@ class Problem:
         self.budget = budget
         self.scored = 0
         self.rejected = 0
+        self.notes: list[str] = []  # what the user should know about how the search went
         self.pool = Pool(objective.by)
         self.costs = Costs(service.setting, latency)
         self._judges: list[SupernetJudge] = []

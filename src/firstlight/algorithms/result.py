@@ -93,6 +93,7 @@ class SearchResult:
     notes: tuple[str, ...] = ()
     states: int = 0
     dear_costs: Mapping[str, float] = field(default_factory=dict)
+    finished: bool = True
     history: Mapping[str, Sequence[Any]] = field(default_factory=dict, repr=False, compare=False)
 
     @property
@@ -119,6 +120,8 @@ class SearchResult:
         return {
             "best": self._best_as_json(),
             **({"front": [trial.as_json() for trial in self.front]} if self.front else {}),
+            "finished": self.finished,
+            "samples": self.setting.samples,
             "scored": self.scored,
             "reused": self.reused,
             "rejected": self.rejected,
@@ -135,7 +138,10 @@ class SearchInterrupted(KeyboardInterrupt):
     """Ctrl-C during a search; `result` is that of what was scored so far."""
 
     def __init__(self, result: SearchResult) -> None:
-        super().__init__()
+        count = result.scored + result.reused
+        super().__init__(
+            f"the best of {count} networks so far is {result.best.architecture}; `result` of this exception has it all"
+        )
         self.result = result
 
 

@@ -74,7 +74,7 @@ def run_search(
         except KeyboardInterrupt:
             if not any(utility is not None for utility in problem.pool.utilities().values()):
                 raise
-            raise SearchInterrupted(ledger.result(search, directory, source)) from None
+            raise SearchInterrupted(replace(ledger.result(search, directory, source), finished=False)) from None
         result = ledger.result(search, directory, source)
         store.finish_run(run, result.as_json())
     if directory is not None:
@@ -142,13 +142,16 @@ class _Ledger:
             computing,
             computing / _forward_seconds(search.setting, best.architecture),
             front,
-            tuple(self._notes(latency)),
+            (*problem.notes, *self._notes(search, latency)),
             problem.states_scored,
             self._dear_costs(best.architecture),
             history=self._history(trials, [places[trial.architecture] for trial in trials]),
         )
 
-    def _notes(self, latency: MeasuredHere | LookedUp | None) -> Iterator[str]:
+    def _notes(self, search: SearchSetting, latency: MeasuredHere | LookedUp | None) -> Iterator[str]:
+        missing = self.problem.remaining
+        if missing and "supernet" not in search.request.algorithm.needs:
+            yield f"{self.problem.scored} networks were scored, and not {search.samples}: the search found no others."
         if latency is not None and (remark := latency.remark()):
             yield remark
         if isinstance(self.problem.objective.by, Ensemble) and len(self.problem.pool) == 1:

@@ -31,7 +31,7 @@ def write_report(directory: Path) -> Path:
     if not path.is_file():
         raise StoreError(
             f"{directory} holds no run ({STORE_NAME} is missing). Give the folder named by `firstlight search --out`; "
-            "`correlate` and `trust` write their report.html themselves."
+            "`correlate`, `trust` and `compare` write their report.html themselves."
         )
     with Store(path) as store:
         runs = store.runs()

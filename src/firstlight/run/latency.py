@@ -184,12 +184,19 @@ class LookedUp:
         means = known.groupby("canonical")["value"].mean()
         self._milliseconds = {str(text): float(value) for text, value in means.items()}
         self._space = setting.space
+        self._own_skeleton = setting.skeleton != setting.space.skeleton()
 
     def milliseconds(self, architecture: Architecture) -> float:
         return self._milliseconds.get(str(self._space.canonical(architecture)), inf)
 
     def remark(self) -> str:
-        return ""
+        """What to say when other networks were measured than those that are searched."""
+        if not self._own_skeleton:
+            return ""
+        return (
+            "Latencies are those that the table has for each architecture. These networks have another skeleton than "
+            "the usual one: a table made with the usual one says nothing about them."
+        )
 
 
 ENGINES = {"measured": "torch", "onnx": "onnx"}
