@@ -40,12 +40,11 @@ class Footprint:
     memory: int
 
 
-class _FlopCounter(TorchDispatchMode):
-    """Adds up PyTorch's own FLOP formulas; unlike `FlopCounterMode` it keeps no tally by module, which costs most."""
+class _Onlooker(TorchDispatchMode):
+    """Sees every operation of PyTorch while it is entered."""
 
     def __init__(self) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
-        self.total = 0
 
     def __torch_dispatch__(
         self,
@@ -55,36 +54,40 @@ class _FlopCounter(TorchDispatchMode):
         kwargs: Mapping[str, Any] | None = None,
     ) -> Any:
         out = func(*args, **(kwargs or {}))
-        formula: Callable[..., int] | None = flop_registry.get(func._overloadpacket)
-        if formula is not None:
-            self.total += formula(*args, **(kwargs or {}), out_val=out)
+        self.saw(flop_registry.get(func._overloadpacket), out, args, kwargs or {})
         return out
 
+    def saw(self, formula: Callable[..., int] | None, out: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+        """The operation's result and arguments; `formula` is for its FLOPs, if it is a product."""
+        raise NotImplementedError
 
-class _FootprintCounter(TorchDispatchMode):
+
+class _FlopCounter(_Onlooker):
+    """Adds up PyTorch's own FLOP formulas; unlike `FlopCounterMode` it keeps no tally by module, which costs most."""
+
+    total = 0
+
+    def saw(self, formula: Callable[..., int] | None, out: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+        if formula is not None:
+            self.total += formula(*args, **kwargs, out_val=out)
+
+
+class _FootprintCounter(_Onlooker):
     """Adds up what products put out, and follows which storages are alive."""
 
     def __init__(self) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
+        super().__init__()
         self.activations = 0
         self.peak = 0
         self._alive = 0
         self._users: Counter[int] = Counter()  # how many tensors share a storage
 
-    def __torch_dispatch__(
-        self,
-        func: Any,
-        types: Sequence[type],
-        args: Sequence[Any] = (),
-        kwargs: Mapping[str, Any] | None = None,
-    ) -> Any:
-        out = func(*args, **(kwargs or {}))
+    def saw(self, formula: Callable[..., int] | None, out: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
         made = [leaf for leaf in tree_leaves(out) if isinstance(leaf, Tensor)]
-        if func._overloadpacket in flop_registry:
+        if formula is not None:
             self.activations += made[0].numel()
         for tensor in made:
             self.follow(tensor)
-        return out
 
     def hold(self, *tensors: Tensor) -> None:
         """These are there all the time."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import os
@@ -16,11 +17,13 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from torch import nn
 
 import firstlight
 from firstlight.algorithms import Candidate
 from firstlight.algorithms.runner import RESULT_NAME
 from firstlight.errors import FirstlightError, LimitError, SettingError, StoreError, UnknownNameError
+from firstlight.run.latency import Latency
 from firstlight.run.store import STORE_NAME, Store
 
 SMALL = {"cells": 1, "channels": 4}
@@ -131,17 +134,28 @@ def test_a_front_by_itself_keeps_macs_low() -> None:
 def test_what_a_search_cost() -> None:
     result = search(max_params=5_000)
     assert result.rejected > 0
-    assert 0 < result.score_seconds < result.seconds
-    assert result.forward_passes > 1
+    assert result.score_seconds > 0
+    assert result.forward_passes > 0
     assert result.as_json()["rejected"] == result.rejected
 
 
-def test_a_limit_on_latency_that_is_measured_holds_and_is_resumed(tmp_path: Path) -> None:
-    loose = search(proxy="params", objectives="latency", samples=12)
-    limit = loose.to_frame()["latency"].median()
+def test_a_limit_on_latency_that_is_measured_holds_and_is_resumed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a clock by which a network takes as many milliseconds as it has thousands of parameters."""
+
+    def by_size(model: nn.Module, *_: object, **__: object) -> Latency:
+        median = sum(parameter.numel() for parameter in model.parameters()) / 1000
+        return Latency(median, median, median)
+
+    monkeypatch.setattr("firstlight.run.latency.measure_latency", by_size)
+    limit = 6.0
     found = search(proxy="params", max_latency=limit, out=tmp_path, samples=5)
+    assert found.rejected > 0
+    assert (found.to_frame()["latency"] == found.to_frame()["params"] / 1000).all()
     assert (found.to_frame()["latency"] <= limit).all()
-    again = search(proxy="params", max_latency=limit, out=tmp_path, samples=5)
+    monkeypatch.setattr("firstlight.run.latency.measure_latency", lambda *_, **__: Latency(99.0, 99.0, 99.0))
+    again = search(proxy="params", max_latency=limit, out=tmp_path, samples=5)  # what was measured before still holds
     assert (again.scored, again.reused) == (0, 5)
     assert again.to_frame()["latency"].tolist() == found.to_frame()["latency"].tolist()
 
@@ -171,12 +185,13 @@ def test_the_chosen_network_is_the_first_of_the_front() -> None:
     assert result.as_json()["best"]["cost"]["memory"] == result.dear_costs["memory"]
 
 
-def test_states_of_a_supernet_count_in_what_a_search_cost() -> None:
-    result = search(proxy="independence", algorithm="zero-cost-pt:proposals=1")
-    frame = result.to_frame()
-    assert result.states == 30
-    assert result.score_seconds > 5 * result.best.scores["independence"].seconds
-    assert len(frame) == result.scored == 1
+def test_states_of_a_supernet_count_in_what_a_search_cost(tmp_path: Path) -> None:
+    result = search(proxy="independence", algorithm="zero-cost-pt:proposals=1", out=tmp_path)
+    assert (result.states, result.scored, len(result.to_frame())) == (30, 1, 1)
+    with contextlib.closing(sqlite3.connect(tmp_path / STORE_NAME)) as connection:
+        ((count, seconds),) = connection.execute("SELECT count(*), sum(seconds) FROM scores").fetchall()
+    assert count == 31
+    assert result.score_seconds == pytest.approx(seconds)
 
 
 def test_a_network_without_a_score_has_no_number_in_the_history() -> None:

@@ -69,7 +69,7 @@ def test_every_query_has_its_value_epochs_and_seconds(text: str) -> None:
 def test_a_proxy_costs_no_training() -> None:
     found = run("random@params")
     assert len(found) == 12
-    assert all(query.epochs is None and query.seconds is not None and query.seconds < 1 for query in found)
+    assert all(query.epochs is None and query.seconds is not None and query.seconds >= 0 for query in found)
     assert {query.architecture for query in found} <= set(a_truth().networks)
     assert parse_method("bohb").asks_fidelities
     assert not parse_method("random@params").asks_fidelities
