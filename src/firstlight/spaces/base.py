@@ -19,7 +19,7 @@ from firstlight.seeds import torch_generator
 from firstlight.spaces.ops import initialise
 
 if TYPE_CHECKING:
-    from firstlight.supernet import Supernet
+    from firstlight.supernet import OneShot, Supernet
 
 
 class Architecture(ABC):
@@ -170,11 +170,18 @@ class Space(ABC, Generic[A]):
 
     def supernet(self) -> Supernet:
         """The weight-sharing network of the space, for algorithms that take operations away instead of drawing."""
+        raise self._lacks("supernet", "supernet")
+
+    def one_shot(self) -> OneShot:
+        """The one-shot network of the space, for algorithms that learn preferences for all options at once."""
+        raise self._lacks("one-shot network", "one_shot")
+
+    def _lacks(self, title: str, method: str) -> SettingError:
         from firstlight.spaces import SPACES
 
-        able = (name for name, space in SPACES.items() if type(space).supernet is not Space.supernet)
-        raise SettingError(
-            f"The space {self.name!r} has no supernet, which is what this algorithm searches in. Take one of "
+        able = (name for name, space in SPACES.items() if getattr(type(space), method) is not getattr(Space, method))
+        return SettingError(
+            f"The space {self.name!r} has no {title}, which is what this algorithm searches in. Take one of "
             f"{', '.join(able)}, or an algorithm that does without, such as evolution."
         )
 

@@ -20,7 +20,7 @@ from firstlight.spaces.reading import Reader
 from firstlight.spaces.tally import Size, Tally
 
 if TYPE_CHECKING:
-    from firstlight.supernet import Supernet
+    from firstlight.supernet import OneShot, Supernet
 
 OPERATIONS = ("none", "skip_connect", "nor_conv_1x1", "nor_conv_3x3", "avg_pool_3x3")
 # what the digits of NASLib stand for
@@ -143,6 +143,11 @@ class NASBench201(Space[Cell201]):
         from firstlight.supernet.nasbench201 import Supernet201
 
         return Supernet201()
+
+    def one_shot(self) -> OneShot:
+        from firstlight.supernet.nasbench201 import OneShot201
+
+        return OneShot201()
 
     def drawing(self, architecture: Cell201) -> Drawing:
         edges = [

@@ -5,7 +5,20 @@ built by a `Supernet`, which is a `Space`, and is scored by any proxy. All state
 """
 
 from firstlight.supernet.base import Supernet
-from firstlight.supernet.mixed import MixedEdge, set_weights
+from firstlight.supernet.mixed import ChoicePoint, MixedEdge, MixedInputs, set_weights
+from firstlight.supernet.one_shot import Choice, OneShot, Preferences
 from firstlight.supernet.state import Layout, Place, State
 
-__all__ = ["Layout", "MixedEdge", "Place", "State", "Supernet", "set_weights"]
+__all__ = [
+    "Choice",
+    "ChoicePoint",
+    "Layout",
+    "MixedEdge",
+    "MixedInputs",
+    "OneShot",
+    "Place",
+    "Preferences",
+    "State",
+    "Supernet",
+    "set_weights",
+]

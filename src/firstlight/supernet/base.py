@@ -10,9 +10,8 @@ import torch
 from torch import nn
 
 from firstlight.errors import SettingError
-from firstlight.seeds import torch_generator
 from firstlight.spaces.base import Architecture, Skeleton, Space
-from firstlight.spaces.ops import initialise
+from firstlight.supernet.one_shot import fill_by_name
 from firstlight.supernet.state import Layout, Place, State
 
 
@@ -71,7 +70,5 @@ class Supernet(Space[State]):
         if isinstance(architecture, str):
             architecture = self.parse(architecture)
         network = self.network(architecture, skeleton or self.skeleton())
-        for name, layer in network.named_modules():
-            if isinstance(layer, (nn.Conv2d, nn.Linear)):
-                initialise(layer, torch_generator(seed, self.name, name, "weights"), initialisation)
+        fill_by_name(network, self.name, seed, initialisation)
         return network.to(device)

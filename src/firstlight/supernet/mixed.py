@@ -1,4 +1,4 @@
-"""An edge on which several operations stand at once, each with a weight."""
+"""Points of a network at which several options stand at once, each with a weight."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import functools
 import operator
 from collections.abc import Mapping, Sequence
 
+import torch
 from torch import Tensor, nn
 
 from firstlight.spaces.ops import zeros
@@ -13,20 +14,27 @@ from firstlight.spaces.ops import zeros
 Weight = float | Tensor  # tensors where gradients with respect to the weights are wanted
 
 
-class MixedEdge(nn.Module):
+class ChoicePoint(nn.Module):
+    """What is chosen here by the weights of the options: `place` tells apart the points of a cell, and is the same in
+    every cell of a kind."""
+
+    def __init__(self, place: object, weights: Mapping[str, Weight]) -> None:
+        super().__init__()
+        self.place = place
+        self.weights = dict(weights)
+
+
+class MixedEdge(ChoicePoint):
     """The weighted sum of its operations. One whose weight is 0 is not run, unless a gradient is asked of the weight.
 
-    Operations without a module, such as `none`, add nothing. `place` tells apart the edges of a cell, and is the same
-    in every cell of a kind.
+    Operations without a module, such as `none`, add nothing.
     """
 
     def __init__(
         self, place: object, operations: Mapping[str, nn.Module], weights: Mapping[str, Weight], stride: int = 1
     ) -> None:
-        super().__init__()
-        self.place = place
+        super().__init__(place, weights)
         self.operations = nn.ModuleDict(operations)
-        self.weights = dict(weights)
         self.stride = stride
 
     def forward(self, x: Tensor) -> Tensor:
@@ -38,12 +46,21 @@ class MixedEdge(nn.Module):
         return functools.reduce(operator.add, terms) if terms else zeros(x, self.stride)
 
 
+class MixedInputs(ChoicePoint):
+    """The weighted sum of what a node may read, which comes in the order of the options."""
+
+    def forward(self, inputs: Sequence[Tensor]) -> Tensor:
+        weighted = zip(self.weights.values(), inputs, strict=True)
+        terms = [_times(weight, x) for weight, x in weighted if _counts(weight)]
+        return functools.reduce(operator.add, terms) if terms else torch.zeros_like(inputs[0])
+
+
 def set_weights(network: nn.Module, place: object, weights: Mapping[str, Weight] | Sequence[Weight]) -> None:
-    """Give the operations on an edge of every cell other weights, by name or in the order in which they stand there."""
-    for edge in network.modules():
-        if isinstance(edge, MixedEdge) and edge.place == place:
-            named = weights if isinstance(weights, Mapping) else dict(zip(edge.weights, weights, strict=True))
-            edge.weights = {name: named[name] for name in edge.weights}
+    """Give the options at a place of every cell other weights, by name or in the order in which they stand there."""
+    for point in network.modules():
+        if isinstance(point, ChoicePoint) and point.place == place:
+            named = weights if isinstance(weights, Mapping) else dict(zip(point.weights, weights, strict=True))
+            point.weights = {name: named[name] for name in point.weights}
 
 
 def _counts(weight: Weight) -> bool:

@@ -20,7 +20,12 @@ from firstlight.spaces.nasbench201 import (
 )
 from firstlight.supernet.base import Supernet
 from firstlight.supernet.mixed import MixedEdge
+from firstlight.supernet.one_shot import Choice, OneShot, Preferences
 from firstlight.supernet.state import Layout, Place, State
+
+
+def edge_name(place: Place) -> str:
+    return f"{place.source}-{place.target}"
 
 
 class Supernet201(Supernet):
@@ -50,6 +55,24 @@ class Supernet201(Supernet):
                     tally.operation(operation, channels, channels)
 
         return cost_of(skeleton, add_cell)
+
+
+class OneShot201(OneShot):
+    """One of five operations on each of six edges."""
+
+    name = "nasbench201-one-shot"
+    choices = tuple(Choice(edge_name(place), OPERATIONS) for place in Supernet201.layout.places)
+
+    def network(self, skeleton: Skeleton201) -> nn.Module:
+        full = Supernet201.layout.full
+        network = network_of(skeleton, lambda channels: _cell_network(full, channels))
+        for edge in network.modules():
+            if isinstance(edge, MixedEdge) and isinstance(edge.place, Place):
+                edge.place = edge_name(edge.place)
+        return network
+
+    def architecture(self, preferences: Preferences) -> Cell201:
+        return Cell201(tuple(choice.best(preferences)[0] for choice in self.choices))
 
 
 def _cell_network(state: State, channels: int) -> FourNodeCell:
