@@ -14,6 +14,7 @@ import math
 import random
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from firstlight.spaces.cell101 import (
     OPERATIONS,
@@ -26,6 +27,9 @@ from firstlight.spaces.cell101 import (
     with_other_operation,
 )
 from firstlight.spaces.network101 import Space101
+
+if TYPE_CHECKING:
+    from firstlight.supernet import OneShot
 
 
 class NASBench1Shot1(Space101):
@@ -98,6 +102,11 @@ class NASBench1Shot1(Space101):
     def to_choices(self, architecture: Cell101) -> tuple[int, ...]:
         parents = zip(_parents(self.parents), architecture.sources, strict=True)
         return (*map(OPERATIONS.index, architecture.operations), *(vertex.index(own) for vertex, own in parents))
+
+    def one_shot(self) -> OneShot:
+        from firstlight.supernet.nasbench1shot1 import OneShot1Shot1
+
+        return OneShot1Shot1(self.name, self.parents)
 
 
 class NASBench1Shot1S1(NASBench1Shot1):

@@ -118,7 +118,7 @@ class Cell(nn.Module):
                 if 0 in sources
             }
         )
-        self.vertices = nn.ModuleList(map(_operation, cell.operations, self.widths[1:]))
+        self.vertices = nn.ModuleList(map(make_operation, cell.operations, self.widths[1:]))
 
     def forward(self, x: Tensor) -> Tensor:
         values = [x]
@@ -164,7 +164,7 @@ class Network101(nn.Module):
         return logits
 
 
-def _operation(name: str, width: int) -> nn.Module:
+def make_operation(name: str, width: int) -> nn.Module:
     if name in KERNELS:
         return ConvBNReLU(width, width, KERNELS[name])
     return nn.MaxPool2d(3, stride=1, padding=1)

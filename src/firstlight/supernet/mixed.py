@@ -63,6 +63,11 @@ def set_weights(network: nn.Module, place: object, weights: Mapping[str, Weight]
             point.weights = {name: named[name] for name in point.weights}
 
 
+def scaled(weight: Weight, x: Tensor) -> Tensor:
+    """The weighted tensor; zeros that know nothing of it where the weight is 0 and no gradient is asked of it."""
+    return _times(weight, x) if _counts(weight) else torch.zeros_like(x)
+
+
 def _counts(weight: Weight) -> bool:
     return (isinstance(weight, Tensor) and weight.requires_grad) or bool(weight != 0)
 

@@ -22,11 +22,23 @@ from firstlight.spaces.ops import initialise
 
 @dataclass(frozen=True)
 class Choice:
-    """`taken` of the options are in an architecture. Points of the network know the choice by its name."""
+    """`taken` of the options are in an architecture, and `sampled`, by default as many, on one path of the network.
+
+    Points of the network know the choice by its name.
+    """
 
     name: str
     options: tuple[str, ...]
     taken: int = 1
+    sampled: int = 0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "sampled", self.sampled or self.taken)
+
+    @property
+    def even_weights(self) -> dict[str, float]:
+        """Of options none of which is preferred: what a softmax of equal numbers gives."""
+        return dict.fromkeys(self.options, 1 / len(self.options))
 
     def best(self, preferences: Preferences) -> list[str]:
         """The options with the highest preferences, as many as are taken; the most preferred first."""
