@@ -16,7 +16,7 @@ import firstlight
 from firstlight.errors import SettingError
 from firstlight.supernet import Choice, ChoicePoint, OneShot, Preferences, set_weights
 
-SPACES = ("nasbench1shot1-s1", "nasbench1shot1-s2", "nasbench1shot1-s3", "nasbench201")
+SPACES = ("darts", "nasbench1shot1-s1", "nasbench1shot1-s2", "nasbench1shot1-s3", "nasbench201")
 every_space = pytest.mark.parametrize("name", SPACES)
 
 

@@ -19,7 +19,7 @@ from firstlight.spaces.darts_network import DartsNetwork, DartsSkeleton, genotyp
 from firstlight.spaces.genotypes import CHOICES, NODES, Cell, Edge, Genotype, read_configuration, read_genotype
 
 if TYPE_CHECKING:
-    from firstlight.supernet import Supernet
+    from firstlight.supernet import OneShot, Supernet
 
 
 class DARTS(Space[Genotype]):
@@ -76,6 +76,11 @@ class DARTS(Space[Genotype]):
         from firstlight.supernet.darts import DartsSupernet
 
         return DartsSupernet()
+
+    def one_shot(self) -> OneShot:
+        from firstlight.supernet.darts import DartsOneShot
+
+        return DartsOneShot()
 
     def drawing(self, architecture: Genotype) -> Drawing:
         """Both cells beside each other; n0, n1 and r0, r1 are the outputs of the two cells before."""

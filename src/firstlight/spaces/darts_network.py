@@ -62,10 +62,10 @@ class DartsSkeleton(Skeleton):
 
 
 class PlacedEdge(NamedTuple):
-    """What brings a state of a cell to one of its nodes."""
+    """What brings a state of a cell to one of its nodes; without a source, all states before the node at once."""
 
     name: str
-    source: int
+    source: int | None
     operation: nn.Module
 
 
@@ -165,12 +165,15 @@ class DartsCell(nn.Module):
     def forward(self, older: Tensor, newer: Tensor, drop_path: float = 0.0) -> Tensor:
         states = [self.first(older), self.second(newer)]
         for edges in self.nodes:
-            terms = (self._term(self.edges[name], states[source], drop_path) for name, source in edges)
+            terms = (
+                self._term(self.edges[name], states if source is None else states[source], drop_path)
+                for name, source in edges
+            )
             states.append(functools.reduce(operator.add, terms))
         return torch.cat([states[state] for state in self.concat], 1)
 
-    def _term(self, edge: nn.Module, state: Tensor, drop_path: float) -> Tensor:
-        term: Tensor = edge(state)
+    def _term(self, edge: nn.Module, read: Tensor | list[Tensor], drop_path: float) -> Tensor:
+        term: Tensor = edge(read)
         dropped = self.training and drop_path > 0 and not isinstance(edge, nn.Identity)
         return _drop_samples(term, drop_path) if dropped else term
 

@@ -1,14 +1,20 @@
-"""The supernet of DARTS: seven operations, or eight with `none`, on all fourteen edges of both cells."""
+"""The weight-sharing networks of DARTS.
+
+supernet   seven operations, or eight with `none`, on all fourteen edges of both cells
+one-shot   as NASI searches: one mixture of inputs and one of operations in each of the four nodes of both cells
+"""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from torch import nn
 
 from firstlight.cost import Cost
+from firstlight.errors import SettingError
 from firstlight.spaces.base import Skeleton
 from firstlight.spaces.darts_network import (
     CellPlace,
@@ -21,7 +27,8 @@ from firstlight.spaces.darts_network import (
 )
 from firstlight.spaces.genotypes import CHOICES, NODES, OPERATIONS, Cell, Edge, Genotype
 from firstlight.supernet.base import Supernet
-from firstlight.supernet.mixed import MixedEdge
+from firstlight.supernet.mixed import MixedEdge, MixedInputs
+from firstlight.supernet.one_shot import Choice, OneShot, Preferences
 from firstlight.supernet.state import Layout, Place, State
 
 KINDS = ("normal", "reduce")
@@ -57,13 +64,7 @@ class DartsSupernet(Supernet):
         return Genotype(*map(Cell, cells))
 
     def network(self, architecture: State, skeleton: DartsSkeleton) -> nn.Module:
-        network = DartsNetwork(skeleton, functools.partial(_wiring, architecture))
-        for module in network.cells.modules():
-            if isinstance(module, nn.BatchNorm2d):
-                module.affine = False
-                module.register_parameter("weight", None)
-                module.register_parameter("bias", None)
-        return network
+        return _search_network(skeleton, functools.partial(_wiring, architecture))
 
     def cost(self, architecture: State, skeleton: Skeleton | None = None) -> Cost:
         """The closed form; without an auxiliary head."""
@@ -81,6 +82,17 @@ class DartsSupernetWithNone(DartsSupernet):
     name = "darts-supernet-with-none"
     summary = "states of the weight-sharing network of DARTS with `none` as an eighth operation"
     layout = Layout(KINDS, EDGES, OPERATIONS, kept=2)
+
+
+def _search_network(skeleton: DartsSkeleton, wire: Callable[[CellPlace], Wiring]) -> DartsNetwork:
+    """The network whose cells have BatchNorms without gain and shift."""
+    network = DartsNetwork(skeleton, wire)
+    for module in network.cells.modules():
+        if isinstance(module, nn.BatchNorm2d):
+            module.affine = False
+            module.register_parameter("weight", None)
+            module.register_parameter("bias", None)
+    return network
 
 
 def _wiring(state: State, where: CellPlace) -> Wiring:
@@ -122,3 +134,58 @@ def _decoded(weights: Sequence[Sequence[float]]) -> Cell:
         strongest = sorted(into, key=lambda edge: -edge[0])[:2]
         edges += [(name, source) for _, name, source in strongest]
     return Cell(tuple(edges))
+
+
+# ---------------------------------------- the one-shot network
+
+
+def node_choices(kind: str, node: int) -> tuple[Choice, Choice]:
+    """What a node of the one-shot network reads, and the operation on it."""
+    return (
+        Choice(f"inputs of {kind} {node}", tuple(map(str, range(node))), taken=2, sampled=1),
+        Choice(f"operation of {kind} {node}", CHOICES, taken=2, sampled=1),
+    )
+
+
+class DartsOneShot(OneShot):
+    """What a node reads is chosen apart from the operation on it; on a path there is one of each (Shu et al., 2022).
+
+    A node of an architecture has two of each: the best operation reads the best input, and the second the second.
+    """
+
+    name = "darts-one-shot"
+    choices = tuple(choice for kind in KINDS for node in CONCAT for choice in node_choices(kind, node))
+
+    def skeleton(self, of_networks: Skeleton) -> DartsSkeleton:
+        """With max-pooling before a reduction cell instead of strides in it: any operation can read any input."""
+        assert isinstance(of_networks, DartsSkeleton)
+        return replace(of_networks, pooled=1, auxiliary=0)
+
+    def network(self, skeleton: DartsSkeleton) -> nn.Module:
+        if not skeleton.pooled:
+            raise SettingError(
+                f"The one-shot network of DARTS cannot be built with {skeleton}: a node mixes its inputs, which are of "
+                "one size only with pooled=1."
+            )
+        return _search_network(skeleton, _one_shot_wiring)
+
+    def architecture(self, preferences: Preferences) -> Genotype:
+        cells: list[Cell] = []
+        for kind in KINDS:
+            edges: list[Edge] = []
+            for node in CONCAT:
+                inputs, operations = (choice.best(preferences) for choice in node_choices(kind, node))
+                edges += zip(operations, map(int, inputs), strict=True)
+            cells.append(Cell(tuple(edges)))
+        return Genotype(*cells)
+
+
+def _one_shot_wiring(where: CellPlace) -> Wiring:
+    nodes: list[list[PlacedEdge]] = []
+    for node in CONCAT:
+        inputs, operation = node_choices(KINDS[where.reduces], node)
+        operations = {name: _search_operation(name, where.channels, stride=1) for name in CHOICES}
+        read = MixedInputs(inputs.name, inputs.even_weights)
+        apply = MixedEdge(operation.name, operations, operation.even_weights)
+        nodes.append([PlacedEdge(str(node), None, nn.Sequential(read, apply))])
+    return Wiring(nodes, CONCAT)
