@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from firstlight.algorithms import Candidate
+from firstlight.algorithms import AlgorithmRequest, Candidate
 from firstlight.algorithms.ensembles import members, parse_criterion
 from firstlight.algorithms.objective import parse_limits
 from firstlight.algorithms.result import SearchResult, SearchSetting
@@ -157,7 +157,7 @@ def space(name: str) -> Space[Any]:
 def search(
     space: str | Space[Any],
     *,
-    proxy: str = "dextr",
+    proxy: str | None = None,
     algorithm: str = "random",
     samples: int = 500,
     max_params: float | str | None = None,
@@ -170,6 +170,7 @@ def search(
     objectives: str | Sequence[str] = (),
     latency: str = "measured",
     input: str = "synthetic",
+    labels: str = "true",
     batch_size: int | None = None,
     batches: int | None = None,
     skeleton: Mapping[str, Any] | None = None,
@@ -189,7 +190,8 @@ def search(
     number of processes, by default one for each core; the result does not depend on it. `watch` is told of each one
     as it is scored. Batches are as large and as many as the proxy takes, unless given.
 
-    `proxy` may be an ensemble, such as "az_nas" or "log_rank(dextr,params)": then networks are judged by their ranks
+    `proxy` is by default `dextr`, or what the algorithm is about. It may be an ensemble, such as "az_nas" or
+    "log_rank(dextr,params)": then networks are judged by their ranks
     among all that were scored, which is known at the end.
 
     Limits are checked before a network is built: parameters, MACs, activations and memory (bytes) are counted without
@@ -202,8 +204,9 @@ def search(
 
     >>> firstlight.search("nasbench201", samples=100, max_params="1.0M").best.architecture
     """
-    by = parse_criterion(proxy)
-    setting = make_setting(space, source_for(members(by), input, batch_size, batches), skeleton, seed, device, repeats)
+    by = parse_criterion(proxy or AlgorithmRequest.parse(algorithm).algorithm.proxy)
+    source = source_for(members(by), input, batch_size, batches, labels)
+    setting = make_setting(space, source, skeleton, seed, device, repeats)
     limits = parse_limits(
         max_params=max_params,
         max_macs=max_macs,

@@ -59,8 +59,14 @@ class Watcher:
         best = "" if self._best is None else f"best {self._best:.4f}"
         self._progress.update(self._task, advance=1, best=best, visible=True)
 
-    def states(self, count: int) -> None:
-        self._progress.update(self._task, description=f"scoring, {count:,} states", visible=True)
+    def states(self, count: int, total: int | None, note: str) -> None:
+        """States of a supernet; where their number is known, they are what is counted."""
+        if total is None:
+            self._progress.update(self._task, description=f"scoring, {count:,} states", visible=True)
+        else:
+            self._progress.update(
+                self._task, description="steps", completed=count, total=total, best=note, visible=True
+            )
 
 
 @contextmanager

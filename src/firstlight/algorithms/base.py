@@ -14,7 +14,7 @@ from firstlight.errors import MissingExtraError
 from firstlight.settings import Settings, check_settings, read_settings, settings_of, write_settings
 from firstlight.spaces import Space
 
-Need = Literal["choices", "supernet", "optuna"]
+Need = Literal["choices", "supernet", "one_shot", "optuna"]
 
 
 @dataclass(frozen=True)
@@ -24,6 +24,7 @@ class Algorithm:
     reference: str = ""
     costs: tuple[str, ...] = ()  # what it keeps low besides, unless told otherwise
     needs: tuple[Need, ...] = ()  # of the space, or of what is installed
+    proxy: str = "dextr"  # what networks are judged by unless told otherwise
 
     def check(self, space: Space[Any]) -> None:
         """Say before any work what is missing to search this space."""
@@ -31,8 +32,15 @@ class Algorithm:
             space.choices()
         if "supernet" in self.needs:
             space.supernet()
+        if "one_shot" in self.needs:
+            space.one_shot()
         if "optuna" in self.needs and find_spec("optuna") is None:
             raise MissingExtraError(f"{self.name}, which is done by Optuna,", "optuna")
+
+    @property
+    def decides_by_itself(self) -> bool:
+        """Whether it looks at something else than networks, and scores only those that it has chosen."""
+        return "supernet" in self.needs or "one_shot" in self.needs
 
     @property
     def summary(self) -> str:
@@ -44,10 +52,10 @@ class Algorithm:
 
 
 def algorithm(
-    *, reference: str = "", costs: tuple[str, ...] = (), needs: tuple[Need, ...] = ()
+    *, reference: str = "", costs: tuple[str, ...] = (), needs: tuple[Need, ...] = (), proxy: str = "dextr"
 ) -> Callable[[Callable[..., None]], Algorithm]:
     """Register a function `f(problem, *, setting=default, ...)` as a search algorithm under its own name."""
-    return lambda function: Algorithm(function.__name__.replace("_", "-"), function, reference, costs, needs)
+    return lambda function: Algorithm(function.__name__.replace("_", "-"), function, reference, costs, needs, proxy)
 
 
 @dataclass(frozen=True)

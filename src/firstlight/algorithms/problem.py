@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from firstlight.algorithms.ensembles import Criterion, Ensemble, members
 from firstlight.algorithms.judge import SupernetJudge
 from firstlight.algorithms.objective import Candidate, Objective
+from firstlight.algorithms.one_shot_steps import StepJudge, StepSetting
 from firstlight.algorithms.pool import Pool
 from firstlight.algorithms.source import Source
 from firstlight.errors import LimitError, SettingError
@@ -33,12 +34,15 @@ MEASURED_PATIENCE = 300
 # In place of infinity, which has no differences
 WORST = 1e300
 
+WatchStates = Callable[[int, int | None, str], None]
+
 
 class Problem:
     """`budget` is the number of networks that may be scored; `watch` is told of each one.
 
     `rejected` counts the networks that were not scored because of the limits: they cost next to nothing. `watch_states`
-    is told how many states of supernets have been scored, each time that there is one more.
+    is told how many states of supernets have been scored, each time that there is one more, of how many if that is
+    known, and what else is to be said. `findings` are what an algorithm has found out besides, for result and report.
     """
 
     def __init__(
@@ -49,7 +53,7 @@ class Problem:
         budget: int,
         watch: Callable[[Candidate], None] = lambda candidate: None,
         latency: LatencySource | None = None,
-        watch_states: Callable[[int], None] = lambda states: None,
+        watch_states: WatchStates = lambda states, total, note: None,
     ) -> None:
         self.rng = rng
         self.objective = objective
@@ -59,7 +63,8 @@ class Problem:
         self.notes: list[str] = []  # what the user should know about how the search went
         self.pool = Pool(objective.by)
         self.costs = Costs(service.setting, latency)
-        self._judges: list[SupernetJudge] = []
+        self.findings: dict[str, Any] = {}
+        self._judges: list[SupernetJudge | StepJudge] = []
         self._service = service
         self._watch = watch
         self._watch_states = watch_states
@@ -81,12 +86,7 @@ class Problem:
         That does not count against the budget, which is one of networks, but in `states_scored`. The run's `repeats`
         are for networks; a state is scored once.
         """
-        scorer = self.scorer
-        if scorer is None:
-            raise SettingError(
-                "States of a supernet are judged by a proxy: they cannot be looked up or trained. Name one, as in "
-                "zero-cost-pt@dextr."
-            )
+        scorer = self._scorer_of_states()
         run = scorer.setting
         if by is not None:
             changes = {"source": source_for(members(by), run.source.name, batch_size), **changes}
@@ -96,8 +96,27 @@ class Problem:
             run, **in_space(run.space.supernet()), **{"repeats": 1, "skeleton_settings": skeleton_settings, **changes}
         )
         service = ScoreService(setting, members(by), scorer.executor, scorer.store)
-        self._judges.append(SupernetJudge(service, by, lambda: self._watch_states(self.states_scored)))
-        return self._judges[-1]
+        judge = SupernetJudge(service, by, self.saw_states)
+        self._judges.append(judge)
+        return judge
+
+    def one_shot(self, **asked: Any) -> StepJudge:
+        """Takes steps through the space's one-shot network, which count as states; see `StepSetting`."""
+        scorer = self._scorer_of_states()
+        judge = StepJudge(StepSetting(scorer.setting, **asked), scorer.executor, scorer.store)
+        self._judges.append(judge)
+        return judge
+
+    def saw_states(self, total: int | None = None, note: str = "") -> None:
+        self._watch_states(self.states_scored, total, note)
+
+    def _scorer_of_states(self) -> ScoreService:
+        if self.scorer is None:
+            raise SettingError(
+                "States of a supernet are judged by a proxy: they cannot be looked up or trained. Name one, as in "
+                "zero-cost-pt@dextr."
+            )
+        return self.scorer
 
     @property
     def scorer(self) -> ScoreService | None:

@@ -77,7 +77,8 @@ class SearchResult:
     `front` holds all networks that no other one beats in everything, best score first, and `best` is the first of them.
     `rejected` networks were beyond the limits and not scored; `states` of a supernet were, besides the networks. The
     scores of all networks took `score_seconds` of computing, as much as `forward_passes` of the chosen one with one
-    input. `dear_costs` are those of the chosen network that limits or objectives asked for beyond parameters and MACs.
+    input. `dear_costs` are those of the chosen network that limits or objectives asked for beyond parameters and MACs;
+    `findings` are what the algorithm found out besides.
     """
 
     setting: SearchSetting
@@ -94,6 +95,7 @@ class SearchResult:
     states: int = 0
     dear_costs: Mapping[str, float] = field(default_factory=dict)
     finished: bool = True
+    findings: Mapping[str, Any] = field(default_factory=dict, repr=False)
     history: Mapping[str, Sequence[Any]] = field(default_factory=dict, repr=False, compare=False)
 
     @property
@@ -130,6 +132,7 @@ class SearchResult:
             "score_seconds": self.score_seconds,
             "forward_passes": passes,
             "notes": list(self.notes),
+            **({"findings": dict(self.findings)} if self.findings else {}),
             "directory": None if self.directory is None else str(self.directory),
         }
 

@@ -16,6 +16,7 @@ import torch
 from firstlight._version import __version__
 from firstlight.algorithms import Candidate, Objective, Problem
 from firstlight.algorithms.ensembles import Ensemble, members
+from firstlight.algorithms.problem import WatchStates
 from firstlight.algorithms.result import SearchInterrupted, SearchResult, SearchSetting, front_of
 from firstlight.errors import FirstlightError, SettingError, StoreError
 from firstlight.proxies import Score
@@ -33,11 +34,12 @@ def run_search(
     executor: Executor,
     directory: Path | None = None,
     watch: Callable[[Candidate], None] = lambda candidate: None,
-    watch_states: Callable[[int], None] = lambda states: None,
+    watch_states: WatchStates = lambda states, total, note: None,
 ) -> SearchResult:
     """Run or resume the search. With a `directory`, every score is kept there and the result is written to it.
 
-    `watch` is told of every network that was scored, `watch_states` how many states of supernets were.
+    `watch` is told of every network that was scored, `watch_states` how many states of supernets were, of how many, and
+    what there is to say about them.
 
     Ctrl-C raises `SearchInterrupted`, with the result of what was scored so far.
     """
@@ -145,12 +147,13 @@ class _Ledger:
             (*problem.notes, *self._notes(search, latency)),
             problem.states_scored,
             self._dear_costs(best.architecture),
+            findings=problem.findings,
             history=self._history(trials, [places[trial.architecture] for trial in trials]),
         )
 
     def _notes(self, search: SearchSetting, latency: MeasuredHere | LookedUp | None) -> Iterator[str]:
         missing = self.problem.remaining
-        if missing and "supernet" not in search.request.algorithm.needs:
+        if missing and not search.request.algorithm.decides_by_itself:
             yield f"{self.problem.scored} networks were scored, and not {search.samples}: the search found no others."
         if latency is not None and (remark := latency.remark()):
             yield remark

@@ -36,20 +36,23 @@ LONGEST_NAME = 100
 def search(
     space: Annotated[str, typer.Argument(help="The search space; see `firstlight spaces`.")],
     proxy: Annotated[
-        str,
+        str | None,
         typer.Option(
             help="The proxy to maximise (or minimise, if lower is better), or an ensemble such as az_nas or "
-            "log_rank(dextr,params)."
+            "log_rank(dextr,params). Default: dextr, or what the algorithm is about.",
         ),
-    ] = "dextr",
+    ] = None,
     algorithm: Annotated[
         str,
         typer.Option(
             help="How to search: random, evolution (regularised), evolution-budget (grows up to the limits), pareto (a "
-            "front of score against --objectives), zero-cost-pt (on a supernet), or others of `firstlight algorithms`. "
-            "Settings are written behind the name: evolution:population=32:children=4."
+            "front of score against --objectives), zero-cost-pt (on a supernet), nasi (in one step), or others of "
+            "`firstlight algorithms`. Settings are written behind the name: evolution:population=32:children=4."
         ),
     ] = "random",
+    variant: Annotated[
+        str | None, typer.Option(help="The algorithm's setting of that name: percentile, fix or ada of nasi.")
+    ] = None,
     samples: Annotated[int, typer.Option(help="How many networks may be scored.", min=1)] = 500,
     max_params: Annotated[str | None, typer.Option(help="Most parameters, such as 1.0M.")] = None,
     max_macs: Annotated[str | None, typer.Option(help="Most multiply-accumulates, such as 120M.")] = None,
@@ -79,6 +82,9 @@ def search(
         ),
     ] = "measured",
     input: InputOption = "synthetic",
+    labels: Annotated[
+        str, typer.Option(help="Labels of the inputs: true, or random for those who do without.")
+    ] = "true",
     batch_size: BatchOption = None,
     batches: BatchesOption = None,
     skeleton: SkeletonOption = "",
@@ -102,8 +108,11 @@ def search(
 
     Example: firstlight search mobilenetv2 --algorithm evolution-budget --max-macs 450M
 
+    Example: firstlight search darts --algorithm nasi --variant ada --labels random
+
     Example: firstlight search nasbench201 --algorithm pareto --objectives macs,latency
     """
+    from firstlight.algorithms import AlgorithmRequest
     from firstlight.algorithms.ensembles import members, parse_criterion
     from firstlight.algorithms.objective import parse_limits
     from firstlight.algorithms.result import SearchInterrupted, SearchSetting
@@ -115,9 +124,13 @@ def search(
 
     if executor != "local":
         raise UnknownNameError("executor", executor, ["local"])
-    by = parse_criterion(proxy)
+    if variant is not None:
+        algorithm += f":variant={variant}"
+    by = parse_criterion(proxy or AlgorithmRequest.parse(algorithm).algorithm.proxy)
     wanted = SearchSetting(
-        read_setting(space, source_for(members(by), input, batch_size, batches), skeleton, seed, device, repeats),
+        read_setting(
+            space, source_for(members(by), input, batch_size, batches, labels), skeleton, seed, device, repeats
+        ),
         by,
         algorithm,
         samples,

@@ -10,22 +10,29 @@ from torch import Tensor
 
 from firstlight.data.samples import Normaliser, digest
 from firstlight.data.sources import read_samples
-from firstlight.errors import DataError
+from firstlight.errors import DataError, UnknownNameError
 from firstlight.seeds import torch_generator
 
 SYNTHETIC = "synthetic"
 CIRCLE = "circle"
+TRUE_LABELS, RANDOM_LABELS = LABELS = ("true", "random")
 
 
 @dataclass(frozen=True)
 class InputSource:
-    """Which samples to draw: `batches` batches of `batch_size` from the named source, picked by the run's seed."""
+    """Which samples to draw: `batches` batches of `batch_size` from the named source, picked by the run's seed.
+
+    `labels` are those of the data, or "random": classes that have nothing to do with what is seen.
+    """
 
     name: str = SYNTHETIC
     batch_size: int = 1
     batches: int = 1
+    labels: str = TRUE_LABELS
 
     def __post_init__(self) -> None:
+        if self.labels not in LABELS:
+            raise UnknownNameError("kind of labels", self.labels, LABELS)
         if self.batch_size < 1 or self.batches < 1:
             raise DataError(f"Batches must hold at least one sample; got {self.batches} batches of {self.batch_size}.")
 
@@ -67,6 +74,9 @@ def load_inputs(
         x, y = samples.tensors(picked, samples.images(picked), Normaliser.of(samples.representatives()))
         x = x.contiguous()  # a measurement may write into its inputs
         title, classes = samples.title, samples.classes
+        if source.labels == RANDOM_LABELS:
+            title += ":random labels"
+            y = torch.randint(classes, (count,), generator=torch_generator(seed, "synthetic labels"))
     batches = [
         (x[start : start + source.batch_size], y[start : start + source.batch_size])
         for start in range(0, count, source.batch_size)

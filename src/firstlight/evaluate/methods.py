@@ -77,7 +77,7 @@ class ByTruth(Method):
 
     def check(self, contest: Contest) -> None:
         self.algorithm.algorithm.check(contest.truth.setting.space)
-        if "supernet" in self.algorithm.algorithm.needs:
+        if self.algorithm.algorithm.decides_by_itself:
             raise SettingError(f"{self} searches a supernet by a proxy. Name it behind an @, as in {self}@dextr.")
 
     def remark(self, contest: Contest) -> str:

@@ -45,13 +45,18 @@ class NetworkScore:
 
 
 def source_for(
-    requests: Iterable[ProxyRequest], name: str = "synthetic", batch_size: int | None = None, batches: int | None = None
+    requests: Iterable[ProxyRequest],
+    name: str = "synthetic",
+    batch_size: int | None = None,
+    batches: int | None = None,
+    labels: str = "true",
 ) -> InputSource:
     """As large and as many batches as the most demanding of the proxies takes, unless the user says otherwise."""
     requests = list(requests)
     size = max((max(request.proxy.batch_size, request.samples) for request in requests), default=1)
     count = max((request.batches for request in requests), default=1)
-    return InputSource(name, size if batch_size is None else batch_size, count if batches is None else batches)
+    size, count = size if batch_size is None else batch_size, count if batches is None else batches
+    return InputSource(name, size, count, labels)
 
 
 def read_by(request: ProxyRequest, source: InputSource) -> InputSource:

@@ -1,0 +1,199 @@
+"""NASI: an architecture is read off a one-shot network at initialisation; nothing is trained."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from firstlight.algorithms.base import algorithm
+from firstlight.algorithms.one_shot_steps import Floats, StepJudge, Steps
+from firstlight.algorithms.problem import Problem
+from firstlight.errors import FirstlightError, SettingError
+from firstlight.spaces import Space
+
+Variant = Literal["percentile", "fix", "ada"]
+Normalisation = Literal["running", "unit"]
+# Spaces with more architectures are large for the rule of mu
+LARGE_SPACE = 10**7
+# So many points of the way of each preference are kept for the report
+SHOWN_STEPS = 50
+# From how many random architectures the paper takes the scale of T
+SCALE_SAMPLES = 50
+# How much the coefficients of the regression are held back: as much as one observation of each option would
+RIDGE = 1.0
+
+
+@algorithm(reference="Shu2022nasi", needs=("one_shot",), proxy="ntk_trace_batch")
+def nasi(
+    problem: Problem,
+    *,
+    steps: int = 100,
+    batch: int = 64,
+    variant: Variant = "percentile",
+    mu: str = "rule",
+    nu: float = 0.0,
+    percentile: float = 75.0,
+    normalise: Normalisation = "running",
+    temperature: float = 1.0,
+    none: bool = False,
+    seconds: float = 0.0,
+) -> None:
+    """NASI: push the trace norm of the tangent kernel through a one-shot network in one step.
+
+        T_t   squared norm of the mean loss gradient of a random path, on a batch of its own
+        R     = T - mu * max(0, T - nu)
+        Delta = (1/steps) * sum over steps of G_t / max over s <= t of |G_s|,    G_t = dR/dalpha, straight-through
+
+    The options with the largest Delta are taken. Weights are random and fixed, logits alpha are 0. Labels may be random
+    (`--labels random`) and inputs noise (`--input synthetic`).
+
+    nu keeps T from growing beyond what can be trained. `variant=percentile`: that of the search's own T, as T varies
+    over orders of magnitude; `fix`: the number `nu`; `ada`: the running mean of T, begun with `nu`. Without a number
+    both take the mean of the first 50 T. `mu=rule`, as in the paper, is 1 in small spaces and 2 in large ones; above
+    nu the gradient is 1 - mu times that of T, and so nothing at all for 1.
+
+    `normalise=unit` gives every step the length 1. `none` lets `none` be chosen: its slope is always 0, so that it wins
+    wherever the others do harm. `seconds` bounds the computing instead of `steps`. A loss whose gradient is not bounded
+    by a constant, as the paper's theory asks, is no hindrance here.
+    """
+    rule = Rule(variant, _read_mu(mu, problem), nu, percentile, normalise, temperature)
+    judge = problem.one_shot(batch_size=batch, none=none, temperature=temperature)
+    _search(problem, judge, steps, seconds, rule.growth)
+    taken = judge.steps()
+    if not np.any(rule.gradients(taken)):
+        problem.notes.append(
+            f"All {len(taken)} steps have the gradient 0, as T was above nu in each and mu is 1: nothing speaks for "
+            "this network. Take mu=2, a larger nu, or variant=percentile."
+        )
+
+
+@algorithm(reference="Shu2022nasi", needs=("one_shot",), proxy="ntk_trace_batch")
+def nasi_ridge(
+    problem: Problem, *, steps: int = 100, batch: int = 64, none: bool = False, seconds: float = 0.0
+) -> None:
+    """NASI's neighbour: ridge regression of ln T on the choices of random paths; the largest coefficients are taken.
+
+    It sees the paths and batches of `nasi`, but asks for their trace norms only, which takes a fifth of the time.
+    """
+    judge = problem.one_shot(batch_size=batch, none=none, slopes=False)
+    _search(problem, judge, steps, seconds, lambda steps: ridge(steps)[None])
+
+
+@dataclass(frozen=True)
+class Rule:
+    """How preferences follow from steps; any other rule can be applied to the same steps."""
+
+    variant: Variant = "percentile"
+    mu: float = 1.0
+    nu: float = 0.0
+    percentile: float = 75.0
+    normalise: Normalisation = "running"
+    temperature: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.percentile <= 100 or self.temperature <= 0 or self.nu < 0 or self.mu < 0:
+            raise SettingError(
+                f"nasi cannot go by percentile={self.percentile:g}, temperature={self.temperature:g}, nu={self.nu:g} "
+                f"and mu={self.mu:g}: a percentile is between 0 and 100, the temperature above 0, nu and mu not below."
+            )
+
+    def thresholds(self, traces: Floats) -> Floats:
+        """nu at every step."""
+        if self.variant == "percentile":
+            return np.full(len(traces), np.percentile(traces, self.percentile))
+        start = self.nu or float(np.mean(traces[:SCALE_SAMPLES]))
+        if self.variant == "fix":
+            return np.full(len(traces), start)
+        before = np.concatenate([[start], traces[:-1]])
+        return np.cumsum(before) / np.arange(1, len(traces) + 1)
+
+    def objective(self, traces: Floats) -> Floats:
+        """R."""
+        return traces - self.mu * np.maximum(0.0, traces - self.thresholds(traces))
+
+    def gradients(self, steps: Steps) -> Floats:
+        """G: that of R, through the hard sample to the slopes H, and through the soft one p to the logits.
+
+        G = (1 - mu * [T > nu]) * p * (H - <p, H>) / temperature, where <p, H> is over the options of a choice.
+        """
+        direction = 1 - self.mu * (steps.traces > self.thresholds(steps.traces))
+        centred = steps.slopes - steps.summed(steps.soft * steps.slopes)
+        return direction[:, None] * steps.soft * centred / self.temperature
+
+    def growth(self, steps: Steps) -> Floats:
+        """Delta after each step, in parts of the whole number of steps; the last row is what counts."""
+        gradients = self.gradients(steps)
+        lengths = np.linalg.norm(gradients, axis=1)
+        scale = np.maximum.accumulate(lengths) if self.normalise == "running" else lengths
+        unit = np.divide(gradients, scale[:, None], out=np.zeros_like(gradients), where=scale[:, None] > 0)
+        return np.cumsum(unit, axis=0) / len(steps)
+
+
+def ridge(steps: Steps) -> Floats:
+    """Coefficients of ln T = constant + sum of those of the options on the path."""
+    centred = steps.taken - steps.taken.mean(0)
+    logs = np.log(np.maximum(steps.traces, np.finfo(float).tiny))
+    gram = centred.T @ centred + RIDGE * np.eye(centred.shape[1])
+    coefficients: Floats = np.linalg.solve(gram, centred.T @ (logs - logs.mean()))
+    return coefficients
+
+
+def _read_mu(text: str, problem: Problem) -> float:
+    if text == "rule":
+        return 2.0 if _is_large(problem.space) else 1.0
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not math.isfinite(number):
+        raise SettingError(f"nasi:mu is {text!r}; write a number such as 2, or 'rule'.")
+    return number
+
+
+def _is_large(space: Space[Any]) -> bool:
+    try:
+        return len(space) > LARGE_SPACE
+    except (TypeError, OverflowError):  # it cannot be counted, or its number is no size
+        return True
+
+
+def _search(problem: Problem, judge: StepJudge, steps: int, seconds: float, growth: Callable[[Steps], Floats]) -> None:
+    """Take the steps, and score what they lead to; if interrupted, those that were taken."""
+
+    def watch() -> None:
+        taken = judge.steps()
+        if len(taken):
+            leading = judge.architecture(growth(taken)[-1])
+            problem.saw_states(steps, f"T {taken.traces[-1]:.3g}, now {leading}")
+
+    try:
+        judge.take(steps, seconds or math.inf, watch)
+    except KeyboardInterrupt:
+        if len(judge.steps()):
+            _settle(problem, judge, growth)
+        raise
+    _settle(problem, judge, growth)
+
+
+def _settle(problem: Problem, judge: StepJudge, growth: Callable[[Steps], Floats]) -> None:
+    taken = judge.steps()
+    if not len(taken):
+        raise FirstlightError("Not one step through the one-shot network could be taken. Allow for more seconds.")
+    grown = growth(taken)
+    chosen = problem.space.canonical(judge.architecture(grown[-1]))
+    shown = np.unique(np.linspace(0, len(grown) - 1, SHOWN_STEPS).round().astype(int))
+    problem.findings["one_shot"] = {
+        "options": {choice.name: list(choice.options) for choice in taken.choices},
+        "preferences": taken.by_choice(grown[-1]),
+        "growth": [{"steps": int(row) + 1, **taken.by_choice(grown[row])} for row in shown],
+        "traces": taken.traces.tolist(),
+    }
+    if judge.failed:
+        problem.notes.append(f"{judge.failed} of {judge.scored} steps had no finite gradients and were left out.")
+    if not problem.allows(chosen):
+        raise problem.limits_too_tight()
+    problem.score_all([chosen])

@@ -1,0 +1,292 @@
+"""Steps through a one-shot network: paths drawn at random, and how fast each learns at initialisation.
+
+Weights and logits never change, so that a step depends on its number and on nothing else: steps run on all workers,
+are kept in the store, and serve whatever is made of them afterwards.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import math
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from firstlight.data import load_inputs
+from firstlight.errors import FirstlightError
+from firstlight.proxies import Score
+from firstlight.run.executor import Executor, Lost
+from firstlight.run.scoring import Setting
+from firstlight.run.store import ScoreKey, Store
+from firstlight.seeds import derive, torch_generator
+from firstlight.spaces import Architecture
+from firstlight.supernet import Choice, OneShot
+from firstlight.supernet.trace_step import (
+    Path,
+    saved_on_disk,
+    trace_along,
+    trace_step,
+    without_running_statistics,
+)
+
+# Of the steps, so many may come to nothing before the search is given up
+MOST_FAILED = 0.25
+# What is said of a step whose worker process did not survive it, as when memory runs out
+DIED = "the worker process died"
+# Raise it when a step comes to other numbers than before
+REVISION = 1
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class StepSetting:
+    """What all steps of a search have in common. Without `slopes` only the trace norm is asked for."""
+
+    setting: Setting
+    batch_size: int
+    slopes: bool = True
+    none: bool = False
+    temperature: float = 1.0
+
+    @functools.cached_property
+    def one_shot(self) -> OneShot:
+        return self.setting.space.one_shot()
+
+    @functools.cached_property
+    def choices(self) -> tuple[Choice, ...]:
+        """Those of the one-shot network, unless asked for without `none`."""
+        return tuple(
+            choice if self.none else replace(choice, options=tuple(name for name in choice.options if name != "none"))
+            for choice in self.one_shot.choices
+        )
+
+    def drawn(self, number: int) -> Draw:
+        """The path of a step: noise decides among options that are all as good as each other."""
+        generator = torch_generator(self.setting.seed, "one-shot step", str(number))
+        soft, path = [], {}
+        for choice in self.choices:
+            uniform = torch.rand(len(choice.options), generator=generator, dtype=torch.float64)
+            noise = -(-uniform.log()).log()
+            soft.append((noise / self.temperature).softmax(0).numpy())
+            taken = noise.topk(choice.sampled).indices.sort().values.tolist()
+            path[choice.name] = tuple(choice.options[index] for index in taken)
+        return Draw(path, np.concatenate(soft))
+
+    def batch(self, number: int) -> tuple[Tensor, Tensor]:
+        """Another one for each step."""
+        setting = self.setting
+        source = replace(setting.source, batch_size=self.batch_size, batches=1)
+        seed = derive(setting.seed, "one-shot step", str(number))
+        skeleton = setting.skeleton
+        inputs = load_inputs(source, seed=seed, input_shape=skeleton.input_shape, classes=skeleton.classes)
+        x, labels = inputs.batches[0]
+        assert labels is not None
+        return x.to(setting.device), labels.to(setting.device)
+
+    def build(self) -> nn.Module:
+        setting = self.setting
+        skeleton = self.one_shot.skeleton(setting.skeleton)
+        network = self.one_shot.build(
+            skeleton, seed=setting.seed, device=setting.device, initialisation=setting.initialisation
+        )
+        return without_running_statistics(network).train()
+
+    def key(self, number: int) -> ScoreKey:
+        setting = self.setting
+        path = " ".join(f"{name}={','.join(options)}" for name, options in self.drawn(number).path.items())
+        return ScoreKey(
+            space=setting.space_key,
+            skeleton=f"{self.one_shot.name}:{self.one_shot.skeleton(setting.skeleton)},{setting.initialisation}",
+            architecture=path,
+            proxy=f"one-shot {'slopes' if self.slopes else 'trace'}",
+            revision=REVISION,
+            input=f"{setting.inputs.fingerprint}:step {number} of {self.batch_size}",
+            seed=setting.seed,
+        )
+
+
+@dataclass(frozen=True)
+class Draw:
+    """A path, and the soft sample that it is the hard version of: options of all choices one behind the other."""
+
+    path: Path
+    soft: Floats
+
+
+@dataclass(frozen=True)
+class StepJob:
+    """One step by its number; the score's value is T, and its parts are the slopes H."""
+
+    asked: StepSetting
+    on_disk: bool = False  # what the second backward pass needs of the first: slower, for batches too large for memory
+
+    def __call__(self, number: int) -> Score:
+        start = time.perf_counter()
+        try:
+            score = self._measured(number)
+        except Exception as error:  # a step that fails costs only itself
+            score = Score.of_error(error)
+        return replace(score, seconds=time.perf_counter() - start)
+
+    def _measured(self, number: int) -> Score:
+        path, (x, labels) = self.asked.drawn(number).path, self.asked.batch(number)
+        network = _network(self.asked)
+        slopes: dict[str, float] = {}
+        with saved_on_disk() if self.on_disk else contextlib.nullcontext():
+            if self.asked.slopes:
+                found = trace_step(network, path, x, labels)
+                trace = found.trace
+                for choice in self.asked.choices:
+                    slopes |= {f"{choice.name}:{name}": found.slopes[choice.name][name] for name in choice.options}
+            else:
+                trace = trace_along(network, path, x, labels)
+        if not all(map(math.isfinite, (trace, *slopes.values()))):
+            return Score.without_value("non_finite", f"the gradients of this step are not finite: T is {trace}")
+        return Score(trace, slopes)
+
+
+@functools.lru_cache(maxsize=1)  # its weights never change
+def _network(asked: StepSetting) -> nn.Module:
+    return asked.build()
+
+
+@dataclass(frozen=True)
+class Steps:
+    """What some steps came to, as arrays: a row for each step, a column for each option of each choice."""
+
+    choices: tuple[Choice, ...]
+    traces: Floats
+    soft: Floats
+    taken: Floats
+    slopes: Floats
+
+    def __len__(self) -> int:
+        return len(self.traces)
+
+    def by_choice(self, values: Floats) -> dict[str, list[float]]:
+        """A number for each option, under the name of its choice."""
+        ends = np.cumsum([len(choice.options) for choice in self.choices])[:-1]
+        return {choice.name: part.tolist() for choice, part in zip(self.choices, np.split(values, ends), strict=True)}
+
+    def summed(self, values: Floats) -> Floats:
+        """In each column, the sum over all options of its choice."""
+        sizes = [len(choice.options) for choice in self.choices]
+        starts = np.cumsum([0, *sizes[:-1]])
+        return np.repeat(np.add.reduceat(values, starts, axis=1), sizes, axis=1)
+
+
+class StepJudge:
+    """Takes steps on the workers of a run, keeps them in its store, and counts what they cost."""
+
+    def __init__(self, asked: StepSetting, executor: Executor, store: Store) -> None:
+        self.asked = asked
+        self.seconds = 0.0  # of computing
+        self.failed = 0
+        self._executor = executor
+        self._store = store
+        self._rows: dict[int, _Row] = {}
+
+    @property
+    def scored(self) -> int:
+        return len(self._rows) + self.failed
+
+    def take(self, count: int, seconds: float, watch: Callable[[], None]) -> None:
+        """So many steps, or fewer if they take more than `seconds` of computing; `watch` is called behind each.
+
+        Which those are depends on what each one took, never on the order in which they come in.
+        """
+        too_large: list[int] = []
+        for number, score in self._computed(self._unknown(count, seconds, watch), on_disk=False):
+            if score.status == "out_of_memory" or score.note == DIED:
+                too_large.append(number)
+            else:
+                self._enter(number, score, watch, new=True)
+        for number, score in self._computed(too_large, on_disk=True):
+            self._enter(number, score, watch, new=True)
+        spent = 0.0
+        for number in sorted(self._rows):
+            if spent >= seconds:
+                del self._rows[number]
+            else:
+                spent += self._rows[number].seconds
+
+    def _unknown(self, count: int, seconds: float, watch: Callable[[], None]) -> Iterator[int]:
+        for number in range(count):
+            if self.seconds >= seconds:
+                return
+            score = self._store.find_score(self.asked.key(number))
+            if score is None:
+                yield number
+            else:
+                self._enter(number, score, watch)
+
+    def _computed(self, numbers: Iterable[int], *, on_disk: bool) -> Iterator[tuple[int, Score]]:
+        for number, result in self._executor.map(StepJob(self.asked, on_disk), numbers):
+            yield number, Score.without_value("failed", DIED) if isinstance(result, Lost) else result
+
+    def _enter(self, number: int, score: Score, watch: Callable[[], None], *, new: bool = False) -> None:
+        if new:
+            self._store.add_score(self.asked.key(number), score)
+        self.seconds += score.seconds
+        if score.ok:
+            self._rows[number] = _Row.of(self.asked, number, score)
+        else:
+            self.failed += 1
+        if self.failed > MOST_FAILED * max(self.scored, 8):
+            raise FirstlightError(
+                f"{self.failed} of {self.scored} steps through the one-shot network came to nothing: the search was "
+                f"given up. The last of them ended with {score.status}: {score.note}. Try a smaller skeleton or batch, "
+                "another initialisation, or other inputs."
+            )
+        watch()
+
+    def architecture(self, preferences: Floats) -> Architecture:
+        """What is read off preferences for the options of all choices, one behind the other."""
+        asked, known = self.asked, iter(preferences.tolist())
+        found = {choice.name: {option: next(known) for option in choice.options} for choice in asked.choices}
+        return asked.one_shot.architecture(
+            {
+                choice.name: [found[choice.name].get(option, -math.inf) for option in choice.options]
+                for choice in asked.one_shot.choices
+            }
+        )
+
+    def steps(self) -> Steps:
+        """Those that came to something, in their order."""
+        rows = [self._rows[number] for number in sorted(self._rows)]
+        columns = sum(len(choice.options) for choice in self.asked.choices)
+
+        def stacked(arrays: Iterable[Floats]) -> Floats:
+            return np.array(list(arrays)).reshape(len(rows), columns)
+
+        return Steps(
+            self.asked.choices,
+            np.array([row.trace for row in rows]),
+            stacked(row.soft for row in rows),
+            stacked(row.taken for row in rows),
+            stacked(row.slopes for row in rows),
+        )
+
+
+@dataclass(frozen=True)
+class _Row:
+    trace: float
+    soft: Floats
+    taken: Floats
+    slopes: Floats
+    seconds: float
+
+    @classmethod
+    def of(cls, asked: StepSetting, number: int, score: Score) -> _Row:
+        draw = asked.drawn(number)
+        options = [(choice.name, option) for choice in asked.choices for option in choice.options]
+        taken = [float(option in draw.path[name]) for name, option in options]
+        slopes = [score.parts.get(f"{name}:{option}", math.nan) for name, option in options]
+        return cls(score.value, draw.soft, np.array(taken), np.array(slopes), score.seconds)
