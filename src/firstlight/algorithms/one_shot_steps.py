@@ -29,10 +29,10 @@ from firstlight.spaces import Architecture
 from firstlight.supernet import Choice, OneShot
 from firstlight.supernet.trace_step import (
     Path,
+    ready_for_steps,
     saved_on_disk,
     trace_along,
     trace_step,
-    without_running_statistics,
 )
 
 # Of the steps, so many may come to nothing before the search is given up
@@ -96,7 +96,7 @@ class StepSetting:
         network = self.one_shot.build(
             skeleton, seed=setting.seed, device=setting.device, initialisation=setting.initialisation
         )
-        return without_running_statistics(network).train()
+        return ready_for_steps(network)
 
     def key(self, number: int) -> ScoreKey:
         setting = self.setting

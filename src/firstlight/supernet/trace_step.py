@@ -43,13 +43,36 @@ class TraceStep:
     slopes: Slopes
 
 
-def without_running_statistics(network: nn.Module) -> nn.Module:
-    """BatchNorms by the batch alone: running statistics play no part here, and cannot be kept in forward mode."""
-    for module in network.modules():
+def ready_for_steps(network: nn.Module) -> nn.Module:
+    """Normalised by the batch alone, as running statistics cannot be kept in forward mode, and with faster pools."""
+    for module in list(network.modules()):
         if isinstance(module, nn.BatchNorm2d):
             module.running_mean = module.running_var = module.num_batches_tracked = None
             module.track_running_stats = False
-    return network
+        for name, child in module.named_children():
+            if isinstance(child, nn.AvgPool2d) and _is_box(child):
+                setattr(module, name, BoxPool())
+    return network.train()
+
+
+def _is_box(pool: nn.AvgPool2d) -> bool:
+    return (pool.kernel_size, pool.stride, pool.padding, pool.count_include_pad) == (3, 1, 1, False)
+
+
+class BoxPool(nn.Module):
+    """The mean of the 3x3 pixels around each, of those that exist: PyTorch's own takes ten times as long on a CPU."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        counts = _three(_three(x.new_ones(x.shape[-2:]), -1), -2)
+        return _three(_three(x, -1), -2) / counts
+
+
+def _three(x: Tensor, dimension: int) -> Tensor:
+    """The sum of each entry and its two neighbours along a dimension."""
+    padded = F.pad(x, (1, 1) if dimension == -1 else (0, 0, 1, 1))
+    size = x.shape[dimension]
+    before, own, behind = (padded.narrow(dimension, shift, size) for shift in range(3))
+    return before + own + behind
 
 
 def trace_along(network: nn.Module, path: Path, x: Tensor, labels: Tensor) -> float:
@@ -61,7 +84,7 @@ def trace_along(network: nn.Module, path: Path, x: Tensor, labels: Tensor) -> fl
 
 
 def trace_step(network: nn.Module, path: Path, x: Tensor, labels: Tensor) -> TraceStep:
-    """T and H of a network without running statistics; its choice points are left with the weights of the path."""
+    """T and H of a network that is `ready_for_steps`; its choice points are left with the weights of the path."""
     points = choice_points(network)
     free = {str(point.place): _free_weights(point, path, x) for point in points}
     for point in points:
@@ -145,7 +168,11 @@ def _squared_norm(gradients: Sequence[Tensor | None]) -> Tensor:
 def _slope_off_path(operation: nn.Module, x: Tensor, x_dot: Tensor, delta: Tensor, delta_dot: Tensor) -> float:
     with forward_mode.dual_level():
         out, out_dot = forward_mode.unpack_dual(operation(forward_mode.make_dual(x, x_dot)))
-        return float((delta_dot * out).sum() + (delta * out_dot).sum())
+        return float(_inner(delta_dot, out) + _inner(delta, out_dot))
+
+
+def _inner(a: Tensor, b: Tensor) -> Tensor:
+    return torch.dot(a.reshape(-1), b.reshape(-1))
 
 
 class _Watched:

@@ -1,0 +1,191 @@
+"""NASI's rule against its formulas, and whole searches by it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from tests.algorithms.test_one_shot_steps import asked, judge, take
+from tests.supernet.test_one_shot import every_space
+from tests.supernet.test_trace_step import batch, hard_weights, network_of, plain_trace
+
+import firstlight
+from firstlight.algorithms.nasi import Rule, ridge
+from firstlight.algorithms.one_shot_steps import Steps
+from firstlight.errors import LimitError, SettingError
+from firstlight.supernet import Choice
+from firstlight.supernet.trace_step import trace_step
+
+SMALL: dict[str, Any] = {"cells": 1, "channels": 2, "input_shape": (3, 8, 8)}
+CHOICES = (Choice("one", ("a", "b", "c")), Choice("two", ("a", "b")))
+
+
+def steps_of(traces: list[float], seed: int = 0) -> Steps:
+    rng = np.random.default_rng(seed)
+    soft = np.concatenate([rng.dirichlet(np.ones(3), len(traces)), rng.dirichlet(np.ones(2), len(traces))], axis=1)
+    return Steps(CHOICES, np.array(traces), soft, np.zeros_like(soft), rng.normal(size=soft.shape))
+
+
+# ---------------------------------------- the rule
+
+
+@pytest.mark.parametrize(("mu", "nu"), [(0.0, 1.0), (1.0, 1e9), (2.0, 1e-9)])
+def test_the_gradient_is_that_of_the_relaxed_objective(mu: float, nu: float) -> None:
+    """Straight-through: the hard sample, moved as the soft one moves with the logits, by finite differences."""
+    setting = asked(none=True)
+    draw, network = setting.drawn(3), network_of("nasbench201")
+    found = trace_step(network, draw.path, *batch())
+    slopes = np.array([[found.slopes[choice.name][option] for choice in setting.choices for option in choice.options]])
+    steps = Steps(setting.choices, np.array([found.trace]), draw.soft[None], np.zeros_like(slopes), slopes)
+    gradient = Rule("fix", mu, nu).gradients(steps)[0]
+    hard = torch.cat(list(hard_weights("nasbench201", draw.path).values()))
+    noise = torch.tensor(draw.soft).log()  # up to a constant for each choice, which changes nothing
+
+    def relaxed(logits: torch.Tensor) -> float:
+        soft = (logits + noise).view(6, 5).softmax(1)
+        weights = (hard.view(6, 5) + soft - torch.tensor(draw.soft).view(6, 5)).unbind()
+        trace = float(plain_trace(network, dict(zip(hard_weights("nasbench201", draw.path), weights, strict=True))))
+        return trace - mu * max(0.0, trace - nu)
+
+    for place in (0, 7, 13, 29):
+        step = torch.zeros(30, dtype=torch.float64)
+        step[place] = 1e-5
+        expected = (relaxed(step) - relaxed(-step)) / 2e-5
+        assert gradient[place] == pytest.approx(expected, rel=1e-4, abs=1e-5)
+
+
+def test_above_nu_two_turns_the_gradient_around_and_one_makes_it_nothing() -> None:
+    steps = steps_of([3.0, 30.0])
+    plain = Rule("fix", mu=0.0, nu=10.0).gradients(steps)
+    turned = Rule("fix", mu=2.0, nu=10.0).gradients(steps)
+    assert np.array_equal(turned[0], plain[0])
+    assert np.array_equal(turned[1], -plain[1])
+    assert not Rule("fix", mu=1.0, nu=10.0).gradients(steps)[1].any()
+    assert Rule("fix", mu=2.0, nu=10.0).objective(steps.traces).tolist() == [3.0, 30.0 - 2 * 20.0]
+
+
+@pytest.mark.parametrize("normalise", ["running", "unit"])
+def test_the_whole_step_is_never_longer_than_one(normalise: Any) -> None:
+    steps = steps_of(list(np.random.default_rng(1).lognormal(3, 3, 60)))
+    growth = Rule("percentile", mu=2.0, normalise=normalise).growth(steps)
+    assert np.linalg.norm(growth[-1]) <= 1 + 1e-12
+    assert growth.shape == (60, 5)
+
+
+def test_every_gradient_is_divided_by_the_longest_so_far() -> None:
+    steps = steps_of([1.0, 2.0, 3.0, 4.0])
+    gradients = Rule(mu=0.0).gradients(steps)
+    longest, total = 0.0, np.zeros(5)
+    for gradient in gradients:
+        longest = max(longest, float(np.linalg.norm(gradient)))
+        total += gradient / longest / 4
+    assert Rule(mu=0.0).growth(steps)[-1] == pytest.approx(total)
+    unit = sum(gradient / np.linalg.norm(gradient) for gradient in gradients) / 4
+    assert Rule(mu=0.0, normalise="unit").growth(steps)[-1] == pytest.approx(unit)
+
+
+def test_thresholds() -> None:
+    traces = np.array([4.0, 8.0, 100.0, 0.0])
+    assert Rule("percentile").thresholds(traces).tolist() == [31.0] * 4
+    assert Rule("fix", nu=7.0).thresholds(traces).tolist() == [7.0] * 4
+    assert Rule("fix").thresholds(traces).tolist() == [28.0] * 4
+    assert Rule("ada", nu=6.0).thresholds(traces).tolist() == [6.0, 5.0, 6.0, 29.5]
+
+
+def test_ridge_finds_what_makes_the_trace_large() -> None:
+    rng = np.random.default_rng(0)
+    taken = np.concatenate([np.eye(3)[rng.integers(3, size=200)], np.eye(2)[rng.integers(2, size=200)]], axis=1)
+    effects = np.array([0.0, 2.0, -1.0, 0.5, 0.0])
+    traces = np.exp(3 + taken @ effects)
+    steps = Steps(CHOICES, traces, taken, taken, np.full_like(taken, np.nan))
+    found = ridge(steps)
+    assert found[:3] == pytest.approx(effects[:3] - effects[:3].mean(), abs=0.1)
+    assert found[3] - found[4] == pytest.approx(0.5, abs=0.05)
+    assert ridge(steps_of([1.0, 2.0])).shape == (5,)
+
+
+@pytest.mark.parametrize("settings", ["percentile=101", "temperature=0", "nu=-1", "mu=-2", "mu=much", "mu=inf"])
+def test_settings_that_make_no_sense_are_refused(settings: str) -> None:
+    with pytest.raises(SettingError, match=settings.split("=")[0]):
+        firstlight.search("nasbench201", algorithm=f"nasi:steps=1:batch=2:{settings}", skeleton=SMALL, workers=0)
+
+
+# ---------------------------------------- whole searches
+
+
+def search(space: str = "nasbench201", algorithm: str = "nasi:steps=8:batch=4", **settings: Any) -> Any:
+    skeleton = {"nasbench201": SMALL, "darts": SMALL | {"cells": 3}}.get(space, {"input_shape": (3, 8, 8)})
+    return firstlight.search(space, algorithm=algorithm, **({"workers": 0, "skeleton": skeleton} | settings))
+
+
+@every_space
+@pytest.mark.parametrize("algorithm", ["nasi:steps=2:batch=2", "nasi-ridge:steps=3:batch=2"])
+def test_every_space_with_a_one_shot_network_can_be_searched(name: str, algorithm: str) -> None:
+    result = search(name, algorithm)
+    own = firstlight.space(name)
+    assert str(own.parse(result.best.architecture)) == result.best.architecture
+    assert result.scored == 1
+    assert result.states == int(algorithm.split("steps=")[1][0])
+    assert str(result.setting.by) == "ntk_trace_batch"
+
+
+def test_the_chosen_options_are_those_preferred_most() -> None:
+    result = search()
+    findings = result.findings["one_shot"]
+    chosen = [findings["options"][name][int(np.argmax(values))] for name, values in findings["preferences"].items()]
+    cell = firstlight.space("nasbench201").parse(result.best.architecture)
+    own = firstlight.space("nasbench201")
+    assert cell == own.canonical(type(cell)(tuple(chosen)))
+    assert len(findings["traces"]) == 8
+    assert findings["growth"][-1]["steps"] == 8
+    json.dumps(result.as_json())
+
+
+def test_the_rule_is_applied_to_the_steps() -> None:
+    result = search(algorithm="nasi:steps=8:batch=4:variant=ada:nu=3:mu=2:normalise=unit", seed=5)
+    setting = result.setting.setting
+    steps = take(judge(setting=asked(setting=setting)), 8).steps()
+    expected = Rule("ada", 2.0, 3.0, normalise="unit").growth(steps)[-1]
+    found = np.concatenate(list(result.findings["one_shot"]["preferences"].values()))
+    assert found == pytest.approx(expected)
+
+
+def test_one_and_two_workers_and_a_resumed_search_find_the_same(tmp_path: Path) -> None:
+    results = [search(out=tmp_path / "a"), search(workers=2), search(out=tmp_path / "a")]
+    assert len({result.best.architecture for result in results}) == 1
+    assert len({json.dumps(result.findings) for result in results}) == 1
+
+
+def test_labels_make_a_difference_to_the_numbers_and_are_part_of_the_setting(tmp_path: Path) -> None:
+    settings = {"input": "digits", "skeleton": {"cells": 1, "channels": 2}}
+    true, random = (search(labels=labels, **settings) for labels in ("true", "random"))
+    assert true.findings["one_shot"]["traces"] != random.findings["one_shot"]["traces"]
+    with pytest.raises(firstlight.FirstlightError, match=r"kind of labels 'none'.*Known: random, true"):
+        search(labels="none")
+
+
+def test_mu_of_one_with_everything_above_nu_is_said() -> None:
+    result = search(algorithm="nasi:steps=4:batch=4:variant=fix:nu=1e-9:mu=1")
+    assert any("gradient 0" in note and "mu=2" in note for note in result.notes)
+    assert not any("gradient 0" in note for note in search().notes)
+
+
+def test_what_is_found_must_keep_within_limits() -> None:
+    with pytest.raises(LimitError, match="nearest"):
+        search(max_params=10)
+
+
+def test_spaces_without_a_one_shot_network_are_refused() -> None:
+    with pytest.raises(SettingError, match=r"nats-sss.* has no one-shot network.*nasbench201"):
+        firstlight.search("nats-sss", algorithm="nasi", workers=0)
+
+
+def test_the_larger_space_has_the_larger_mu() -> None:
+    """By the paper's rule: 1 in NAS-Bench-201 and NAS-Bench-1Shot1, 2 in DARTS."""
+    for space, mu in {"nasbench201": "1", "darts": "2"}.items():
+        ruled, told = (search(space, f"nasi:steps=3:batch=2:mu={text}") for text in ("rule", mu))
+        assert ruled.findings == told.findings
