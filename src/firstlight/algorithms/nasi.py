@@ -32,7 +32,7 @@ def nasi(
     problem: Problem,
     *,
     steps: int = 100,
-    batch: int = 64,
+    batch: int = 16,
     variant: Variant = "percentile",
     mu: str = "rule",
     nu: float = 0.0,
@@ -73,7 +73,7 @@ def nasi(
 
 @algorithm(reference="Shu2022nasi", needs=("one_shot",), proxy="ntk_trace_batch")
 def nasi_ridge(
-    problem: Problem, *, steps: int = 100, batch: int = 64, none: bool = False, seconds: float = 0.0
+    problem: Problem, *, steps: int = 100, batch: int = 16, none: bool = False, seconds: float = 0.0
 ) -> None:
     """NASI's neighbour: ridge regression of ln T on the choices of random paths; the largest coefficients are taken.
 
