@@ -33,6 +33,7 @@ bench: $(VENV)/.installed-dev ## cost of the proxies, as ratios of CPU time; of 
 	$(BIN)/python -m benchmarks.proxies
 	$(BIN)/python -m benchmarks.search_overhead
 	$(BIN)/python -m benchmarks.store
+	$(BIN)/python -m benchmarks.nasi
 
 docs: setup ## write the pages of the proxies
 	$(BIN)/python -m tools.docs
