@@ -14,3 +14,4 @@ def test_the_nearest_name_is_suggested_only_if_it_is_near() -> None:
 
 def test_a_parse_error_points() -> None:
     assert str(ParseError("abc", 2, "'x'")).splitlines()[1:] == ["  abc", "    ^"]
+    assert str(ParseError("abc", 2, "'x'", "It looks like abx")).splitlines()[3:] == ["It looks like abx"]

@@ -37,18 +37,19 @@ class MissingExtraError(FirstlightError):
 
 
 class ParseError(FirstlightError):
-    """Text that is not of the expected grammar; points at the place."""
+    """Text that is not of the expected grammar; points at the place, and may show how one looks that is."""
 
-    def __init__(self, text: str, position: int, expected: str) -> None:
+    def __init__(self, text: str, position: int, expected: str, example: str = "") -> None:
         start, stop = max(0, position - 60), position + 60  # of a long text, what fits into a line
         before, behind = "..." if start else "", "..." if stop < len(text) else ""
         caret = " " * (len(before) + position - start)
         super().__init__(
             f"Cannot read this text: expected {expected} at character {position + 1}.\n"
-            f"  {before}{text[start:stop]}{behind}\n  {caret}^"
+            f"  {before}{text[start:stop]}{behind}\n  {caret}^" + (f"\n{example}" if example else "")
         )
         self.text = text
         self.position = position
+        self.expected = expected
 
 
 class LimitError(FirstlightError):

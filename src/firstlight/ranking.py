@@ -116,7 +116,7 @@ def rank_networks(networks: Iterable[NetworkScore], requests: Sequence[ProxyRequ
 def score_architectures(service: ScoreService, given: Iterable[object], samples: int) -> Iterator[NetworkScore]:
     """The given architectures, and as many random ones that differ from them and from each other."""
     space = service.setting.space
-    architectures = [space.parse(str(item)) for item in given]
+    architectures = [space.read(str(item)) for item in given]
     if not isinstance(samples, int) or samples < 0:
         raise SettingError(f"The number of samples is {samples!r}; it must be a whole number, 0 or more.")
     if not architectures and not samples:

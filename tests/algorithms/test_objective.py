@@ -45,6 +45,19 @@ def test_amounts_that_are_none(text: str | float) -> None:
         parse_amount(text)
 
 
+@pytest.mark.parametrize("text", ["20MB", "20 MB", "20mb", "20M", "20000kB", "0.02GB", "20000000B", 20_000_000])
+def test_memory_may_be_written_with_its_unit(text: str | int) -> None:
+    assert parse_limits(max_memory=text).max_memory == 20_000_000
+
+
+def test_a_unit_that_is_none_of_the_cost_is_refused() -> None:
+    assert parse_limits(max_params="1.0 M").max_params == 1_000_000
+    with pytest.raises(SettingError, match=r"'1.0MB' is not an amount.* 1.0M or 1.2G\."):
+        parse_limits(max_params="1.0MB")
+    with pytest.raises(SettingError, match=r"'20MW' is not an amount.* 1.0MB or 1.2GB \(B may be left out\)"):
+        parse_limits(max_memory="20MW")
+
+
 def test_limits() -> None:
     def allowed(limits: Limits, **amounts: float) -> bool:
         return limits.excess(amounts.__getitem__) == 0

@@ -82,6 +82,13 @@ def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
         search(out=tmp_path / "file" / "run")
 
 
+def test_a_search_that_fails_before_its_first_score_leaves_no_folder(tmp_path: Path) -> None:
+    for settings in ({"max_params": 10}, {"algorithm": "evolution:population=0"}, {"proxy": "dexter"}):
+        with pytest.raises(FirstlightError):
+            search(out=tmp_path / "runs" / "mine", **settings)
+        assert not (tmp_path / "runs").exists()
+
+
 def test_limits_that_no_network_meets_name_the_nearest() -> None:
     with pytest.raises(LimitError, match=r"at most 10 parameters.*nearest has [\d,]+ parameters"):
         search(max_params=10)

@@ -92,7 +92,7 @@ def test_show_of_a_space_of_ones_own(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 
 def test_show_refuses_what_it_cannot_read_or_write(tmp_path: Path) -> None:
-    with pytest.raises(ParseError):
+    with pytest.raises(ParseError, match=r"\nAn architecture of nasbench101 looks like .*\|output~"):
         run("show", "nasbench101", "conv3x3~1|output~1")
     with pytest.raises(SettingError, match=r"\.svg"):
         run("show", "nasbench101", CELL, "-o", str(tmp_path / "cell.bmp"))

@@ -7,7 +7,7 @@ from tests.evaluate.toy_truth import a_truth
 
 from firstlight.errors import FirstlightError, SettingError, UnknownNameError
 from firstlight.evaluate.contest import Contest
-from firstlight.evaluate.methods import Query, parse_method
+from firstlight.evaluate.methods import Query, parse_method, parse_methods
 from firstlight.run.executor import InProcess
 from firstlight.run.store import Store
 
@@ -44,13 +44,25 @@ def test_names_and_what_they_mean_here(text: str, meaning: str) -> None:
         ("evolutoin", UnknownNameError, r"no method 'evolutoin'. Did you mean 'evolution'\? Known: .*bohb.*reinforce"),
         ("evolution:size=3", SettingError, "settings: population, tournament, children"),
         ("random@dexter", UnknownNameError, "dextr"),
-        ("random@az_nas", SettingError, "ensemble"),
+        ("random@az_nas", SettingError, "'az_nas' is an ensemble"),
+        ("az_nas", SettingError, "'az_nas' is an ensemble"),
+        (
+            "rank_mean(dextr,meco)",
+            SettingError,
+            r"'rank_mean\(dextr,meco\)' is an ensemble.* only proxies are taken here",
+        ),
         ("", UnknownNameError, "no method ''"),
     ],
 )
 def test_names_that_are_none(text: str, error: type[FirstlightError], message: str) -> None:
     with pytest.raises(error, match=message):
         parse_method(text)
+
+
+def test_several_methods_are_told_apart_by_commas_outside_of_brackets() -> None:
+    assert list(map(str, parse_methods("random,random@params"))) == ["random", "random@params"]
+    with pytest.raises(SettingError, match=r"'rank_mean\(dextr,meco\)' is an ensemble"):
+        parse_methods("random,evolution@rank_mean(dextr,meco),bohb")
 
 
 @pytest.mark.parametrize("text", ["random", "evolution", "reinforce", "bohb"])

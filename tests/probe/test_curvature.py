@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 
 import pytest
@@ -13,7 +14,7 @@ from torch import Tensor, nn
 
 from firstlight.errors import UnsupportedError
 from firstlight.probe import Probe
-from firstlight.probe.curvature import circle_basis
+from firstlight.probe.curvature import circle_basis, curvature
 
 SHAPE = (3, 8, 8)
 
@@ -127,6 +128,76 @@ def test_a_constant_output_has_no_curvature() -> None:
     silent = nets.build("residual")
     nn.init.zeros_(silent.head.weight)
     assert probe_of(silent).output_curvature() is None
+
+
+class Still(nn.Module):
+    """BatchNorm gives each channel a mean of 0, and the pooling takes it: the output is that of any other image.
+
+    Apart from that, it moves by `pace`.
+    """
+
+    def __init__(self, pace: float = 0.0, gain: float = 1.0) -> None:
+        super().__init__()
+        self.layers = nn.Sequential(nn.Conv2d(3, 6, 3), nn.ReLU(), nn.Conv2d(6, 6, 3), nn.BatchNorm2d(6))
+        self.head = nn.Linear(6, 4)
+        nn.init.normal_(self.head.weight, std=gain)
+        self.pace = pace
+
+    def forward(self, x: Tensor) -> Tensor:
+        features = self.layers(x)
+        pooled = features.mean((2, 3))
+        return self.head(pooled + self.pace * features.relu().mean((2, 3)) if self.pace else pooled)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("gain", [1e-4, 1.0])
+def test_rounding_errors_have_no_curvature(dtype: torch.dtype, gain: float) -> None:
+    torch.manual_seed(0)
+    probe = Probe(Still(gain=gain).to(dtype), torch.zeros(1, 3, 16, 16, dtype=dtype))
+    assert bool(probe.output_jet().velocity.any())
+    for _ in range(2):
+        with pytest.raises(UnsupportedError, match="only rounding errors"):
+            probe.output_curvature()
+    moving = nn.Sequential(Still().layers, nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten()).to(dtype)
+    assert Probe(moving, torch.zeros(1, 3, 16, 16, dtype=dtype)).output_curvature() is not None
+
+
+@pytest.mark.parametrize("pace", [1e-1, 1e-5, 1e-9])
+def test_what_moves_less_than_float32_can_tell_is_found_in_float64(pace: float) -> None:
+    torch.manual_seed(0)
+    net = Still(pace)
+    circle = circle_basis(3 * 16 * 16, 3)
+    v, a = textbook.derivatives(copy.deepcopy(net).double(), circle, 0.0, (3, 16, 16))
+    for given in (net, copy.deepcopy(net).double()):
+        probe = Probe(given, torch.zeros(1, 3, 16, 16, dtype=given.head.weight.dtype))
+        assert probe.output_curvature(basis=circle) == pytest.approx(textbook.curvature(v, a), rel=1e-3)
+
+
+def test_a_small_output_beside_a_large_bias_keeps_its_curvature() -> None:
+    single = nets.build("smooth").float()
+    with torch.no_grad():
+        single.head.weight.mul_(1e-6)
+        single.head.bias.fill_(1.0)
+    double = copy.deepcopy(single).double()
+    expected = textbook.curvature(*textbook.derivatives(double, basis(), 0.0, SHAPE))
+    for probe in (Probe(single, torch.zeros(1, *SHAPE)), probe_of(double)):
+        assert probe.output_curvature(basis=basis()) == pytest.approx(expected, rel=1e-9)
+
+
+def test_a_second_look_is_taken_only_where_there_is_doubt() -> None:
+    passes = []
+
+    def count(*_: object) -> None:
+        passes.append(1)
+
+    for net, expected in ((nets.build("residual").float(), 1), (Still(1e-9), 2)):
+        net.register_forward_pre_hook(count)
+        probe = Probe(net, torch.zeros(1, 3, 16, 16))
+        passes.clear()
+        kappa = probe.output_curvature()
+        assert len(passes) == expected
+        assert (kappa == curvature(probe.output_jet())) == (expected == 1)
+        assert next(net.parameters()).dtype == torch.float32
 
 
 def test_an_output_that_is_not_a_number_is_no_constant() -> None:

@@ -15,6 +15,7 @@ from firstlight.errors import UnsupportedError
 from firstlight.probe import Probe
 from firstlight.probe.spectra import InverseCondition
 from firstlight.proxies.dextr import NO_SIGNAL, OWN_SIZE, curvature, dextr, dextr_opt, independence
+from firstlight.spaces.genotypes import Cell, Genotype
 
 
 def test_agrees_with_the_reference_implementation(parity: ParityCase) -> None:
@@ -53,6 +54,36 @@ def test_a_network_without_signal_ranks_last() -> None:
 def test_the_official_variant_falls_back_to_independence() -> None:
     probe = Probe(silent_net(), torch.randn(1, 3, 8, 8))
     assert dextr(probe, variant="official", images=2).value == independence(probe, images=2).value
+
+
+def genotype(last: str) -> Genotype:
+    """Eight separable convolutions, but for the last edge."""
+    edges = [("sep_conv_3x3", source) for _ in range(4) for source in (0, 1)]
+    cell = Cell((*edges[:-1], (last, 1)))
+    return Genotype(cell, cell)
+
+
+@pytest.mark.parametrize("proxies", ["dextr", "dextr_opt", "curvature"])
+def test_a_network_of_darts_without_pools_is_not_judged_by_its_rounding_errors(proxies: str) -> None:
+    space = firstlight.space("darts")
+    for last, rectified, status in (
+        ("sep_conv_3x3", 0, "unsupported"),
+        ("sep_conv_3x3", 1, "ok"),
+        ("max_pool_3x3", 0, "ok"),
+    ):
+        skeleton = space.skeleton(channels=4, cells=3, input_shape=(3, 16, 16), rectified=rectified)
+        (score,) = firstlight.score(space.build(genotype(last), skeleton), torch.randn(1, 3, 16, 16), proxies).values()
+        assert score.status == status
+        assert ("--skeleton rectified=1" in score.note) == (status == "unsupported")
+        assert not score.ok or score.value < 10
+
+
+def test_the_official_variant_does_without_the_curvature_of_rounding_errors() -> None:
+    space = firstlight.space("darts")
+    network = space.build(genotype("skip_connect"), space.skeleton(channels=4, cells=3, input_shape=(3, 16, 16)))
+    found = dextr(Probe(network, torch.randn(1, 3, 16, 16)), variant="official")
+    assert found.value == found.parts["independence"]
+    assert "rounding errors" in found.note
 
 
 def test_vectors_are_remarked_on_or_refused() -> None:

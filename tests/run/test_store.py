@@ -14,7 +14,7 @@ from firstlight.cost import Cost
 from firstlight.errors import StoreError
 from firstlight.proxies import Score
 from firstlight.run.outcome import Epoch, TrainingResult
-from firstlight.run.store import MIGRATIONS, EvaluationKey, ScoreKey, Store, Trial
+from firstlight.run.store import MIGRATIONS, EvaluationKey, ScoreKey, Store, Trial, open_store
 
 KEY = ScoreKey("space", "channels=4", "|arch|", "dextr", 1, "noise", 0)
 SCORE = Score(0.1 + 0.2, {"part": -math.pi}, "ok", "a note", 0.5)
@@ -165,3 +165,31 @@ def test_an_unfinished_migration_leaves_no_trace(tmp_path: Path, monkeypatch: py
     monkeypatch.setattr("firstlight.run.store.MIGRATIONS", (*MIGRATIONS, ("CREATE TABLE extra (a)",)))
     with Store(path) as store:
         assert store.find_score(KEY) == SCORE
+
+
+def fail_in(directory: Path, *, after_a_score: bool = False) -> None:
+    def run() -> None:
+        with open_store(directory) as store:
+            store.begin_run({}, "1", 0)
+            if after_a_score:
+                store.add_score(KEY, Score(1.0))
+            raise RuntimeError("too tight")
+
+    with pytest.raises(RuntimeError, match="too tight"):
+        run()
+
+
+def test_what_fails_before_its_first_result_leaves_nothing_behind(tmp_path: Path) -> None:
+    fail_in(tmp_path / "runs" / "mine")
+    assert list(tmp_path.iterdir()) == []
+    (tmp_path / "notes.txt").touch()
+    fail_in(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
+
+
+def test_what_fails_later_keeps_its_results_and_what_was_there_before(tmp_path: Path) -> None:
+    fail_in(tmp_path / "scored", after_a_score=True)
+    with open_store(tmp_path / "begun") as store:
+        store.begin_run({}, "1", 0)
+    fail_in(tmp_path / "begun")
+    assert {path.parent.name for path in tmp_path.glob("*/*")} == {"scored", "begun"}

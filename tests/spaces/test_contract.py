@@ -91,6 +91,19 @@ def test_text_longer_than_any_architecture_is_refused(name: str) -> None:
             SPACES[name].parse(long)
 
 
+@every_space
+def test_text_that_is_refused_is_told_what_would_be_taken(name: str) -> None:
+    space = SPACES[name]
+    for refused in (space.read, space.build):
+        with pytest.raises(ParseError) as caught:
+            refused("garbage")
+        *_, text, place, example = str(caught.value).splitlines()
+        assert (text, place.strip()) == ("  garbage", "^")
+        prefix = f"An architecture of {name} looks like "
+        assert example.startswith(prefix)
+        assert space.parse(example.removeprefix(prefix)) == space.example()
+
+
 with_choices = pytest.mark.parametrize("name", [name for name, space in SPACES.items() if space.has_choices])
 
 

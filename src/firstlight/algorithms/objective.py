@@ -104,8 +104,12 @@ def best_first(by: Criterion, networks: Iterable[NetworkScore]) -> list[Candidat
 
 
 def parse_limits(**limits: str | float | None) -> Limits:
-    """Limits as people write them, by the names of `Limits`; a latency is a number of milliseconds, with or without."""
-    amounts = {name: parse_amount(limit) for name, limit in limits.items() if name != "max_latency"}
+    """Limits as people write them, by the names of `Limits`; units of memory and latency may be left out."""
+    amounts = {
+        name: parse_amount(limit, unit="B" if name == "max_memory" else "")
+        for name, limit in limits.items()
+        if name != "max_latency"
+    }
     return Limits(**amounts, max_latency=_milliseconds(limits.get("max_latency")))
 
 
@@ -120,12 +124,15 @@ def _milliseconds(text: str | float | None) -> float | None:
     return float(match[1])
 
 
-def parse_amount(text: str | float | None) -> int | None:
-    """A count as people write it: `850000`, `1.0M`, `450k`, `1.2G`."""
+def parse_amount(text: str | float | None, *, unit: str = "") -> int | None:
+    """A count as people write it: `850000`, `1.0M`, `450k`, `1.2G`; with or without its unit, if it has one: `20MB`."""
     if text is None:
         return None
     written = str(int(text)) if isinstance(text, (int, float)) and math.isfinite(text) else str(text)
-    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?(?:e\d\d?)?)\s*([kmg]?)\s*", written.lower())
+    optional_unit = f"(?:{unit.lower()})?"
+    match = re.fullmatch(rf"\s*(\d+(?:\.\d+)?(?:e\d\d?)?)\s*([kmg]?){optional_unit}\s*", written.lower())
     if not match:
-        raise SettingError(f"{text!r} is not an amount. Write a number such as 850000, 450k, 1.0M or 1.2G.")
+        examples = " or ".join(f"{number}{unit}" for number in ("850000", "450k", "1.0M", "1.2G"))
+        optional = f" ({unit} may be left out)" if unit else ""
+        raise SettingError(f"{text!r} is not an amount. Write a number such as {examples}{optional}.")
     return round(Decimal(match[1]) * _SUFFIXES[match[2]])

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from firstlight.algorithms.objective import Candidate, Objective
 from firstlight.algorithms.problem import Problem
-from firstlight.algorithms.source import Source, Surroundings, Truth
+from firstlight.algorithms.source import Source, Truth
+from firstlight.run.in_space import Surroundings
 from firstlight.run.scoring import NetworkScore, ScoreService
 from firstlight.spaces import Architecture
 

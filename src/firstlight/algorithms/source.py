@@ -3,20 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any, Protocol
+from typing import Protocol
 
+from firstlight.run.in_space import Surroundings
 from firstlight.run.scoring import NetworkScore
-from firstlight.spaces import Skeleton, Space
-
-
-class Surroundings(Protocol):
-    """The space, and what is around the searched part of every network."""
-
-    @property
-    def space(self) -> Space[Any]: ...
-
-    @property
-    def skeleton(self) -> Skeleton: ...
 
 
 class Source(Protocol):

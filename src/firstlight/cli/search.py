@@ -62,7 +62,7 @@ def search(
         str | None, typer.Option(help="Most numbers put out by convolutions and matrix products for one input.")
     ] = None,
     max_memory: Annotated[
-        str | None, typer.Option(help="Most bytes that a forward pass of one input holds at a time, such as 20M.")
+        str | None, typer.Option(help="Most bytes that a forward pass of one input holds at a time, such as 20MB.")
     ] = None,
     max_latency: Annotated[
         str | None, typer.Option(help="Most milliseconds for one input; --latency says where they come from.")

@@ -36,7 +36,7 @@ def show(
     from firstlight.spaces import find_space
 
     found = find_space(space)
-    parsed = found.parse(architecture)
+    parsed = found.read(architecture)
     drawing = found.drawing(parsed)
     if out is not None:
         check_ending(out)

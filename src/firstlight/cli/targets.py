@@ -57,13 +57,13 @@ def import_model(target: str, seed: int) -> Model:
 
 def read_architectures(space: Space[Any], architectures: list[str] | None, source: str | None) -> list[str]:
     """The exact texts of those in the arguments, then of those in the file."""
-    given = [str(space.parse(text)) for text in architectures or []]
+    given = [str(space.read(text)) for text in architectures or []]
     return given + [_parse_line(space, source, *line) for line in _read_lines(source)]
 
 
 def _parse_line(space: Space[Any], source: str | None, number: int, text: str) -> str:
     try:
-        return str(space.parse(text))
+        return str(space.read(text))
     except FirstlightError as error:
         raise SettingError(f"Line {number} of {source}: {error}") from error
 

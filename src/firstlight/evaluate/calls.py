@@ -12,7 +12,7 @@ from firstlight.errors import SettingError
 from firstlight.evaluate.compare import Comparison, run_methods
 from firstlight.evaluate.contest import Contest, table_truth, training_truth
 from firstlight.evaluate.correlate import Study, draw_sample, study
-from firstlight.evaluate.methods import parse_method
+from firstlight.evaluate.methods import parse_method, parse_methods
 from firstlight.evaluate.recipe import TrainingRecipe
 from firstlight.evaluate.service import EvaluationSetting
 from firstlight.evaluate.tables import Table, load_table
@@ -196,8 +196,7 @@ def compare(
     >>> found = firstlight.compare("nasbench201", "nb201.parquet", methods="random,evolution", queries=(20, 50))
     >>> print(found.table())
     """
-    asked = methods.split(",") if isinstance(methods, str) else methods
-    parsed = [parse_method(text) for text in asked]
+    parsed = parse_methods(methods) if isinstance(methods, str) else [parse_method(text) for text in methods]
     directory = None if out is None else Path(out)
     executor, surroundings = make_executor(workers), tuple(sorted((skeleton or {}).items()))
     with open_store(directory) as store:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from firstlight.errors import SettingError, UnknownNameError
 from firstlight.evaluate.contest import Contest
 from firstlight.evaluate.truth import TRUTH
 from firstlight.proxies import PROXIES, ProxyRequest
+from firstlight.proxies.base import refuse_ensemble
 from firstlight.run.in_space import in_space
 from firstlight.run.scoring import ScoreService, Setting, source_for
 from firstlight.seeds import python_generator
@@ -157,8 +159,16 @@ def _run(
     return queries
 
 
+def parse_methods(text: str) -> list[Method]:
+    """Several, separated by commas; those in brackets belong to one method."""
+    return [parse_method(part) for part in re.split(r",(?![^(]*\))", text)]
+
+
 def parse_method(text: str) -> Method:
-    """`ALGORITHM` with its settings, `ALGORITHM@PROXY`, or `PROXY`, which scores networks at random."""
+    """`ALGORITHM` with its settings, `ALGORITHM@PROXY`, or `PROXY`, which scores networks at random.
+
+    An ensemble is refused: what it says of a network changes with every other one that is asked about.
+    """
     searched, at, proxy = text.strip().partition("@")
     name, _, settings = searched.partition(":")
     if at:
@@ -168,4 +178,5 @@ def parse_method(text: str) -> Method:
         return ByTruth(AlgorithmRequest.parse(":".join(filter(None, (name, usual, settings)))))
     if name in PROXIES:
         return ByProxy(AlgorithmRequest.parse("random"), ProxyRequest.parse(searched))
+    refuse_ensemble(name)
     raise UnknownNameError("method", name, [*ALGORITHMS, *PROXIES])

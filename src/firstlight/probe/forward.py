@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import math
 
@@ -80,7 +81,7 @@ class ForwardQuantities(FirstBatchQuantities):
     def output_jet(
         self, *, basis: Tensor | None = None, thetas: tuple[float, ...] = (0.0,), size: tuple[int, ...] | None = None
     ) -> curvature.OutputJet:
-        """Velocity and acceleration of every output along a unit circle in input space, in train mode.
+        """Value, velocity and acceleration of every output along a unit circle in input space, in train mode.
 
         The cost is that of one forward pass on three inputs for each point. `basis` (inputs x 2, orthonormal) spans the
         circle; by default it is drawn from the seed. `size` is the shape of an input on the curve; by default the usual
@@ -121,10 +122,27 @@ class ForwardQuantities(FirstBatchQuantities):
         """Curvature of the output along the circle, summed over `thetas`; None where the output does not move.
 
         `coordinates` picks outputs, with repeats if wanted; by default all of them count. Costs nothing beyond
-        `output_jet`.
+        `output_jet`, unless that looks like rounding errors: then a second one, in float32 if the network is in float64
+        and else the other way round, shows whether the output moves. If it does, the curvature is that in float64.
         """
         jet = self.output_jet(basis=basis, thetas=thetas, size=size)
+        if curvature.is_doubtful(jet):
+            again = self._jet_in_other_precision(jet.shape, basis, thetas)
+            coarse, jet = (again, jet) if self._in_double_precision() else (jet, again)
+            if curvature.is_only_rounding(coarse, jet):
+                raise UnsupportedError(curvature.ONLY_ROUNDING)
         return curvature.curvature(jet, None if coordinates is None else torch.tensor(coordinates))
+
+    @quantity
+    def _jet_in_other_precision(
+        self, shape: tuple[int, ...], basis: Tensor | None, thetas: tuple[float, ...]
+    ) -> curvature.OutputJet:
+        dtype = torch.float32 if self._in_double_precision() else torch.float64
+        batch = self.batches[0].head(1).map(lambda x: x.to(dtype) if x.is_floating_point() else x)
+        return self._with(copy.deepcopy(self.model).to(dtype), [batch])._jet_at(shape, basis, thetas)
+
+    def _in_double_precision(self) -> bool:
+        return self.batches[0].image.dtype == torch.float64
 
     def _jet_at(self, shape: tuple[int, ...], basis: Tensor | None, thetas: tuple[float, ...]) -> curvature.OutputJet:
         dimension = torch.Size(shape).numel()

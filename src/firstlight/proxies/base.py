@@ -161,7 +161,7 @@ class ProxyRequest:
         from firstlight.proxies import PROXIES
 
         name, *pairs = text.strip().split(":")
-        _refuse_ensemble(name)
+        refuse_ensemble(name)
         found = PROXIES[name]
         return cls(found, read_settings("proxy", name, found.settings, pairs))
 
@@ -220,20 +220,22 @@ def parse_requests(proxies: str | Proxy | Sequence[str | Proxy]) -> list[ProxyRe
         elif item.strip() == "all":
             requests += [ProxyRequest(entry) for entry in PROXIES.values()]
         else:
-            _refuse_ensemble(item)
+            refuse_ensemble(item)
             requests += [ProxyRequest.parse(text) for text in item.split(",") if text.strip()]
     if not requests:
         raise SettingError(f"No proxy was named. Known: {', '.join(PROXIES)}.")
     return requests
 
 
-def _refuse_ensemble(name: str) -> None:
+def refuse_ensemble(name: str) -> None:
+    """Where a score of one network is wanted, say so."""
     from firstlight.algorithms.ensembles import AGGREGATIONS, NAMED
 
     if any(f"{known}(" in name or known == name.strip() for known in (*AGGREGATIONS, *NAMED)):
         raise SettingError(
-            f"{name!r} is an ensemble, which judges networks beside each other and has no score for one alone. Order "
-            "by it with `firstlight rank --by`, or look for the best with `firstlight search --proxy`."
+            f"{name!r} is an ensemble, which judges networks beside each other and has no score for one alone; only "
+            "proxies are taken here. Order by it with `firstlight rank --by`, look for the best with `firstlight "
+            "search --proxy`, or have one chosen and judged with `firstlight correlate --ensemble`."
         )
 
 

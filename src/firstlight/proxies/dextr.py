@@ -20,7 +20,7 @@ NO_SIGNAL = "the output does not change with the input: no curvature"
 OWN_SIZE = "the network takes no larger inputs, so its curvature was measured at its own input size: expect noise"
 
 
-@proxy(reference="Asthana2025dextr", revision=3, expects=(InverseCondition(),))
+@proxy(reference="Asthana2025dextr", revision=4, expects=(InverseCondition(),))
 def dextr(probe: Probe, *, variant: Literal["paper", "official"] = "paper", images: int = 1) -> Parts:
     """Channels that are independent, and an output that bends.
 
@@ -29,8 +29,9 @@ def dextr(probe: Probe, *, variant: Literal["paper", "official"] = "paper", imag
         k = curvature of the output as the input moves along a circle
 
     M is half the harmonic mean of ln(1 + S) and ln(1 + k) (Eq. 8). S is high when no channel repeats another, k when
-    small input changes bend the output. A network whose output does not move has no curvature; its score is 0, the
-    lowest.
+    small input changes bend the output. A network that no signal passes through has no curvature; its score is 0, the
+    lowest. One whose output moves by rounding errors only, since BatchNorm takes the mean of a single image away and
+    nothing but the pooling follows, cannot be judged: it has no score.
 
     `variant="official"` follows the published code: a curve of 64x64 images at least, ten output coordinates drawn with
     repeats, and ln(1 + S) alone where the curvature is undefined or cannot be computed. `images` is how many samples
@@ -43,7 +44,7 @@ def dextr(probe: Probe, *, variant: Literal["paper", "official"] = "paper", imag
     return _combined(probe, probe.feature_statistic(InverseCondition(), images=images))
 
 
-@proxy(reference="Asthana2025dextr", revision=2, expects=(SampledInverseCondition(FEW_ROWS),))
+@proxy(reference="Asthana2025dextr", revision=3, expects=(SampledInverseCondition(FEW_ROWS),))
 def dextr_opt(probe: Probe, *, rows: int = FEW_ROWS, images: int = 1) -> Parts:
     """Dextr from a few channels of each output: for varying widths.
 
@@ -75,7 +76,7 @@ def independence(probe: Probe, *, images: int = 1) -> Parts:
     return Parts(_log_sum(found))
 
 
-@proxy(reference="Asthana2025dextr", revision=2)
+@proxy(reference="Asthana2025dextr", revision=3)
 def curvature(probe: Probe) -> Parts:
     """How strongly the output bends: a part of Dextr.
 
@@ -83,8 +84,9 @@ def curvature(probe: Probe) -> Parts:
         k = sqrt( |v|^2 |a|^2 - (v . a)^2 ) / |v|^3
 
     v and a are velocity and acceleration of the output as the input moves along a random circle of unit radius; M = 0
-    where the output does not move. Images of less than 64 pixels in width or height are enlarged to twice that; a note
-    says so when the network takes its own size only, and the value is then mostly noise.
+    where no signal reaches the output, and there is no M where it moves by rounding errors only. Images of less than 64
+    pixels in width or height are enlarged to twice that; a note says so when the network takes its own size only, and
+    the value is then mostly noise.
 
     Scale: about 3 to 8 on NAS-Bench-201. Higher is better. Cost: about four forward passes of one image.
     """

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from firstlight.errors import UnknownNameError
+from firstlight.run.in_space import Surroundings
 from firstlight.spaces import Architecture
-
-if TYPE_CHECKING:
-    from firstlight.algorithms.source import Surroundings
 
 # each with its unit, the cheapest to find out first
 UNITS = {

@@ -5,10 +5,20 @@ from __future__ import annotations
 import functools
 import pickle
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from firstlight.errors import SettingError
-from firstlight.spaces import SPACES, Space, find_space
+from firstlight.spaces import SPACES, Skeleton, Space, find_space
+
+
+class Surroundings(Protocol):
+    """The space, and what is around the searched part of every network."""
+
+    @property
+    def space(self) -> Space[Any]: ...
+
+    @property
+    def skeleton(self) -> Skeleton: ...
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, astuple, dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -30,15 +30,40 @@ _PASSING_STATUSES = ("failed", "out_of_memory")
 STORE_NAME = "store.sqlite"
 
 
-def open_store(directory: Path | None) -> Store:
-    """The store of a run's folder, which is made if it is not there; without one, all is forgotten afterwards."""
+@contextmanager
+def open_store(directory: Path | None) -> Iterator[Store]:
+    """The store of a run's folder, which is made if it is not there; without one, all is forgotten afterwards.
+
+    What fails before it has stored anything leaves nothing behind that was not there before.
+    """
     if directory is None:
-        return Store(":memory:")
+        with Store(":memory:") as store:
+            yield store
+        return
+    path = directory / STORE_NAME
+    is_new = not path.exists()
+    made = [folder for folder in (directory, *directory.parents) if not folder.exists()]
+    try:
+        _make_folder(directory)
+        with Store(path) as store:
+            try:
+                yield store
+            finally:
+                is_new = is_new and store.is_empty()
+    except BaseException:
+        if is_new:
+            with suppress(OSError):  # as far as nothing else has come to lie there; the error is what matters
+                path.unlink(missing_ok=True)
+                for folder in made:
+                    folder.rmdir()
+        raise
+
+
+def _make_folder(directory: Path) -> None:
     try:
         directory.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise StoreError(f"The folder {directory} cannot be made: {error}. Name another one with --out.") from error
-    return Store(directory / STORE_NAME)
 
 
 @dataclass(frozen=True)
@@ -124,6 +149,13 @@ class Store:
 
     def close(self) -> None:
         self._connection.close()
+
+    def is_empty(self) -> bool:
+        """Whether it holds no result; a run that has only begun is none."""
+        ((found,),) = self._execute(
+            "SELECT EXISTS (SELECT 1 FROM scores UNION ALL SELECT 1 FROM evaluations UNION ALL SELECT 1 FROM trials)"
+        )
+        return not found
 
     def find_score(self, key: ScoreKey) -> Score | None:
         """The stored score, unless it is of a kind that may turn out differently next time."""

@@ -13,9 +13,9 @@ import torch
 from torch import nn
 
 from firstlight.cost import Cost, Footprint, measure_cost, measure_footprint
-from firstlight.errors import SettingError, UnsupportedError
+from firstlight.errors import ParseError, SettingError, UnsupportedError
 from firstlight.importing import source_digest
-from firstlight.seeds import torch_generator
+from firstlight.seeds import python_generator, torch_generator
 from firstlight.spaces.ops import initialise
 
 if TYPE_CHECKING:
@@ -84,6 +84,18 @@ class Space(ABC, Generic[A]):
     def parse(self, text: str) -> A:
         """The architecture that `text` stands for; raises `ParseError` pointing at the place that is wrong."""
 
+    def read(self, text: str) -> A:
+        """`parse` for what people write: the error also shows what an architecture looks like."""
+        try:
+            return self.parse(text)
+        except ParseError as error:
+            example = f"An architecture of {self.name} looks like {self.example()}"
+            raise ParseError(error.text, error.position, error.expected, example) from error
+
+    def example(self) -> A:
+        """One that was drawn at random, always the same, in its plainest form."""
+        return self.canonical(self.sample(python_generator(0, "examples", self.name)))
+
     @abstractmethod
     def canonical(self, architecture: A) -> A:
         """The one member that stands for all architectures computing the same function."""
@@ -144,7 +156,7 @@ class Space(ABC, Generic[A]):
         `initialisation` is how they are drawn: as PyTorch does by default, or "xavier" or "he".
         """
         if isinstance(architecture, str):
-            architecture = self.parse(architecture)
+            architecture = self.read(architecture)
         network = self.network(architecture, skeleton or self.skeleton())
         initialise(network, torch_generator(seed, str(architecture), "weights"), initialisation)
         return network.to(device)
