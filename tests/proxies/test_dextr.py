@@ -78,6 +78,16 @@ def test_a_network_of_darts_without_pools_is_not_judged_by_its_rounding_errors(p
         assert not score.ok or score.value < 10
 
 
+def test_a_network_of_transnas_is_judged_behind_a_relu_only() -> None:
+    space = firstlight.space("transnas-micro")
+    for rectified, status in ((0, "unsupported"), (1, "ok")):
+        skeleton = space.skeleton(channels=4, input_shape=(3, 64, 64), rectified=rectified)
+        (score,) = firstlight.score(
+            space.build("64-41414-1_23_333", skeleton), torch.randn(1, 3, 64, 64), "dextr"
+        ).values()
+        assert score.status == status
+
+
 def test_the_official_variant_does_without_the_curvature_of_rounding_errors() -> None:
     space = firstlight.space("darts")
     network = space.build(genotype("skip_connect"), space.skeleton(channels=4, cells=3, input_shape=(3, 16, 16)))

@@ -25,8 +25,8 @@ SHRINKS_TO = 1e-6
 ONLY_ROUNDING = (
     "the output does not move with the input: in float64 as in float32 there are only rounding errors, and these have "
     "no curvature. Mostly it is BatchNorm, which sees one image here and gives each channel a mean of 0, when nothing "
-    "but the pooling follows. Put a ReLU before the pooling (--skeleton rectified=1 in the space darts), or ask for "
-    "independence, the other part of Dextr."
+    "but the pooling follows. Put a ReLU before the pooling (--skeleton rectified=1 in the spaces darts and transnas), "
+    "or ask for independence, the other part of Dextr."
 )
 
 

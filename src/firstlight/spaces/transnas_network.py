@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor, nn
@@ -23,14 +23,19 @@ class TransNASSkeleton(Skeleton):
     """`channels` behind the stem, which leaves a quarter of the image's sides.
 
     Four numbers as input_shape, such as 9x3x64x64, are the tiles of a jigsaw: each goes through the network by itself,
-    and the classifier sees the features of all.
+    and the classifier sees the features of all. `rectified` 1 puts a ReLU before the global pooling, which published
+    networks lack: for one image BatchNorm leaves each channel a mean of 0, and their output is the same whatever it
+    shows.
     """
 
     input_shape: tuple[int, ...] = (3, 224, 224)
     classes: int = 75
     channels: int = 64
+    rectified: int = field(default=0, kw_only=True)
 
     def __post_init__(self) -> None:
+        if self.rectified not in (0, 1):
+            raise SettingError(f"rectified is {self.rectified}; it must be 0 or 1.")
         if len(self.input_shape) not in (3, 4) or min(*self.input_shape, self.classes, self.channels - 1) < 1:
             raise SettingError(
                 f"A TransNAS-Bench-101 network cannot be built with {self}: it takes images, or several tiles of one, "
@@ -55,7 +60,7 @@ def steps(modules: Sequence[int], channels: int) -> Iterator[Step]:
 
 
 class TransNASNetwork(nn.Module):
-    """There is neither normalisation nor ReLU between the last block and the pooling."""
+    """There is neither normalisation nor, unless asked for, a ReLU between the last block and the pooling."""
 
     def __init__(self, blocks: Iterable[nn.Module], width: int, skeleton: TransNASSkeleton) -> None:
         super().__init__()
@@ -63,7 +68,9 @@ class TransNASNetwork(nn.Module):
         first = Conv2d(skeleton.input_shape[-3], half, 3, stride=2, padding=1, bias=False)
         self.stem = nn.Sequential(first, nn.BatchNorm2d(half), ReLUConvBN(half, channels, 3, stride=2))
         self.body = nn.Sequential(*blocks)
-        self.pool = nn.AdaptiveAvgPool2d(1)
+        self.pool: nn.Module = nn.AdaptiveAvgPool2d(1)
+        if skeleton.rectified:
+            self.pool = nn.Sequential(nn.ReLU(), self.pool)
         self.classifier = Linear(skeleton.tiles * width, skeleton.classes)
 
     @torch.no_grad()
