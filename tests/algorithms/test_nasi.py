@@ -15,8 +15,8 @@ from tests.supernet.test_trace_step import batch, hard_weights, network_of, plai
 
 import firstlight
 from firstlight.algorithms.nasi import Rule, ridge
-from firstlight.algorithms.one_shot_steps import Steps
-from firstlight.errors import LimitError, SettingError
+from firstlight.algorithms.one_shot_steps import StepJob, Steps
+from firstlight.errors import LimitError, SettingError, StoreError
 from firstlight.supernet import Choice
 from firstlight.supernet.trace_step import trace_step
 
@@ -189,3 +189,16 @@ def test_the_larger_space_has_the_larger_mu() -> None:
     for space, mu in {"nasbench201": "1", "darts": "2"}.items():
         ruled, told = (search(space, f"nasi:steps=3:batch=2:mu={text}") for text in ("rule", mu))
         assert ruled.findings == told.findings
+
+
+def test_another_rule_takes_no_steps_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = search(out=tmp_path)
+    monkeypatch.setattr(StepJob, "__call__", lambda self, number: pytest.fail("a step was taken again"))
+    other = search(algorithm="nasi:steps=8:batch=4:mu=2:variant=ada", out=tmp_path)
+    assert other.findings["one_shot"]["traces"] == first.findings["one_shot"]["traces"]
+    assert other.findings["one_shot"]["preferences"] != first.findings["one_shot"]["preferences"]
+    assert search(out=tmp_path).findings == first.findings
+    with pytest.raises(StoreError, match="holds another run"):
+        search(seed=1, out=tmp_path)
+    with pytest.raises(StoreError, match="holds another run"):
+        search(algorithm="nasi-ridge:steps=8:batch=4", out=tmp_path)

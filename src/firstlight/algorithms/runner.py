@@ -14,7 +14,7 @@ import numpy as np
 import torch
 
 from firstlight._version import __version__
-from firstlight.algorithms import Candidate, Objective, Problem
+from firstlight.algorithms import AlgorithmRequest, Candidate, Objective, Problem
 from firstlight.algorithms.ensembles import Ensemble, members
 from firstlight.algorithms.problem import WatchStates
 from firstlight.algorithms.result import SearchInterrupted, SearchResult, SearchSetting, front_of
@@ -211,8 +211,11 @@ def _forward_seconds(setting: Setting, text: str) -> float:
 
 
 def _begin(store: Store, search: SearchSetting, directory: Path | None) -> Run:
+    """The run of this folder, or another one of it that makes something else of the same steps."""
     settings = search.as_json()
     for run in store.runs():
+        if run.settings != settings and _differs_in_rule(run.settings, settings):
+            continue
         differences = [
             f"{name} was {run.settings.get(name)!r}, now {settings.get(name)!r}"
             for name in sorted(run.settings.keys() | settings.keys())
@@ -225,3 +228,10 @@ def _begin(store: Store, search: SearchSetting, directory: Path | None) -> Run:
             )
         return run
     return store.begin_run(settings, __version__, search.setting.seed)
+
+
+def _differs_in_rule(one: dict[str, Any], other: dict[str, Any]) -> bool:
+    """Whether both take steps through a one-shot network, by the same algorithm and in the same setting."""
+    algorithms = [AlgorithmRequest.parse(settings["algorithm"]).algorithm for settings in (one, other)]
+    same = {**one, "algorithm": ""} == {**other, "algorithm": ""}
+    return same and algorithms[0] is algorithms[1] and "one_shot" in algorithms[0].needs
