@@ -1,137 +1,194 @@
-"""NASRec: sizes, hashes and outputs of the reference networks and of single operators, the grammar, what is idle."""
+"""NASRec: the grammar, what is idle, sampling and mutation, records of others."""
 
 from __future__ import annotations
 
-import json
-import re
+import random
 from collections import Counter
-from typing import Any
+from dataclasses import fields
 
-import numpy as np
 import pytest
 import torch
-from tests.conftest import GOLDEN
-from tests.reference import fill_by_rule, golden, pattern
-from torch import Tensor, nn
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.reference import pattern
+from tests.spaces.checks import runs_everywhere
+from tests.spaces.records import records
 
+from firstlight.errors import ParseError, SettingError
+from firstlight.spaces import Space
 from firstlight.spaces.nasrec import NasRec, NasRecFull, NasRecSmall
-from firstlight.spaces.nasrec_network import BlockNetwork, Given, NasRecNetwork, NasRecSkeleton, make_operator
-from firstlight.spaces.nasrec_operators import FactorisationMachine
+from firstlight.spaces.nasrec_blocks import Block
+from firstlight.spaces.nasrec_network import NasRecSkeleton
 
 SMALL, FULL = NasRecSmall(), NasRecFull()
-RECORDS = [
-    pytest.param(space, record, id=f"{space.name}-{number}")
-    for space in (SMALL, FULL)
-    for number, record in enumerate(golden(space.name.replace("-", "_"))["records"])
-]
-WEIGHTS = dict(np.load(GOLDEN / "nasrec_weights.npz", allow_pickle=False).items())
-TITLES = {"linear-2d": "fc", "dot-product": "dot", "sigmoid-gating": "gating", "linear-3d": "linear3d"}
 
 
-def published(record: dict[str, Any]) -> NasRecSkeleton:
-    return NasRecSkeleton(classes=1, rows=10, layer_norm=int(record["use_layernorm"]))
+# ---------------------------------------- what is idle
+
+SEEDS = st.integers(min_value=0, max_value=2**32)
+SMALL_TABLES = NasRecSkeleton((10,), classes=1, dense=6, rows=5)
 
 
-def probe_inputs() -> tuple[Tensor, Tensor]:
-    samples, fields = torch.arange(4)[:, None], torch.arange(26)
-    return pattern(4, 13), (7 * samples + 3 * fields) % 10
+@pytest.mark.parametrize("space", [SMALL, FULL], ids=lambda space: space.name)
+@settings(max_examples=15)
+@given(seed=SEEDS)
+def test_the_canonical_form_computes_the_same(space: NasRec, seed: int) -> None:
+    """With the same weights, where the two have weights of the same shape."""
+    architecture = space.sample(random.Random(seed))
+    canonical = space.canonical(architecture)
+    one = space.build(architecture, SMALL_TABLES)
+    other = space.build(canonical, SMALL_TABLES, seed=1)
+    weights, own = one.state_dict(), other.state_dict()
+    shared = {name: weights[name] for name in own if name in weights and weights[name].shape == own[name].shape}
+    other.load_state_dict(own | shared)
+    x = torch.cat([pattern(3, 6).float(), torch.arange(12).view(3, 4)], 1)
+    torch.testing.assert_close(one(x), other(x))
 
 
-def size(module: nn.Module | None) -> int:
-    return 0 if module is None else sum(parameter.numel() for parameter in module.parameters())
+@pytest.mark.parametrize(
+    ("text", "canonical"),
+    [
+        # the first block is read by none
+        (
+            "dot:64~0~0+0;linear3d:32~0;fm|fc:32~0~1+1;linear3d:16~0",
+            "fc:16~0~0+0;linear3d:16~0|fc:32~0~0+0;linear3d:16~0",
+        ),
+        # its sparse output alone is read: the factorisation machine goes to the dense one
+        (
+            "fc:64~0~0+0;linear3d:32~0;fm|fc:32~0~0+0;linear3d:16~1",
+            "fc:16~0~0+0;linear3d:32~0|fc:32~0~0+0;linear3d:16~1",
+        ),
+        # through the interaction, its dense output is read as well; and at 128 the factorisation machine with it
+        (
+            "fc:64~0~0+0;linear3d:32~0;interaction;fm|fc:32~0~0+0;linear3d:16~1",
+            "fc:64~0~0+0;linear3d:32~0;interaction|fc:32~0~0+0;linear3d:16~1",
+        ),
+        (
+            "fc:128~0~0+0;linear3d:32~0;interaction;fm|fc:32~0~0+0;linear3d:16~1",
+            "fc:128~0~0+0;linear3d:32~0;interaction;fm|fc:32~0~0+0;linear3d:16~1",
+        ),
+        # its dense output alone is read, by a product that reads sparse rows besides
+        (
+            "dot:64~0~0+0;transformer:32~0;interaction|gating:32~0~1+0;linear3d:16~0",
+            "dot:64~0~0+0;linear3d:16~0|gating:32~0~1+0;linear3d:16~0",
+        ),
+        # a sum does not tell left from right, and reads nothing else
+        (
+            "fc:32~0~0+0;linear3d:16~0|sum:32~0,1~1+0;linear3d:16~1",
+            "fc:32~0~0+0;linear3d:16~0|sum:32~0~0+1;linear3d:16~1",
+        ),
+    ],
+)
+def test_what_nobody_reads_is_left_out(text: str, canonical: str) -> None:
+    assert str(FULL.canonical(FULL.parse(text))) == canonical
 
 
-# ---------------------------------------- the reference networks
+# ---------------------------------------- text, records, sampling and mutation
 
 
-@pytest.mark.parametrize(("space", "record"), RECORDS)
-def test_every_record_is_reproduced(space: NasRec, record: dict[str, Any]) -> None:
-    architecture = space.parse(str(space.from_record(record["choice"])))
-    assert space.published_hash(architecture) == record["hash"]
-    network = NasRecNetwork(architecture, published(record)).double()
-    assert len(network.blocks) == record["num_blocks"]
-    assert size(network) == record["params_total"]
-    assert size(network.embeddings) == record["params_embedding"]
-    assert size(network.final) == record["params_final"]
-    shapes = Counter("x".join(map(str, parameter.shape)) for parameter in network.parameters())
-    assert shapes == record.get("weight_shapes", shapes)  # eight of the records have them
-    outputs: list[Any] = []
-    for block in network.blocks:
-        block.register_forward_hook(lambda module, inputs, output: outputs.append(output))
-    logits = fill_by_rule(network)(*probe_inputs())
-    for block, (dense, sparse), known in zip(network.blocks, outputs, record["blocks"], strict=True):
-        assert isinstance(block, BlockNetwork)
-        operators = {TITLES.get(title, title): count for title, count in known["operators"].items()}
-        assert operators == {
-            block.block.dense_operator: size(block.dense_operator),
-            block.block.sparse_operator: size(block.sparse_operator),
-        }
-        assert size(block.to_rows) == known["dense_to_sparse_projection"]
-        assert size(block.fm) == known["deep_fm"]
-        assert [list(dense.shape), list(sparse.shape)] == [known["dense_out"], known["sparse_out"]]
-    assert list(logits.shape) == record["out"]
-    expected = torch.tensor(record["probe"], dtype=torch.float64)
-    torch.testing.assert_close(logits.flatten(), expected, rtol=1e-6, atol=0)
+@pytest.mark.parametrize(
+    ("text", "position", "expected"),
+    [
+        ("", 0, "one of fc, dot, gating, sum"),
+        ("fc", 2, "':'"),
+        ("fc:48", 3, "one of 16, 32, 64"),
+        ("fc:16~1~0+0;linear3d:16~0", 6, "a source, in ascending order, of 0"),
+        ("fc:16~0,0~0+0;linear3d:16~0", 8, "no further source"),
+        ("fc:16~0~0;linear3d:16~0", 9, r"'\+'"),
+        ("fc:16~0~0+0;fc:16~0", 12, "transformer, linear3d"),
+        ("fc:16~0~0+0;linear3d:16~0;fm;interaction", 28, r"'\|'"),
+        ("|".join(["fc:16~0~0+0;linear3d:16~0"] * 8), 7 * 26 - 1, "there are 7 blocks"),
+    ],
+)
+def test_errors_point_at_the_place(text: str, position: int, expected: str) -> None:
+    with pytest.raises(ParseError, match=expected) as caught:
+        FULL.parse(text)
+    assert caught.value.position == position
 
 
-def test_there_are_records() -> None:
-    assert len(RECORDS) == 28
-    assert len(CASES) == 28
-    assert sum(not record.values[1]["use_layernorm"] for record in RECORDS) == 4
+def test_the_small_space_has_fewer_operators() -> None:
+    with pytest.raises(ParseError, match="one of fc, dot"):
+        SMALL.parse("sum:16~0~0+0;linear3d:16~0")
 
 
-# ---------------------------------------- single operators, and networks of other sizes
+def test_records_with_several_operators_are_refused() -> None:
+    record = records("nasrec_full")[0]["choice"]
+    record["micro"][0]["active_nodes"] = [0, 1, 4]
+    with pytest.raises(SettingError, match="fc, dot, transformer"):
+        FULL.from_record(record)
 
-CASES = sorted({name.split("/")[0] for name in WEIGHTS if name.startswith("case")})
+
+def test_networks_of_fewer_blocks() -> None:
+    architecture = NasRecSmall(blocks=3).sample(random.Random(0))
+    assert len(architecture.blocks) == 3
+    assert SMALL.parse(str(architecture)) == architecture
+    assert NasRecSmall(3).customary(architecture)
+    assert not SMALL.customary(architecture)
+    for blocks in (0, 8):
+        with pytest.raises(SettingError, match="1 to 7"):
+            NasRecSmall(blocks=blocks)
 
 
-def arrays(prefix: str) -> dict[str, Tensor]:
-    return {
-        name.removeprefix(prefix): torch.from_numpy(array) for name, array in WEIGHTS.items() if name.startswith(prefix)
+def test_searches_admit_four_inputs() -> None:
+    recorded = [SMALL.from_record(record["choice"]) for record in records("nasrec_small")]
+    assert [SMALL.customary(architecture) for architecture in recorded] == [True, False, *[True] * 12]
+
+
+def test_half_of_the_mutations_are_of_connections() -> None:
+    """Each of its kinds equally often; a choice of several sources or sizes that is drawn anew may stay what it was."""
+    rng = random.Random(0)
+    changed: Counter[str] = Counter()
+    blocks: Counter[int] = Counter()
+    for _ in range(4000):
+        parent = FULL.sample(rng).blocks[6]
+        child = FULL._redrawn(parent, 6, rng)
+        changed.update(
+            field.name for field in fields(Block) if getattr(parent, field.name) != getattr(child, field.name)
+        )
+    for _ in range(1000):
+        architecture = FULL.sample(rng)
+        mutant = FULL.mutate(architecture, rng)
+        (number,) = (n for n in range(7) if mutant.blocks[n] != architecture.blocks[n])
+        blocks[number] += 1
+    expected = {
+        "left": 1 / 8 * 6 / 7,
+        "right": 1 / 8 * 6 / 7,
+        "width": 1 / 10 * 7 / 8,
+        "rows": 1 / 10 * 3 / 4,
+        "interaction": 1 / 10 / 2,
+        "fm": 1 / 10 / 2,
+        "dense_operator": 1 / 10 * 3 / 4,  # both are drawn at once
+        "sparse_operator": 1 / 10 / 2,
     }
+    for name, share in expected.items():
+        assert changed[name] / 4000 == pytest.approx(share, abs=0.02), name
+    assert set(blocks) == set(range(7))
+    assert blocks[0] < min(blocks[number] for number in range(1, 7))  # it has nothing to be connected to
 
 
-def load(module: nn.Module, weights: dict[str, Tensor]) -> nn.Module:
-    """Weights by the names in the file, where a linear map and its normalisation have names of their own."""
-    own = {own_name: weight for name, weight in weights.items() for own_name in [renamed(name)]}
-    for name, parameter in module.named_parameters():
-        plain = re.sub(r"\b(dense|rows|linear|project|to_rows)\.0\.", r"\1.", name)
-        plain = re.sub(r"\b(dense|rows|to_rows)\.1\.", r"\1_norm.", plain)
-        plain = re.sub(r"\b(linear|project)\.1\.", "norm.", plain).replace("idle_norm", "norm")
-        parameter.data = own.pop(plain)
-    assert not own
-    return module
+def test_several_mutations_may_undo_each_other_but_not_all() -> None:
+    rng = random.Random(0)
+    parent = FULL.sample(rng)
+    children = [FULL.mutate_often(parent, rng, 6) for _ in range(200)]
+    changes = Counter(sum(one != other for one, other in zip(c.blocks, parent.blocks, strict=True)) for c in children)
+    assert 0 not in changes
+    assert max(changes) <= 6
+    assert len(changes) > 3
 
 
-def renamed(name: str) -> str:
-    """Of whole networks: which operator a block has is not in our names."""
-    name = re.sub(r"^block(\d)\.(fc|dot|gating|sum)\.", r"blocks.\1.dense_operator.", name)
-    name = re.sub(r"^block(\d)\.(transformer|linear3d)\.", r"blocks.\1.sparse_operator.", name)
-    name = re.sub(r"^block(\d)\.to_sparse", r"blocks.\1.to_rows", name)
-    return re.sub(r"^block(\d)\.", r"blocks.\1.", name).replace("embedding.", "embeddings.")
+@pytest.mark.parametrize("space", [SMALL, FULL], ids=lambda space: space.name)
+@pytest.mark.parametrize("count", [2, pytest.param(1000, marks=pytest.mark.slow)])
+def test_random_networks_run(space: NasRec, count: int) -> None:
+    rng = random.Random(0)
+    for number in range(count):
+        skeleton = NasRecSkeleton((10,), classes=2 + number % 3, dense=6, rows=5, layer_norm=number % 2)
+        architecture = space.sample(rng)
+        runs_everywhere(space, architecture, skeleton, every_parameter=False)
+        assert space.cost(architecture, skeleton) == Space.cost(space, architecture, skeleton)
 
 
-@pytest.mark.parametrize("case", CASES)
-def test_every_operator_is_reproduced(case: str) -> None:
-    _, norm, name = case.split("_")
-    given, out = arrays(f"{case}/in/"), torch.from_numpy(WEIGHTS[f"{case}/out"])
-    widths = {key: x.shape[1] for key, x in given.items()}
-    sizes = Given(widths.get("dense", 0), max(widths.get("left", 0), widths.get("right", 0)), widths.get("sparse", 0))
-    if name == "fm":
-        operator: nn.Module = FactorisationMachine(out.shape[1], norm == "ln")
-    else:
-        operator = make_operator(name, sizes, out.shape[1], out.shape[1], norm == "ln")
-    load(operator, arrays(f"{case}/w/"))
-    torch.testing.assert_close(operator(*given.values()), out, rtol=1e-9, atol=1e-12)
-
-
-@pytest.mark.parametrize("net", ["net0", "net1"])
-def test_networks_of_two_blocks_are_reproduced(net: str) -> None:
-    architecture = FULL.from_record(json.loads(str(WEIGHTS[f"{net}/choice_json"])))
-    skeleton = NasRecSkeleton((10,), classes=1, dense=6, rows=5)
-    network = load(NasRecNetwork(architecture, skeleton), arrays(f"{net}/w/"))
-    given = arrays(f"{net}/in/")
-    expected = torch.from_numpy(WEIGHTS[f"{net}/out"])
-    torch.testing.assert_close(network(given["dense"], given["cat"]), expected, rtol=1e-9, atol=1e-12)
-    together = torch.cat([given["dense"], given["cat"]], 1)
-    assert torch.equal(network(together), network(given["dense"], given["cat"]))
+def test_the_drawing_shows_what_is_read() -> None:
+    text = "fc:32~0~0+0;linear3d:16~0;interaction;fm|sum:64~0,1~1+0;linear3d:16~0"
+    drawing = FULL.drawing(FULL.parse(text))
+    assert drawing.nodes == ("input", "fc 32, linear3d 16, interaction, fm", "sum 64, linear3d 16")
+    assert drawing.edges == ((0, 1, "dense, sparse"), (0, 2, "dense, sparse"), (1, 2, "dense"))

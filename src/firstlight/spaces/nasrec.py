@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -9,8 +10,9 @@ from typing import Any
 
 from torch import nn
 
+from firstlight.cost import Cost
 from firstlight.errors import SettingError
-from firstlight.spaces.base import Drawing, Space
+from firstlight.spaces.base import Drawing, Skeleton, Space
 from firstlight.spaces.nasrec_blocks import (
     DOT,
     FC,
@@ -26,9 +28,15 @@ from firstlight.spaces.nasrec_blocks import (
     read_blocks,
     simplest,
 )
+from firstlight.spaces.nasrec_cost import exact_cost
 from firstlight.spaces.nasrec_network import NasRecNetwork, NasRecSkeleton
 
 MOST_INPUTS = 4  # of a block in a search; the text allows more
+# What each block may read of a kind, by how many that are
+SOURCES = tuple(
+    tuple(tuple(itertools.combinations(range(number), count)) for count in range(1, min(MOST_INPUTS, number) + 1))
+    for number in range(1, MOST_BLOCKS + 1)
+)
 CONNECTIONS = ("dense_inputs", "sparse_inputs", "left", "right")
 CONTENTS = ("operators", "width", "rows", "interaction", "fm")
 
@@ -105,6 +113,12 @@ class NasRec(Space[Recommender]):
     def network(self, architecture: Recommender, skeleton: NasRecSkeleton) -> nn.Module:
         return NasRecNetwork(architecture, skeleton)
 
+    def cost(self, architecture: Recommender, skeleton: Skeleton | None = None) -> Cost:
+        """The closed form."""
+        known = skeleton or self.skeleton()
+        assert isinstance(known, NasRecSkeleton)
+        return exact_cost(architecture, known)
+
     def from_record(self, record: Mapping[str, Any]) -> Recommender:
         """From a choice as NASRec and SiGeo write them, with `micro` and `macro` of each block."""
         return Recommender(tuple(map(self._recorded_block, record["micro"], record["macro"])))
@@ -148,19 +162,16 @@ class NasRec(Space[Recommender]):
         return "".join([*connections, *contents])
 
     def drawing(self, architecture: Recommender) -> Drawing:
-        """Blocks with their two operators; an edge says whether it is read as dense or sparse tensor, or both."""
-        nodes = ["input"]
-        edges = []
+        """Blocks with what they consist of; an edge says whether the dense or the sparse tensor is read, or both."""
+        nodes, edges = ["input"], []
         for number, block in enumerate(architecture.blocks, start=1):
-            marks = "".join(sign for sign, on in (("+", block.interaction), ("*", block.fm)) if on)
-            nodes.append(f"{block.dense_operator} {block.width} {block.sparse_operator} {block.rows}{marks}")
+            operators = (f"{block.dense_operator} {block.width}", f"{block.sparse_operator} {block.rows}")
+            nodes.append(", ".join([*operators, *block.flags]))
             for source in range(number):
-                kinds = (
-                    *(["dense"] if source in block.dense_sources else []),
-                    *(["sparse"] if source in block.sparse_inputs else []),
-                )
-                if kinds:
-                    edges.append((source, number, ", ".join(kinds)))
+                kinds = {"dense": block.dense_sources, "sparse": block.sparse_inputs}
+                read = [kind for kind, sources in kinds.items() if source in sources]
+                if read:
+                    edges.append((source, number, ", ".join(read)))
         return Drawing(tuple(nodes), tuple(edges))
 
 
@@ -179,8 +190,7 @@ class NasRecFull(NasRec):
 
 
 def _random_inputs(number: int, rng: random.Random) -> tuple[int, ...]:
-    count = rng.randint(1, min(MOST_INPUTS, number + 1))
-    return tuple(sorted(rng.sample(range(number + 1), count)))
+    return rng.choice(rng.choice(SOURCES[number]))
 
 
 def _marks(length: int, marked: Sequence[int]) -> str:

@@ -42,15 +42,23 @@ class Block:
     fm: bool = False
 
     def __str__(self) -> str:
-        flags = [name for name, on in ((INTERACTION, self.interaction), (FM, self.fm)) if on]
         dense, sparse = (",".join(map(str, inputs)) for inputs in (self.dense_inputs, self.sparse_inputs))
         dense = f"{self.dense_operator}:{self.width}~{dense}~{self.left}+{self.right}"
-        return ";".join([dense, f"{self.sparse_operator}:{self.rows}~{sparse}", *flags])
+        return ";".join([dense, f"{self.sparse_operator}:{self.rows}~{sparse}", *self.flags])
+
+    @property
+    def flags(self) -> list[str]:
+        return [name for name, on in ((INTERACTION, self.interaction), (FM, self.fm)) if on]
 
     @property
     def dense_sources(self) -> set[int]:
         """The dense tensors that the dense operator reads."""
         return {self.left, self.right} if self.dense_operator in OF_TWO else set(self.dense_inputs)
+
+    @property
+    def rows_out(self) -> int:
+        """The rows of its sparse output, those that are appended included."""
+        return self.rows + EXTRA_ROWS * self.interaction
 
     @property
     def appends_itself(self) -> bool:

@@ -90,6 +90,15 @@ class Given:
     rows: int
 
 
+def given_sizes(block: Block, widths: Sequence[int], rows: Sequence[int]) -> Given:
+    """What a block is given of sources that have these widths and rows."""
+    return Given(
+        sum(widths[source] for source in block.dense_inputs),
+        max(widths[block.left], widths[block.right]),
+        sum(rows[source] for source in block.sparse_inputs),
+    )
+
+
 def make_operator(name: str, given: Given, width: int, rows: int, norm: bool) -> nn.Module:
     """A dense operator that gives `width` numbers, or a sparse one that gives `rows` rows."""
     if name == FC:
@@ -124,7 +133,7 @@ class Embeddings(nn.ModuleList):
         self.register_buffer("sizes", torch.tensor(tables), persistent=False)
 
     def forward(self, categories: Tensor) -> Tensor:
-        numbers = categories.floor().long().remainder(self.sizes)
+        numbers = categories.detach().floor().long().remainder(self.sizes)  # nothing is learnt of a category's number
         return torch.stack([table(column) for table, column in zip(self, numbers.unbind(1), strict=True)], 1)
 
 
@@ -134,11 +143,7 @@ class BlockNetwork(nn.Module):
     def __init__(self, block: Block, widths: Sequence[int], rows: Sequence[int], norm: bool) -> None:
         super().__init__()
         self.block = block
-        given = Given(
-            sum(widths[source] for source in block.dense_inputs),
-            max(widths[block.left], widths[block.right]),
-            sum(rows[source] for source in block.sparse_inputs),
-        )
+        given = given_sizes(block, widths, rows)
         self.dense_operator = make_operator(block.dense_operator, given, block.width, block.rows, norm)
         self.sparse_operator = make_operator(block.sparse_operator, given, block.width, block.rows, norm)
         self.to_rows = fitting(block.width, EXTRA_ROWS * EMBEDDING, norm) if block.interaction else None
@@ -178,7 +183,7 @@ class NasRecNetwork(nn.Module):
         for block in architecture.blocks:
             self.blocks.append(BlockNetwork(block, widths, rows, bool(skeleton.layer_norm)))
             widths.append(block.width)
-            rows.append(block.rows + EXTRA_ROWS * block.interaction)
+            rows.append(block.rows_out)
         self.final = Linear(widths[-1] + rows[-1] * EMBEDDING, max(1, skeleton.classes - 1))
 
     def initialise(self, generator: torch.Generator) -> None:
