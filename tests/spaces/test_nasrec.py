@@ -177,7 +177,7 @@ def test_several_mutations_may_undo_each_other_but_not_all() -> None:
 
 
 @pytest.mark.parametrize("space", [SMALL, FULL], ids=lambda space: space.name)
-@pytest.mark.parametrize("count", [2, pytest.param(1000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [2, pytest.param(500, marks=pytest.mark.slow)])
 def test_random_networks_run(space: NasRec, count: int) -> None:
     rng = random.Random(0)
     for number in range(count):

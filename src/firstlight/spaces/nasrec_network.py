@@ -171,24 +171,30 @@ class BlockNetwork(nn.Module):
         return [torch.cat(chosen[name], 1) for name in OPERANDS[operator]]
 
 
-class NasRecNetwork(nn.Module):
-    """Takes dense values and categories, side by side in one tensor or as two."""
+class ClickNetwork(nn.Module):
+    """Embeddings, blocks, the last of which gives so many numbers and rows, and a logit.
 
-    def __init__(self, architecture: Recommender, skeleton: NasRecSkeleton) -> None:
+    Takes dense values and categories, side by side in one tensor or as two.
+    """
+
+    def __init__(self, blocks: Sequence[nn.Module], width: int, rows: int, skeleton: NasRecSkeleton) -> None:
         super().__init__()
         self.dense, self.classes = skeleton.dense, skeleton.classes
         self.embeddings = Embeddings(skeleton.tables)
-        widths, rows = [skeleton.dense], [len(skeleton.tables)]
-        self.blocks = nn.ModuleList()
-        for block in architecture.blocks:
-            self.blocks.append(BlockNetwork(block, widths, rows, bool(skeleton.layer_norm)))
-            widths.append(block.width)
-            rows.append(block.rows_out)
-        self.final = Linear(widths[-1] + rows[-1] * EMBEDDING, max(1, skeleton.classes - 1))
+        self.blocks = nn.ModuleList(blocks)
+        self.final = Linear(width + rows * EMBEDDING, max(1, skeleton.classes - 1))
 
+    @torch.no_grad()
     def initialise(self, generator: torch.Generator) -> None:
         """Weights uniform and tables normal by Xavier's rule, biases 0."""
-        initialise_by_xavier(self, generator)
+        for module in self.modules():
+            if isinstance(module, nn.Linear):
+                bound = math.sqrt(6 / sum(module.weight.shape))
+                module.weight.uniform_(-bound, bound, generator=generator)
+                if module.bias is not None:
+                    module.bias.zero_()
+            elif isinstance(module, nn.Embedding):
+                module.weight.normal_(0, math.sqrt(2 / sum(module.weight.shape)), generator=generator)
 
     def forward(self, x: Tensor, categories: Tensor | None = None) -> Tensor:
         if categories is None:
@@ -202,13 +208,14 @@ class NasRecNetwork(nn.Module):
         return logits if self.classes == 1 else torch.cat([torch.zeros_like(logits[:, :1]), logits], 1)
 
 
-@torch.no_grad()
-def initialise_by_xavier(network: nn.Module, generator: torch.Generator) -> None:
-    for module in network.modules():
-        if isinstance(module, nn.Linear):
-            bound = math.sqrt(6 / sum(module.weight.shape))
-            module.weight.uniform_(-bound, bound, generator=generator)
-            if module.bias is not None:
-                module.bias.zero_()
-        elif isinstance(module, nn.Embedding):
-            module.weight.normal_(0, math.sqrt(2 / sum(module.weight.shape)), generator=generator)
+class NasRecNetwork(ClickNetwork):
+    """An architecture as a network of its own."""
+
+    def __init__(self, architecture: Recommender, skeleton: NasRecSkeleton) -> None:
+        widths, rows = [skeleton.dense], [len(skeleton.tables)]
+        blocks = []
+        for block in architecture.blocks:
+            blocks.append(BlockNetwork(block, widths, rows, bool(skeleton.layer_norm)))
+            widths.append(block.width)
+            rows.append(block.rows_out)
+        super().__init__(blocks, widths[-1], rows[-1], skeleton)
