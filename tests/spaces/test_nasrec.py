@@ -14,6 +14,7 @@ from tests.reference import pattern
 from tests.spaces.checks import runs_everywhere
 from tests.spaces.records import records
 
+import firstlight
 from firstlight.errors import ParseError, SettingError
 from firstlight.spaces import Space
 from firstlight.spaces.nasrec import NasRec, NasRecFull, NasRecSmall
@@ -124,6 +125,8 @@ def test_networks_of_fewer_blocks() -> None:
     assert SMALL.parse(str(architecture)) == architecture
     assert NasRecSmall(3).customary(architecture)
     assert not SMALL.customary(architecture)
+    found = firstlight.search(NasRecSmall(3), samples=2, proxy="params", workers=0)
+    assert len(found.best.architecture.split("|")) == 3
     for blocks in (0, 8):
         with pytest.raises(SettingError, match="1 to 7"):
             NasRecSmall(blocks=blocks)
@@ -184,7 +187,13 @@ def test_random_networks_run(space: NasRec, count: int) -> None:
         skeleton = NasRecSkeleton((10,), classes=2 + number % 3, dense=6, rows=5, layer_norm=number % 2)
         architecture = space.sample(rng)
         runs_everywhere(space, architecture, skeleton, every_parameter=False)
-        assert space.cost(architecture, skeleton) == Space.cost(space, architecture, skeleton)
+
+
+@pytest.mark.parametrize("space", [SMALL, FULL], ids=lambda space: space.name)
+@pytest.mark.parametrize("setting", [{}, {"layer_norm": 0}, {"classes": 1}, {"classes": 5}, {"dense": 16}])
+def test_the_cost_is_that_of_any_skeleton(space: NasRec, setting: dict[str, int]) -> None:
+    architecture, skeleton = space.sample(random.Random(str(setting))), space.skeleton(**setting)
+    assert space.cost(architecture, skeleton) == Space.cost(space, architecture, skeleton)
 
 
 def test_the_drawing_shows_what_is_read() -> None:

@@ -55,6 +55,8 @@ class NasRec(Space[Recommender]):
         if not 1 <= blocks <= MOST_BLOCKS:
             raise SettingError(f"{blocks} blocks were asked for; NASRec networks have 1 to {MOST_BLOCKS}.")
         self.blocks = blocks
+        if blocks != MOST_BLOCKS:  # another space, which needs another name
+            self.name = f"{self.name}-{blocks}"
 
     def sample(self, rng: random.Random) -> Recommender:
         """How many inputs a block has, up to four of each kind, which they are, and all else: uniform, one by one."""

@@ -74,12 +74,13 @@ class DotProduct(nn.Module):
         factors = round(math.sqrt(2 * width))
         self.rows = fitting(rows, factors, norm)
         self.project = projection(factors * (factors + 1) // 2, width, norm)
-        self.register_buffer("places", torch.tril_indices(factors + 1, factors + 1, -1), persistent=False)
+        below_diagonal = [row * (factors + 1) + column for row in range(factors + 1) for column in range(row)]
+        self.register_buffer("places", torch.tensor(below_diagonal), persistent=False)
 
     def forward(self, dense: Tensor, sparse: Tensor) -> Tensor:
         vectors = torch.cat([self.dense(dense)[:, None], over_rows(self.rows, sparse)], 1)
         products = vectors @ vectors.transpose(1, 2)
-        out: Tensor = self.project(products[:, self.places[0], self.places[1]])
+        out: Tensor = self.project(products.flatten(1)[:, self.places])
         return out
 
 
