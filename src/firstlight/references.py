@@ -201,6 +201,13 @@ REFERENCES = {
         "ICLR",
         2022,
     ),
+    "Zhang2023nasrec": Reference(
+        "Tunhou Zhang, Dehua Cheng, Yuchen He, Zhengxing Chen, Xiaoliang Dai, Liang Xiong, Feng Yan, Hai Li, "
+        "Yiran Chen, Wei Wen",
+        "NASRec: Weight Sharing Neural Architecture Search for Recommender Systems",
+        "WWW",
+        2023,
+    ),
     "Zheng2023sigeo": Reference(
         "Hua Zheng, Kuang-Hung Liu, Igor Fedorov, Xin Zhang, Wen-Yen Chen, Wei Wen",
         "SiGeo: Sub-One-Shot NAS via Information Theory and Geometry of Loss Landscape",

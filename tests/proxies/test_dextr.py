@@ -51,6 +51,13 @@ def test_a_network_without_signal_ranks_last() -> None:
     assert curvature(Probe(silent_net(), torch.randn(1, 3, 8, 8))).note == NO_SIGNAL
 
 
+def test_on_a_line_nothing_bends() -> None:
+    single = nn.Sequential(nets.build("residual"), nn.Linear(5, 1, dtype=torch.float64))
+    for net in (single, nn.Sequential(single, nn.ZeroPad1d((1, 0)))):
+        with pytest.raises(UnsupportedError, match="a single output moves"):
+            dextr(Probe(net, torch.randn(1, 3, 8, 8)))
+
+
 def test_the_official_variant_falls_back_to_independence() -> None:
     probe = Probe(silent_net(), torch.randn(1, 3, 8, 8))
     assert dextr(probe, variant="official", images=2).value == independence(probe, images=2).value

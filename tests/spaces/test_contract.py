@@ -18,6 +18,7 @@ from tests.spaces.checks import damaged, parsed_or_place, read_exactly_or_refuse
 from firstlight.errors import ParseError, SettingError, UnsupportedError
 from firstlight.spaces import SPACES
 from firstlight.spaces.base import Space
+from firstlight.spaces.nasrec_blocks import Recommender
 
 every_space = pytest.mark.parametrize("name", SPACES)
 SEEDS = st.integers(min_value=0, max_value=2**32)
@@ -133,6 +134,24 @@ def test_spaces_without_choices_name_those_that_have_them(name: str) -> None:
             SPACES[name].choices()
 
 
+def choices_of_blocks(architecture: Recommender) -> dict[Any, Any]:
+    """Of the first blocks and the last. Which inputs are read is uniform among those of the same number."""
+    found: dict[Any, Any] = {}
+    for number in (0, 1, 6):
+        block = architecture.blocks[number]
+        found[number, "operators"] = block.dense_operator, block.sparse_operator
+        found |= {(number, name): getattr(block, name) for name in ("width", "rows", "interaction", "fm")}
+        if number:
+            found |= {(number, name): getattr(block, name) for name in ("left", "right")}
+        for name in ("dense_inputs", "sparse_inputs"):
+            inputs = getattr(block, name)
+            if number:
+                found[number, name] = len(inputs)
+            if len(inputs) <= number:
+                found[number, name, len(inputs)] = inputs
+    return found
+
+
 # What a sampler chooses uniformly: values that must come equally often, under a name for each choice
 CHOICES: dict[str, Callable[[Any], dict[str, Any]]] = {
     "nasbench201": lambda cell: dict(enumerate(cell.operations)),
@@ -153,6 +172,7 @@ CHOICES: dict[str, Callable[[Any], dict[str, Any]]] = {
         ("autoformer-tiny", "autoformer-small", "autoformer-base"),
         lambda net: {"width": net.width, "depth": net.depth, "heads": net.heads[:2], "ratios": net.ratios[:2]},
     ),
+    **dict.fromkeys(("nasrec-small", "nasrec-full"), choices_of_blocks),
 }
 WALKS = {"mobilenetv2", "plainnet-resnet"}  # sampled by mutation, as their docstrings say
 
@@ -179,10 +199,11 @@ def test_choices_are_uniform(name: str) -> None:
 @pytest.mark.parametrize("size", ["customary", "another"])
 def test_fifty_networks_run(name: str, size: str) -> None:
     space = SPACES[name]
-    channels, *sides = space.skeleton().input_shape
-    if size == "another":
-        sides = [side // 2 if side > 64 else side * 3 // 2 for side in sides]
-    skeleton = space.skeleton(input_shape=(channels, *sides))
+    shape = space.skeleton().input_shape
+    if size == "another":  # images keep their channels
+        changed = [side // 2 if side > 64 else side * 3 // 2 for side in shape]
+        shape = (*shape[:1], *changed[1:]) if len(shape) > 1 else tuple(changed)
+    skeleton = space.skeleton(input_shape=shape)
     rng = random.Random(0)
     for _ in range(50):
         runs_everywhere(space, space.sample(rng), skeleton, every_parameter=False)
@@ -226,4 +247,5 @@ def test_unknown_skeleton_settings_are_refused(name: str) -> None:
     for setting in ({"classes": "4"}, {"classes": (4, 4)}, {"input_shape": 3}, {"classes": True}):
         with pytest.raises(SettingError, match="expected something like"):
             SPACES[name].skeleton(**setting)
-    assert SPACES[name].skeleton(input_shape=[3, 32, 32]) == SPACES[name].skeleton(input_shape=(3, 32, 32))
+    usual = SPACES[name].skeleton()
+    assert SPACES[name].skeleton(input_shape=[*usual.input_shape]) == usual

@@ -17,6 +17,7 @@ from firstlight.seeds import torch_generator
 
 VECTORS = "every output is a vector, so that independence says nothing but how many modules there are"
 NO_SIGNAL = "the output does not change with the input: no curvature"
+ON_A_LINE = "a single output moves with the input, and on a line nothing bends; measure independence alone"
 OWN_SIZE = "the network takes no larger inputs, so its curvature was measured at its own input size: expect noise"
 
 
@@ -109,6 +110,8 @@ def _log_sum(found: FeatureValues) -> float:
 
 def curvature_term(probe: Probe) -> float | None:
     kappa = probe.output_curvature()
+    if int(probe.output_jet().velocity.any(0).sum()) == 1:
+        raise UnsupportedError(f"{ON_A_LINE}.")
     return None if kappa is None else log1p(kappa)
 
 

@@ -37,7 +37,8 @@ class Skeleton:
     classes: int = 10
 
     def __str__(self) -> str:
-        return ",".join(f"{name}={_plain(value)}" for name, value in sorted(dataclasses.asdict(self).items()))
+        settings = sorted(dataclasses.asdict(self).items())
+        return ",".join(f"{name}={_plain(value)}" for name, value in settings if value != ())
 
 
 @dataclass(frozen=True)

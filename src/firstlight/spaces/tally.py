@@ -24,9 +24,10 @@ class Tally:
     def norm(self, channels: int) -> None:
         self.params += 2 * channels
 
-    def linear(self, inputs: int, outputs: int) -> None:
-        self.params += (inputs + 1) * outputs
-        self.macs += inputs * outputs
+    def linear(self, inputs: int, outputs: int, *, bias: bool = True, times: int = 1) -> None:
+        """A linear map, applied to so many vectors of each input."""
+        self.params += (inputs + bias) * outputs
+        self.macs += inputs * outputs * times
 
     def cost(self) -> Cost:
         return Cost(self.params, self.macs)
