@@ -150,6 +150,21 @@ def test_ranking_architectures_and_samples() -> None:
     assert alone.network.architecture == str(given)
 
 
+def test_labels_of_a_ranking_may_be_random() -> None:
+    text = "|nor_conv_3x3~0|+|none~0|skip_connect~1|+|none~0|none~1|nor_conv_1x1~2|"
+    own = {"mine": nn.Sequential(nn.Flatten(), nn.Linear(3072, 10))}
+    for target, settings in (("nasbench201", {"architectures": [text], "skeleton": SMALL}), (own, {})):
+        values = [
+            firstlight.rank(
+                target, input="digits", labels=labels, proxies="grad_norm", batch_size=4, workers=0, **settings
+            )
+            .rows[0]
+            .value
+            for labels in ("true", "random", "random")
+        ]
+        assert values[0] != values[1] == values[2]
+
+
 def test_samples_differ_from_what_is_given() -> None:
     drawn = firstlight.rank("nasbench201", samples=5, proxies="params", skeleton=SMALL, workers=0)
     texts = [row.network.architecture for row in drawn.rows]
@@ -169,9 +184,11 @@ def test_samples_differ_from_what_is_given() -> None:
         ({"target": {"a": nn.Identity()}, "samples": 3}, "no samples"),
         ({"target": "nasbench201", "samples": 1, "logits": 0}, "Only models of your own take logits"),
         ({"target": "nasbench201", "samples": 1, "loss": max, "input_shape": (1,)}, "take loss and input_shape"),
-        ({"target": {"a": nn.Identity()}, "input": torch.zeros(1, 3), "batch_size": 2}, "batch_size, batches and"),
-        ({"target": {"a": nn.Identity()}, "input": torch.zeros(1, 3), "batches": 2}, "batch_size, batches and"),
-        ({"target": {"a": nn.Identity()}, "input": torch.zeros(1, 3), "input_shape": (3,)}, "batch_size, batches and"),
+        ({"target": {"a": nn.Identity()}, "input": torch.zeros(1, 3), "batch_size": 2}, "are for inputs by name"),
+        ({"target": {"a": nn.Identity()}, "input": torch.zeros(1, 3), "batches": 2}, "are for inputs by name"),
+        ({"target": {"a": nn.Identity()}, "input": torch.zeros(1, 3), "input_shape": (3,)}, "are for inputs by name"),
+        ({"target": {"a": nn.Identity()}, "input": torch.zeros(1, 3), "labels": "random"}, "are for inputs by name"),
+        ({"target": {"a": nn.Identity()}, "labels": "none"}, "Known: random, true"),
     ],
 )
 def test_rankings_that_make_no_sense(settings: dict[str, Any], message: str) -> None:

@@ -10,8 +10,9 @@ import pytest
 from tests import nets
 from tools import docs
 
-from firstlight.algorithms import ALGORITHMS
+from firstlight.algorithms import ALGORITHMS, AlgorithmRequest
 from firstlight.algorithms.ensembles import Ensemble
+from firstlight.algorithms.nasi import Rule
 from firstlight.facts import ensemble_facts, facts
 from firstlight.proxies import PROXIES, Parts, ProxyRequest, proxy
 from firstlight.references import REFERENCES
@@ -102,3 +103,36 @@ def test_links_lead_somewhere(path: Path) -> None:
     text = re.sub(r"```.*?```", "", path.read_text(encoding="utf-8"), flags=re.DOTALL)
     for link in re.findall(r"\]\(([^)#]+)[^)]*\)", text):
         assert "://" in link or (path.parent / link).exists(), link
+
+
+def test_what_the_page_of_nasi_shows_can_be_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    text = (ROOT / "docs" / "nasi.md").read_text(encoding="utf-8")
+    (code,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    small = "skeleton={'cells': 1, 'channels': 2, 'input_shape': (3, 8, 8)}, workers=0, out="
+    names: dict[str, Any] = {}
+    exec(code.replace("100", "4").replace("16", "2").replace("out=", small), names)
+    assert len(names["steps"]) == 4
+    assert names["judge"].seconds > 0  # what the stored steps took
+    assert len(names["found"]) == 4
+    assert Rule().growth(names["steps"])[-1].tolist() == [
+        value for values in names["result"].findings["one_shot"]["preferences"].values() for value in values
+    ]
+
+
+def test_the_page_of_nasi_knows_its_settings_and_their_defaults() -> None:
+    text = (ROOT / "docs" / "nasi.md").read_text(encoding="utf-8")
+    rows = dict(re.findall(r"^\| `(\w+)` \| ([^|]+) \|", text, re.MULTILINE))
+    settings = ALGORITHMS["nasi"].settings
+    assert rows.keys() == settings.keys()
+    for name, default in rows.items():
+        told = re.match(r"`?([\w.]+)", default)
+        assert told is not None
+        expected = settings[name].default
+        assert told[1] == (
+            "false" if expected is False else f"{expected:g}" if isinstance(expected, float) else str(expected)
+        )
+    for line in re.findall(r"^firstlight search (.*?)(?: +#.*)?$", text, re.MULTILINE):
+        space, _, words = line.partition(" --algorithm ")
+        request = AlgorithmRequest.parse(words.split()[0])
+        request.algorithm.check(SPACES[space])

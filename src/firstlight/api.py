@@ -12,6 +12,7 @@ from firstlight.algorithms.ensembles import members, parse_criterion
 from firstlight.algorithms.objective import parse_limits
 from firstlight.algorithms.result import SearchResult, SearchSetting
 from firstlight.algorithms.runner import run_search
+from firstlight.data.inputs import TRUE_LABELS
 from firstlight.errors import SettingError
 from firstlight.probe import Batches, Loss
 from firstlight.proxies import Proxy, Score, parse_requests
@@ -72,6 +73,7 @@ def rank(
     proxies: str | Sequence[str] | None = None,
     by: str | None = None,
     input: str | Batches = "synthetic",
+    labels: str = "true",
     batch_size: int | None = None,
     batches: int | None = None,
     input_shape: tuple[int, ...] | None = None,
@@ -92,8 +94,9 @@ def rank(
     as well. `watch` is told of each network as it is scored.
 
     `input` is the name of a source, of which `batches` of `batch_size` are drawn, as large and as many as the proxies
-    take unless given. Models of your own may be shown batches as `score` takes them instead; `loss` and `logits` are
-    for them as well, and explained there, and `input_shape` is that of one synthetic input, by default (3, 32, 32).
+    take unless given; its `labels` are "true", or "random" in their place. Models of your own may be shown batches as
+    `score` takes them instead; `loss` and `logits` are for them as well, and explained there, and `input_shape` is that
+    of one synthetic input, by default (3, 32, 32).
 
     Models of your own are scored in this process, one after the other: `workers` are for spaces. They come back as
     they went in, but stay on the `device` if one is named. One that cannot be made or run comes last, with failed
@@ -110,7 +113,7 @@ def rank(
             if not isinstance(input, str):
                 raise SettingError(f"Networks of the space {name!r} take the name of an input, such as 'synthetic'.")
             refuse_for_space(name, loss=loss, logits=logits, input_shape=input_shape)
-            source = source_for(requests, input, batch_size, batches)
+            source = source_for(requests, input, batch_size, batches, labels)
             setting = make_setting(target, source, skeleton, seed, device, repeats)
             given = [architectures] if isinstance(architectures, str) else architectures
             service = ScoreService(setting, requests, make_executor(workers), store)
@@ -130,11 +133,11 @@ def rank(
                 raise SettingError("There is nothing to rank. Give models by name, or the name of a space.")
             shown: Batches | Callable[[int], Batches]
             if isinstance(input, str):
-                shown = DrawnBatches(source_for(requests, input, batch_size, batches), input_shape)
-            elif (batch_size, batches, input_shape) != (None, None, None):
+                shown = DrawnBatches(source_for(requests, input, batch_size, batches, labels), input_shape)
+            elif (batch_size, batches, input_shape, labels) != (None, None, None, TRUE_LABELS):
                 raise SettingError(
-                    "Batches of your own have a size, number and shape already; batch_size, batches and input_shape "
-                    "are for inputs by name, such as 'synthetic'."
+                    "Batches of your own have a size, number, shape and labels already; batch_size, batches, "
+                    "input_shape and labels are for inputs by name, such as 'synthetic'."
                 )
             else:
                 shown = input

@@ -26,6 +26,7 @@ from rich.text import Text
 
 from firstlight.algorithms.ensembles import members
 from firstlight.algorithms.result import SearchResult
+from firstlight.data.inputs import TRUE_LABELS
 from firstlight.drawing.terminal import NODE, text_graph
 from firstlight.proxies import ProxyRequest, Score
 from firstlight.ranking import FEWEST_TO_COMPARE, Agreement, Ranking
@@ -43,27 +44,43 @@ class _Rate(ProgressColumn):
         return Text(f"{task.speed:.1f}/s" if task.speed else "-/s", style="cyan")
 
 
+class _Scoring(Progress):
+    """A bar, and below it the architecture that a search leads to so far, as much of it as fits into one line."""
+
+    leading = ""
+
+    def get_renderables(self) -> Iterable[RenderableType]:
+        yield from super().get_renderables()
+        if self.leading:
+            yield Text(f"now {self.leading}", no_wrap=True, overflow="ellipsis", style="dim")
+
+
 class Watcher:
     """Counts networks as they are scored and shows the best value so far."""
 
-    def __init__(self, progress: Progress, total: int) -> None:
+    def __init__(self, progress: _Scoring, total: int) -> None:
         self._progress = progress
         self._task = progress.add_task(
             "scoring", total=total, best="", visible=False
         )  # until there is something to see
         self._best: float | None = None
+        self._counts_states = False
 
     def saw(self, value: float | None) -> None:
+        if self._counts_states:
+            return
         if value is not None and (self._best is None or value > self._best):
             self._best = value
         best = "" if self._best is None else f"best {self._best:.4f}"
         self._progress.update(self._task, advance=1, best=best, visible=True)
 
-    def states(self, count: int, total: int | None, note: str) -> None:
-        """States of a supernet; where their number is known, they are what is counted."""
+    def states(self, count: int, total: int | None, note: str, leading: str) -> None:
+        """States of a supernet; where their number is known, they are what is counted, and networks are not."""
         if total is None:
             self._progress.update(self._task, description=f"scoring, {count:,} states", visible=True)
         else:
+            self._counts_states = True
+            self._progress.leading = leading
             self._progress.update(
                 self._task, description="steps", completed=count, total=total, best=note, visible=True
             )
@@ -80,8 +97,11 @@ def watching(total: int) -> Iterator[Watcher]:
         TimeRemainingColumn(),
         TextColumn("left  {task.fields[best]}"),
     )
-    with Progress(*columns, console=notices, disable=total < 2) as progress:
-        yield Watcher(progress, total)
+    with _Scoring(*columns, console=notices, disable=total < 2) as progress:
+        try:
+            yield Watcher(progress, total)
+        finally:
+            progress.leading = ""  # what was found is told with the result
 
 
 @contextmanager
@@ -228,10 +248,7 @@ def _figure_or_dash(value: float | None) -> str:
 
 
 def show_result(result: SearchResult) -> None:
-    scored = result.scored + result.reused
-    console.print(
-        "\nThe chosen network:" if result.finished else f"\nThe best so far, of {scored} of {result.setting.samples}:"
-    )
+    console.print(f"\n{_headline(result)}:")
     show_network(result.best)
     for name, amount in result.dear_costs.items():
         source = f" ({result.setting.latency})" if name == "latency" else ""
@@ -249,6 +266,18 @@ def show_result(result: SearchResult) -> None:
     if result.setting.setting.own_space is None:
         console.print("In Python, to train it:")
         console.print(f"  {_building(result)}", markup=False, soft_wrap=True)
+
+
+def _headline(result: SearchResult) -> str:
+    if result.finished:
+        return "The chosen network"
+    if _goes_in_steps(result):
+        return f"What {result.states:,} steps lead to so far"
+    return f"The best so far, of {result.scored + result.reused} of {result.setting.samples}"
+
+
+def _goes_in_steps(result: SearchResult) -> bool:
+    return "one_shot" in result.setting.request.algorithm.needs
 
 
 def _building(result: SearchResult) -> str:
@@ -287,7 +316,8 @@ def _effort(result: SearchResult) -> str:
     plural = "" if result.scored == 1 else "s"
     words = f"{result.scored} network{plural} scored and {result.reused} reused in {result.seconds:.1f} s"
     if result.states:
-        words += f", and {result.states:,} states of the supernet"
+        what = "steps through the one-shot network" if _goes_in_steps(result) else "states of the supernet"
+        words += f", and {result.states:,} {what}"
     if result.rejected:
         words += f"; {result.rejected:,} beyond the limits were not scored"
     if result.forward_passes > 1:
@@ -313,6 +343,8 @@ def _arguments(result: SearchResult) -> str:
         "--seed",
         str(setting.seed),
     ]
+    if setting.source.labels != TRUE_LABELS:
+        words += ["--labels", setting.source.labels]
     if setting.repeats > 1:
         words += ["--repeats", str(setting.repeats)]
     if setting.skeleton_settings:

@@ -168,7 +168,7 @@ class AlgorithmFacts:
 
     name: str
     summary: str
-    remarks: tuple[str, ...]  # paragraphs
+    remarks: tuple[str, ...]  # paragraphs, of which formulas keep their lines
     settings: dict[str, Any]
     costs: tuple[str, ...]  # what it keeps low besides, unless told otherwise
     reference: str
@@ -180,7 +180,7 @@ def algorithm_facts(algorithm: Algorithm) -> AlgorithmFacts:
     return AlgorithmFacts(
         name=algorithm.name,
         summary=algorithm.summary,
-        remarks=tuple(" ".join(paragraph.split()) for paragraph in paragraphs),
+        remarks=tuple(text if text.startswith("    ") else " ".join(text.split()) for text in paragraphs),
         settings={name: setting.default for name, setting in algorithm.settings.items()},
         costs=algorithm.costs,
         reference=algorithm.reference,

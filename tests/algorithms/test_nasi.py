@@ -14,9 +14,14 @@ from tests.supernet.test_one_shot import every_space
 from tests.supernet.test_trace_step import batch, hard_weights, network_of, plain_trace
 
 import firstlight
+from firstlight.algorithms.ensembles import parse_criterion
 from firstlight.algorithms.nasi import Rule, ridge
 from firstlight.algorithms.one_shot_steps import StepJob, Steps
+from firstlight.algorithms.result import SearchSetting
+from firstlight.algorithms.runner import run_search
 from firstlight.errors import LimitError, SettingError, StoreError
+from firstlight.run.executor import make_executor
+from firstlight.run.scoring import Setting, source_for
 from firstlight.supernet import Choice
 from firstlight.supernet.trace_step import trace_step
 
@@ -141,7 +146,8 @@ def test_the_chosen_options_are_those_preferred_most() -> None:
     own = firstlight.space("nasbench201")
     assert cell == own.canonical(type(cell)(tuple(chosen)))
     assert len(findings["traces"]) == 8
-    assert findings["growth"][-1]["steps"] == 8
+    assert findings["growth"][-1] == {"steps": 8, **findings["preferences"]}
+    assert findings["chosen"] == {name: [option] for name, option in zip(findings["options"], chosen, strict=True)}
     json.dumps(result.as_json())
 
 
@@ -150,8 +156,27 @@ def test_the_rule_is_applied_to_the_steps() -> None:
     setting = result.setting.setting
     steps = take(judge(setting=asked(setting=setting)), 8).steps()
     expected = Rule("ada", 2.0, 3.0, normalise="unit").growth(steps)[-1]
-    found = np.concatenate(list(result.findings["one_shot"]["preferences"].values()))
-    assert found == pytest.approx(expected)
+    findings = result.findings["one_shot"]
+    assert np.concatenate(list(findings["preferences"].values())) == pytest.approx(expected)
+    assert findings["thresholds"] == pytest.approx(Rule("ada", nu=3.0).thresholds(steps.traces))
+
+
+def test_a_regression_says_what_is_preferred_in_the_end_only() -> None:
+    findings = search(algorithm="nasi-ridge:steps=5:batch=2").findings["one_shot"]
+    assert findings["growth"] == [{"steps": 5, **findings["preferences"]}]
+    assert "thresholds" not in findings
+
+
+def test_every_step_is_told_with_its_objective_and_what_leads() -> None:
+    told: list[tuple[int, int | None, str, str]] = []
+    setting = Setting("nasbench201", source_for([], batch_size=64), 0, tuple(sorted(SMALL.items())))
+    wanted = SearchSetting(setting, parse_criterion("ntk_trace_batch"), "nasi:steps=3:batch=4:variant=fix:nu=1e-9:mu=2")
+    result = run_search(wanted, make_executor(0), watch_states=lambda *state: told.append(state))
+    traces = result.findings["one_shot"]["traces"]
+    assert [(count, total) for count, total, _, _ in told] == [(1, 3), (2, 3), (3, 3)]
+    assert [note for _, _, note, _ in told] == [f"T {trace:.3g}, R {2e-9 - trace:.3g}" for trace in traces]
+    own = firstlight.space("nasbench201")
+    assert str(own.canonical(own.parse(told[-1][3]))) == result.best.architecture
 
 
 def test_one_and_two_workers_and_a_resumed_search_find_the_same(tmp_path: Path) -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 import pytest
 
 from firstlight.algorithms import ALGORITHMS, AlgorithmRequest, Limits, Objective, Problem
 from firstlight.algorithms.ensembles import Criterion, Ensemble, members, utilities
+from firstlight.data import InputSource
 from firstlight.errors import LimitError
 from firstlight.proxies import ProxyRequest
 from firstlight.run.executor import InProcess
@@ -18,8 +20,8 @@ SETTING = Setting("nasbench201", skeleton_settings=(("cells", 1), ("channels", 4
 PARAMS = ProxyRequest.parse("params")
 
 
-def problem(budget: int = 5, by: Criterion = PARAMS, **limits: int) -> Problem:
-    service = ScoreService(SETTING, members(by), InProcess(), Store(":memory:"))
+def problem(budget: int = 5, by: Criterion = PARAMS, setting: Setting = SETTING, **limits: int) -> Problem:
+    service = ScoreService(setting, members(by), InProcess(), Store(":memory:"))
     return Problem(service, Objective(by, Limits(**limits)), random.Random(0), budget)
 
 
@@ -87,3 +89,12 @@ def test_every_algorithm_spends_its_budget_and_says_what_it_is() -> None:
             AlgorithmRequest(algorithm).run(task)
             assert task.scored == 7
         assert algorithm.summary.endswith(".")
+
+
+def test_a_supernet_judged_by_something_else_sees_the_same_kind_of_labels() -> None:
+    values = []
+    for labels in ("true", "random"):
+        task = problem(setting=replace(SETTING, source=InputSource("digits", labels=labels)))
+        judge = task.supernet(ProxyRequest.parse("grad_norm"), batch_size=2)
+        values += judge.utilities([judge.supernet.layout.full])
+    assert values[0] != values[1]

@@ -36,6 +36,11 @@ def test_one_tells_its_settings_and_who_published_it(name: str) -> None:
     assert not facts.reference or REFERENCES[facts.reference].title in shown
 
 
+def test_formulas_keep_their_lines() -> None:
+    lines = [line.strip() for line in say("nasi").splitlines()]
+    assert "R     = T - mu * max(0, T - nu)" in lines
+
+
 def test_one_that_is_not_there() -> None:
     with pytest.raises(UnknownNameError, match=r"Did you mean 'evolution'"):
         CliRunner().invoke(app, ["algorithms", "evolutoin"], catch_exceptions=False)

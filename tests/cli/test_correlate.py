@@ -61,3 +61,27 @@ def test_bad_options_are_explained(table: str, tmp_path: Path, arguments: list[s
 def test_a_missing_target_lists_what_there_is(table: str) -> None:
     with pytest.raises(SettingError, match="toy_test_5, toy_val_5"):
         run("--table", table)
+
+
+def test_labels_may_be_random(table: str, tmp_path: Path) -> None:
+    asked = [
+        "--table",
+        table,
+        "--target",
+        "toy_test_5",
+        "--proxy",
+        "grad_norm",
+        "--input",
+        "digits",
+        "--batch-size",
+        "2",
+    ]
+    values = []
+    for labels in ("true", "random"):
+        out = tmp_path / labels
+        run(*asked, "--labels", labels, *SMALL[:4], "--samples", "10", "--out", str(out))
+        values.append(json.loads((out / "result.json").read_text())["proxies"])
+        assert (f"<code>{labels}</code>" in (out / "report.html").read_text()) == (labels == "random")
+    assert values[0] != values[1]
+    with pytest.raises(FirstlightError, match="Did you mean 'random'"):
+        run(*asked, "--labels", "randon")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -15,12 +17,15 @@ from firstlight.report.charts import (
     Bar,
     Line,
     Point,
+    _powers,
     _ticks,
     bands,
     bars,
     heat_map,
+    legend,
     lines,
     scatter,
+    small_lines,
 )
 
 NUMBERS = st.floats(-1e12, 1e12, allow_nan=False)
@@ -67,12 +72,30 @@ def test_bars_and_whiskers_lie_in_the_frame(values: list[tuple[float, float, flo
 
 
 def test_a_heat_map_has_a_square_for_each_pair_and_says_what_it_is() -> None:
-    svg = heat_map(["a", "<b>"], [[1.0, -0.5], [-0.5, float("nan")]], "agreement")
+    names = ["a", "<b>"]
+    svg = heat_map(names, names, [[1.0, -0.5], [-0.5, float("nan")]], "agreement")
     assert svg.count('class="cell') == 4
     assert svg.count("agree") >= 1
     assert "a, &lt;b&gt;: -0.500" in svg
     assert "not defined" in svg
     assert 'fill-opacity="0.50"' in svg
+    assert "frame" not in svg
+
+
+def test_a_heat_map_of_small_numbers_shows_their_digits_and_frames_what_is_chosen() -> None:
+    values = [[0.05, -0.1, None], [-0.0002, 0.0123, 0.0]]
+    svg = heat_map(["one", "two"], ["a", "b", "c"], values, "preferences", scale=0.1, largest=(56, 30), chosen={(1, 1)})
+    assert svg.count('class="cell') == 5  # there is none for None
+    assert re.findall(r'fill-opacity="([\d.]+)"', svg) == ["0.50", "1.00", "0.00", "0.12", "0.00"]
+    assert re.findall(r">(-?[\d.]+)</text>", svg) == ["0.050", "-0.100", "0.000", "0.012", "0.000"]
+    assert svg.count('class="frame"') == 1
+    assert "two, b: 0.0123, taken</title>" in svg
+    assert "one, a: 0.0500</title>" in svg
+
+
+def test_names_of_columns_are_upright_where_there_is_room() -> None:
+    assert "rotate" not in heat_map(["one"], ["0", "1"], [[1.0, 0.5]], "inputs")
+    assert heat_map(["one"], ["nor_conv_3x3", "1"], [[1.0, 0.5]], "operations").count("rotate") == 2
 
 
 @settings(deadline=None)
@@ -103,3 +126,46 @@ def test_lines_lie_in_the_frame(points: list[tuple[float, float]]) -> None:
     places = [tuple(map(float, place.split(","))) for path in paths for place in path.split("L")]
     assert all(0 <= x <= WIDTH and 0 <= y <= HEIGHT for x, y in places)
     assert "&lt;second&gt;" in svg
+
+
+POSITIVE = st.floats(1e-12, 1e12)
+
+
+@settings(deadline=None)
+@given(POSITIVE, POSITIVE)
+def test_logarithmic_ticks_enclose_the_data(a: float, b: float) -> None:
+    low, high = min(a, b), max(a, b)
+    ticks = _powers(low, high)
+    assert ticks[0] <= low * (1 + 1e-9)
+    assert ticks[-1] >= high * (1 - 1e-9)
+    assert 2 <= len(ticks) <= 8
+    assert ticks == sorted(set(ticks))
+
+
+def test_on_a_logarithmic_scale_factors_are_distances() -> None:
+    svg = scatter([Point(x, 10.0**x, "") for x in range(4)], "x", "y", logarithmic=True, of="steps")
+    heights = [float(y) for y in re.findall(r'cy="([-\d.]+)"', svg)]
+    assert [a - b for a, b in itertools.pairwise(heights)] == pytest.approx([heights[0] - heights[1]] * 3, abs=0.2)
+    assert "4 steps" in svg
+
+
+def test_dots_can_be_compared_with_a_level_beyond_them() -> None:
+    svg = scatter([Point(1, 2, "")], "x", "y", level=Line("nu", [(1, 5), (3, 4)], other=True))
+    (path,) = re.findall(r'class="curve other" d="M([^"]+)"><title>nu', svg)
+    places = [tuple(map(float, place.split(","))) for place in path.split("L")]
+    assert all(0 <= x <= WIDTH and 0 <= y <= HEIGHT for x, y in places)
+    assert places[0][1] < places[1][1] < float(re.findall(r'cy="([\d.]+)"', svg)[0])
+
+
+def test_small_charts_share_their_range_and_draw_strong_lines_last() -> None:
+    entries = [Line("taken", [(0, 0), (9, 1)], series=1, strong=True), Line("left", [(0, 0), (9, -1)], series=8)]
+    svg = small_lines(entries, "growth", (-2.0, 2.0))
+    assert re.findall(r'<path class="([^"]+)"', svg) == ["curve series-1", "curve series-1 strong"]
+    assert svg.index("left") < svg.index("taken")
+    assert ">2</text>" in svg
+    assert 'aria-label="growth, 2 lines"' in svg
+
+
+def test_a_legend_names_each_series() -> None:
+    text = legend(["conv", "<pool>"])
+    assert re.findall(r"(series-\d).*?</svg>([^<]+)<", text) == [("series-1", "conv"), ("series-2", "&lt;pool&gt;")]

@@ -103,3 +103,21 @@ def test_a_page_of_very_many_networks_shows_some_of_them() -> None:
     assert 2 * 2000 < dots < 2 * 3200
     assert f"{dots // 2:,} of the 20,000 networks" in page
     assert page.count(CONV) > 2
+
+
+def test_a_search_through_a_one_shot_network_shows_what_its_steps_speak_for(tmp_path: Path) -> None:
+    result = firstlight.search(
+        "nasbench201",
+        algorithm="nasi:steps=3:batch=2",
+        skeleton={"cells": 1, "channels": 2, "input_shape": (3, 8, 8)},
+        workers=0,
+        out=tmp_path,
+    )
+    page = write_report(tmp_path).read_text()
+    assert "nasi chose this untrained network after 3 steps" in page
+    assert result.best.architecture in page
+    assert page.count('class="cell') == 6 * 4
+    assert page.count('<rect class="frame"') == 6
+    assert page.count("over the steps, 4 lines") == 6
+    assert "3 steps and 1 network in" in page
+    assert "Score over time" not in page  # there is but one network

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -57,12 +56,12 @@ def nasi(
     nu the gradient is 1 - mu times that of T, and so nothing at all for 1.
 
     `normalise=unit` gives every step the length 1. `none` lets `none` be chosen: its slope is always 0, so that it wins
-    wherever the others do harm. `seconds` bounds the computing instead of `steps`. A loss whose gradient is not bounded
-    by a constant, as the paper's theory asks, is no hindrance here.
+    wherever the others do harm. When `seconds` of computing are spent, no more steps are taken. A loss whose gradient
+    is not bounded by a constant, as the paper's theory asks, is no hindrance here.
     """
     rule = Rule(variant, _read_mu(mu, problem), nu, percentile, normalise, temperature)
     judge = problem.one_shot(batch_size=batch, none=none, temperature=temperature)
-    _search(problem, judge, steps, seconds, rule.growth)
+    _search(problem, judge, steps, seconds, rule)
     taken = judge.steps()
     if not np.any(rule.gradients(taken)):
         problem.notes.append(
@@ -80,7 +79,7 @@ def nasi_ridge(
     It sees the paths and batches of `nasi`, but asks for their trace norms only, which takes a fifth of the time.
     """
     judge = problem.one_shot(batch_size=batch, none=none, slopes=False)
-    _search(problem, judge, steps, seconds, lambda steps: ridge(steps)[None])
+    _search(problem, judge, steps, seconds)
 
 
 @dataclass(frozen=True)
@@ -161,39 +160,54 @@ def _is_large(space: Space[Any]) -> bool:
         return True
 
 
-def _search(problem: Problem, judge: StepJudge, steps: int, seconds: float, growth: Callable[[Steps], Floats]) -> None:
-    """Take the steps, and score what they lead to; if interrupted, those that were taken."""
+def _search(problem: Problem, judge: StepJudge, steps: int, seconds: float, rule: Rule | None = None) -> None:
+    """Take the steps, and score what they lead to by the rule, or else by regression; if interrupted, those so far."""
 
     def watch() -> None:
         taken = judge.steps()
         if len(taken):
-            leading = judge.architecture(growth(taken)[-1])
-            problem.saw_states(steps, f"T {taken.traces[-1]:.3g}, now {leading}")
+            objective = "" if rule is None else f", R {rule.objective(taken.traces)[-1]:.3g}"
+            leading = judge.architecture(_growth(taken, rule)[-1])
+            problem.saw_states(steps, f"T {taken.traces[-1]:.3g}{objective}", str(leading))
 
     try:
         judge.take(steps, seconds or math.inf, watch)
     except KeyboardInterrupt:
         if len(judge.steps()):
-            _settle(problem, judge, growth)
+            _settle(problem, judge, rule)
         raise
-    _settle(problem, judge, growth)
+    _settle(problem, judge, rule)
 
 
-def _settle(problem: Problem, judge: StepJudge, growth: Callable[[Steps], Floats]) -> None:
+def _growth(steps: Steps, rule: Rule | None) -> Floats:
+    """Preferences after each of the last steps; a regression says what they are in the end only."""
+    return ridge(steps)[None] if rule is None else rule.growth(steps)
+
+
+def _settle(problem: Problem, judge: StepJudge, rule: Rule | None) -> None:
     taken = judge.steps()
     if not len(taken):
         raise FirstlightError("Not one step through the one-shot network could be taken. Allow for more seconds.")
-    grown = growth(taken)
-    chosen = problem.space.canonical(judge.architecture(grown[-1]))
-    shown = np.unique(np.linspace(0, len(grown) - 1, SHOWN_STEPS).round().astype(int))
-    problem.findings["one_shot"] = {
-        "options": {choice.name: list(choice.options) for choice in taken.choices},
-        "preferences": taken.by_choice(grown[-1]),
-        "growth": [{"steps": int(row) + 1, **taken.by_choice(grown[row])} for row in shown],
-        "traces": taken.traces.tolist(),
-    }
+    problem.findings["one_shot"] = _findings(taken, rule)
     if judge.failed:
         problem.notes.append(f"{judge.failed} of {judge.scored} steps had no finite gradients and were left out.")
+    chosen = problem.space.canonical(judge.architecture(_growth(taken, rule)[-1]))
     if not problem.allows(chosen):
         raise problem.limits_too_tight()
     problem.score_all([chosen])
+
+
+def _findings(taken: Steps, rule: Rule | None) -> dict[str, Any]:
+    """What the report shows."""
+    grown = _growth(taken, rule)
+    preferences = taken.by_choice(grown[-1])
+    shown = np.unique(np.linspace(0, len(grown) - 1, SHOWN_STEPS).round().astype(int))
+    first = len(taken) - len(grown) + 1
+    return {
+        "options": {choice.name: list(choice.options) for choice in taken.choices},
+        "preferences": preferences,
+        "chosen": {choice.name: choice.best(preferences) for choice in taken.choices},
+        "growth": [{"steps": first + int(row), **taken.by_choice(grown[row])} for row in shown],
+        "traces": taken.traces.tolist(),
+        **({} if rule is None else {"thresholds": rule.thresholds(taken.traces).tolist()}),
+    }

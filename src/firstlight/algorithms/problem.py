@@ -34,7 +34,8 @@ MEASURED_PATIENCE = 300
 # In place of infinity, which has no differences
 WORST = 1e300
 
-WatchStates = Callable[[int, int | None, str], None]
+# How many states were scored, of how many, what is to be said about the last, and which architecture leads
+WatchStates = Callable[[int, int | None, str, str], None]
 
 
 class Problem:
@@ -42,7 +43,8 @@ class Problem:
 
     `rejected` counts the networks that were not scored because of the limits: they cost next to nothing. `watch_states`
     is told how many states of supernets have been scored, each time that there is one more, of how many if that is
-    known, and what else is to be said. `findings` are what an algorithm has found out besides, for result and report.
+    known, what else is to be said, and which architecture they lead to so far. `findings` are what an algorithm has
+    found out besides, for result and report.
     """
 
     def __init__(
@@ -53,7 +55,7 @@ class Problem:
         budget: int,
         watch: Callable[[Candidate], None] = lambda candidate: None,
         latency: LatencySource | None = None,
-        watch_states: WatchStates = lambda states, total, note: None,
+        watch_states: WatchStates = lambda states, total, note, leading: None,
     ) -> None:
         self.rng = rng
         self.objective = objective
@@ -89,7 +91,10 @@ class Problem:
         scorer = self._scorer_of_states()
         run = scorer.setting
         if by is not None:
-            changes = {"source": source_for(members(by), run.source.name, batch_size), **changes}
+            changes = {
+                "source": source_for(members(by), run.source.name, batch_size, labels=run.source.labels),
+                **changes,
+            }
         by = by or self.objective.by
         skeleton_settings = tuple(sorted((dict(run.skeleton_settings) | dict(skeleton or {})).items()))
         setting = replace(
@@ -107,8 +112,8 @@ class Problem:
         self._judges.append(judge)
         return judge
 
-    def saw_states(self, total: int | None = None, note: str = "") -> None:
-        self._watch_states(self.states_scored, total, note)
+    def saw_states(self, total: int | None = None, note: str = "", leading: str = "") -> None:
+        self._watch_states(self.states_scored, total, note, leading)
 
     def _scorer_of_states(self) -> ScoreService:
         if self.scorer is None:

@@ -34,12 +34,12 @@ def run_search(
     executor: Executor,
     directory: Path | None = None,
     watch: Callable[[Candidate], None] = lambda candidate: None,
-    watch_states: WatchStates = lambda states, total, note: None,
+    watch_states: WatchStates = lambda states, total, note, leading: None,
 ) -> SearchResult:
     """Run or resume the search. With a `directory`, every score is kept there and the result is written to it.
 
-    `watch` is told of every network that was scored, `watch_states` how many states of supernets were, of how many, and
-    what there is to say about them.
+    `watch` is told of every network that was scored, `watch_states` how many states of supernets were, of how many,
+    what there is to say about them, and which architecture they lead to.
 
     Ctrl-C raises `SearchInterrupted`, with the result of what was scored so far.
     """

@@ -29,6 +29,9 @@ InputOption = Annotated[
         help="What networks see: synthetic, circle, digits, npz:PATH, folder:PATH, or a name in $FIRSTLIGHT_DATA.",
     ),
 ]
+LabelsOption = Annotated[
+    str, typer.Option("--labels", help="Labels of the inputs: true, or random for those who do without.")
+]
 BatchOption = Annotated[
     int | None,
     typer.Option("--batch-size", help="How many inputs a batch holds; default: what the proxies take.", min=1),

@@ -13,6 +13,7 @@ from firstlight.cli.options import (
     DeviceOption,
     InputOption,
     Json,
+    LabelsOption,
     ProxyOption,
     RepeatsOption,
     SeedOption,
@@ -53,6 +54,7 @@ def score(
     ] = None,
     proxy: ProxyOption = "dextr",
     input: InputOption = "synthetic",
+    labels: LabelsOption = "true",
     batch_size: BatchOption = None,
     batches: BatchesOption = None,
     input_shape: ShapeOption = None,
@@ -78,7 +80,7 @@ def score(
     from firstlight.run.scoring import source_for
 
     requests = parse_requests(proxy)
-    shown = source_for(requests, input, batch_size, batches)
+    shown = source_for(requests, input, batch_size, batches, labels)
     if is_own_model(target, seed):
         if architectures or source:
             raise SettingError(f"{target} names a model of your own; it takes no architectures.")

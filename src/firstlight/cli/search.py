@@ -16,6 +16,7 @@ from firstlight.cli.options import (
     DeviceOption,
     InputOption,
     Json,
+    LabelsOption,
     RepeatsOption,
     SeedOption,
     SkeletonOption,
@@ -82,9 +83,7 @@ def search(
         ),
     ] = "measured",
     input: InputOption = "synthetic",
-    labels: Annotated[
-        str, typer.Option(help="Labels of the inputs: true, or random for those who do without.")
-    ] = "true",
+    labels: LabelsOption = "true",
     batch_size: BatchOption = None,
     batches: BatchesOption = None,
     skeleton: SkeletonOption = "",

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
+from firstlight.data.inputs import TRUE_LABELS
 from firstlight.errors import SettingError
 from firstlight.evaluate.compare import Comparison, run_methods
 from firstlight.evaluate.contest import Contest, table_truth, training_truth
@@ -42,6 +43,7 @@ def correlate(
     exact: bool = False,
     ensemble: bool = False,
     input: str = "synthetic",
+    labels: str = "true",
     batch_size: int | None = None,
     batches: int | None = None,
     skeleton: Mapping[str, Any] | None = None,
@@ -68,7 +70,7 @@ def correlate(
     seeds = [seed] if isinstance(seed, int) else list(seed)
     if not seeds or len(set(seeds)) < len(seeds):
         raise SettingError(f"The seeds are {seeds}; give one, or several different ones.")
-    source = source_for(requests, input, batch_size, batches)
+    source = source_for(requests, input, batch_size, batches, labels)
     settings = [make_setting(space, source, skeleton, number, device, repeats) for number in seeds]
     settings[0].skeleton  # noqa: B018 - data and skeleton are checked here, before any work starts
     found = table if isinstance(table, Table) else load_table(Path(table))
@@ -88,6 +90,7 @@ def correlate(
             "samples": f"first {first} rows" if first else "all" if samples == "all" else f"{samples} at random",
             "networks": "each as it is written" if exact else "those that compute the same share a score",
             "input": f"{source.name}, {source.batches} x {source.batch_size}",
+            **({} if labels == TRUE_LABELS else {"labels": labels}),
             "seeds": ", ".join(map(str, seeds)),
             "repeats": repeats,
         }

@@ -4,13 +4,32 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 from markupsafe import Markup, escape
 
 WIDTH, HEIGHT = 640, 320
+# Letters of a name that there is room for beside a heat map or bar
+LONGEST = 20
 LEFT, RIGHT, TOP, BOTTOM = 64, 16, 12, 48
+
+
+@dataclass(frozen=True)
+class _Room:
+    """A drawing's size, and the margins around its frame."""
+
+    width: int
+    height: int
+    left: int
+    right: int
+    top: int
+    bottom: int
+
+
+USUAL = _Room(WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM)
+# One of many side by side
+SMALL = _Room(300, 180, 50, 12, 8, 24)
 
 
 @dataclass(frozen=True)
@@ -21,12 +40,50 @@ class Point:
     chosen: bool = False
 
 
-def scatter(points: Sequence[Point], x_label: str, y_label: str, *, record: bool = False) -> Markup:
-    """Dots, the chosen one larger and drawn last; `record` adds the highest value up to each x, as a staircase."""
+@dataclass(frozen=True)
+class Line:
+    """Points joined in their order; `other` sets a group of lines apart by colour.
+
+    `series` from 1 on are told apart by colour and dashes instead, and of those a `strong` one stands out.
+    """
+
+    name: str
+    points: Sequence[tuple[float, float]]
+    other: bool = False
+    series: int = 0
+    strong: bool = False
+
+    def drawn(self, axes: _Axes) -> str:
+        path = "L".join(f"{axes.x(x):.1f},{axes.y(y):.1f}" for x, y in self.points)
+        kinds = ["curve", "other" * self.other, _series(self.series) if self.series else "", "strong" * self.strong]
+        return f'<path class="{" ".join(filter(None, kinds))}" d="M{path}"><title>{escape(self.name)}</title></path>'
+
+
+def scatter(
+    points: Sequence[Point],
+    x_label: str,
+    y_label: str,
+    *,
+    record: bool = False,
+    logarithmic: bool = False,
+    level: Line | None = None,
+    of: str = "networks",
+) -> Markup:
+    """Dots, the chosen one larger and drawn last; `record` adds the highest value up to each x, as a staircase.
+
+    A `level` is a line to compare the dots with. All y must be above 0 if they are `logarithmic`.
+    """
     if not points:
         return Markup("<p>No network has a score yet.</p>")
-    axes = _Axes([point.x for point in points], [point.y for point in points])
+    compared = level.points if level else ()
+    axes = _Axes(
+        [*(point.x for point in points), *(x for x, _ in compared)],
+        [*(point.y for point in points), *(y for _, y in compared)],
+        logarithmic=logarithmic,
+    )
     parts = [axes.frame(x_label, y_label)]
+    if level:
+        parts.append(level.drawn(axes))
     if record:
         in_order = sorted(points, key=lambda point: point.x)
         highest = itertools.accumulate((point.y for point in in_order), max)
@@ -39,30 +96,38 @@ def scatter(points: Sequence[Point], x_label: str, y_label: str, *, record: bool
             f'<circle class="{kind}" cx="{axes.x(point.x):.1f}" cy="{axes.y(point.y):.1f}" r="{radius}">'
             f"<title>{escape(point.tooltip)}</title></circle>"
         )
-    return _svg(WIDTH, HEIGHT, f"{y_label} against {x_label}, {len(points)} networks", parts)
-
-
-@dataclass(frozen=True)
-class Line:
-    """Points joined in their order; `other` sets a group of lines apart by colour."""
-
-    name: str
-    points: Sequence[tuple[float, float]]
-    other: bool = False
+    return _svg(WIDTH, HEIGHT, f"{y_label} against {x_label}, {len(points)} {of}", parts)
 
 
 def lines(entries: Sequence[Line], x_label: str, y_label: str) -> Markup:
     """Lines in one frame, each with its name as a tooltip."""
-    axes = _Axes(
-        [x for line in entries for x, _ in line.points],
-        [y for line in entries for _, y in line.points],
+    ys = [y for line in entries for _, y in line.points]
+    return _lines(entries, x_label, y_label, f"{y_label} against {x_label}", _Axes(_xs(entries), ys))
+
+
+def small_lines(entries: Sequence[Line], label: str, y_range: tuple[float, float]) -> Markup:
+    """The same as one of many that share a range and a `legend`; strong lines are drawn last."""
+    in_order = sorted(entries, key=lambda line: line.strong)
+    return _lines(in_order, "", "", label, _Axes(_xs(entries), y_range, SMALL))
+
+
+def _lines(entries: Sequence[Line], x_label: str, y_label: str, label: str, axes: _Axes) -> Markup:
+    parts = [axes.frame(x_label, y_label), *(line.drawn(axes) for line in entries)]
+    return _svg(axes.room.width, axes.room.height, f"{label}, {len(entries)} lines", parts)
+
+
+def _xs(entries: Sequence[Line]) -> list[float]:
+    return [x for line in entries for x, _ in line.points]
+
+
+def legend(names: Sequence[str]) -> Markup:
+    """Which series is which."""
+    keys = (
+        f'<span><svg viewBox="0 0 32 8" aria-hidden="true"><path class="curve {_series(number)}" d="M0,4h32"/></svg>'
+        f"{escape(name)}</span>"
+        for number, name in enumerate(names, start=1)
     )
-    parts = [axes.frame(x_label, y_label)]
-    for line in entries:
-        path = "L".join(f"{axes.x(x):.1f},{axes.y(y):.1f}" for x, y in line.points)
-        kind = "curve other" if line.other else "curve"
-        parts.append(f'<path class="{kind}" d="M{path}"><title>{escape(line.name)}</title></path>')
-    return _svg(WIDTH, HEIGHT, f"{y_label} against {x_label}, {len(entries)} lines", parts)
+    return Markup(f'<p class="legend">{"".join(keys)}</p>')
 
 
 @dataclass(frozen=True)
@@ -74,7 +139,12 @@ class Band:
 
 
 # How many lines are told apart by colour and dashes; then they begin again
-SERIES = 6
+SERIES = 7
+
+
+def _series(number: int) -> str:
+    """The class of lines of this number, from 1 on."""
+    return f"series-{(number - 1) % SERIES + 1}"
 
 
 def bands(entries: Sequence[Band], x_label: str, y_label: str) -> Markup:
@@ -83,7 +153,7 @@ def bands(entries: Sequence[Band], x_label: str, y_label: str) -> Markup:
     edges = [y + sign * deviation for _, y, deviation in points for sign in (-1, 1)]
     axes = _Axes([x for x, _, _ in points], edges)
     parts = [axes.frame(x_label, y_label)]
-    shown = [(band, f"series-{number % SERIES + 1}") for number, band in enumerate(entries)]
+    shown = [(band, _series(number)) for number, band in enumerate(entries, start=1)]
     for band, kind in shown:
         above = [f"{axes.x(x):.1f},{axes.y(y + deviation):.1f}" for x, y, deviation in band.points]
         below = [f"{axes.x(x):.1f},{axes.y(y - deviation):.1f}" for x, y, deviation in reversed(band.points)]
@@ -126,7 +196,9 @@ def bars(entries: Sequence[Bar], label: str) -> Markup:
         top, middle = TOP + row * number + 3, TOP + row * number + row / 2
         start, width = min(x(0), x(bar.value)), abs(x(bar.value) - x(0))
         tooltip = escape(f"{bar.name}: {bar.value:.3f}, 95 % between {bar.low:.3f} and {bar.high:.3f}")
-        parts.append(f'<text x="{left - 8}" y="{middle + 4:.1f}" text-anchor="end">{escape(_cut(bar.name, 20))}</text>')
+        parts.append(
+            f'<text x="{left - 8}" y="{middle + 4:.1f}" text-anchor="end">{escape(_cut(bar.name, LONGEST))}</text>'
+        )
         parts.append(
             f'<rect class="bar" x="{start:.1f}" y="{top}" width="{width:.1f}" height="{row - 6}">'
             f"<title>{tooltip}</title></rect>"
@@ -140,31 +212,63 @@ def bars(entries: Sequence[Bar], label: str) -> Markup:
     return _svg(WIDTH, height, f"{label}, {len(entries)} bars with intervals", parts)
 
 
-def heat_map(names: Sequence[str], values: Sequence[Sequence[float]], label: str) -> Markup:
-    """A square for each pair: blue where they agree (1), orange where they are opposed (-1), pale in between."""
-    left, top, size = 150, 130, max(18, min(44, (WIDTH - 150 - RIGHT) // max(1, len(names))))
+def heat_map(
+    rows: Sequence[str],
+    columns: Sequence[str],
+    values: Sequence[Sequence[float | None]],
+    label: str,
+    *,
+    scale: float = 1.0,
+    largest: tuple[int, int] = (44, 44),
+    chosen: Collection[tuple[int, int]] = (),
+) -> Markup:
+    """A cell for each row and column: blue above 0, orange below, pale in between, and full at `scale`.
+
+    Those that are `chosen` are framed. There is no cell for None, and an empty one for NaN. Cells are as large as there
+    is room for, and at most `largest`.
+    """
+    across = max(map(len, columns))
+    left = round(16 + 6.7 * min(LONGEST, max(map(len, rows))))
+    width = max(18, min(largest[0], (WIDTH - left - RIGHT) // len(columns)))
+    height = min(largest[1], width)
+    upright = 8 * across <= width
+    top = 28 if upright else round(24 + 6.6 * min(LONGEST, across))
     parts = []
-    for row, name in enumerate(names):
-        middle = top + size * row + size / 2
-        parts.append(f'<text x="{left - 8}" y="{middle + 4:.1f}" text-anchor="end">{escape(_cut(name, 20))}</text>')
-        place = f"{left + size * row + size / 2:.1f} {top - 8}) rotate(-55"
-        parts.append(f'<text transform="translate({place})">{escape(_cut(name, 20))}</text>')
+    for column, name in enumerate(columns):
+        x = left + width * column + width / 2
+        place = f'x="{x:.1f}" y="{top - 8}" text-anchor="middle"'
+        turned = f'transform="translate({x:.1f} {top - 8}) rotate(-55)"'
+        parts.append(f"<text {place if upright else turned}>{escape(_cut(name, LONGEST))}</text>")
+    framed = []
+    digits = 2 + max(0, math.floor(-math.log10(scale)))
+    for row, name in enumerate(rows):
+        y = top + height * row
+        middle = y + height / 2 + 4
+        parts.append(f'<text x="{left - 8}" y="{middle:.1f}" text-anchor="end">{escape(_cut(name, LONGEST))}</text>')
         for column, value in enumerate(values[row]):
-            x, y = left + size * column, top + size * row
-            kind = "none" if math.isnan(value) else "agree" if value >= 0 else "oppose"
-            opacity = 0.0 if math.isnan(value) else abs(value)
-            known = "not defined" if math.isnan(value) else f"{value:.3f}"
-            parts.append(
-                f'<rect class="cell {kind}" x="{x}" y="{y}" width="{size - 1}" height="{size - 1}" '
-                f'fill-opacity="{opacity:.2f}"><title>{escape(f"{name}, {names[column]}: {known}")}</title></rect>'
+            if value is None:
+                continue
+            x, known = left + width * column, not math.isnan(value)
+            kind = "none" if not known else "agree" if value >= 0 else "oppose"
+            said = f"{name}, {columns[column]}: {_fixed(value, digits + 1) if known else 'not defined'}"
+            cell = (
+                f'x="{x}" y="{y}" width="{width - 1}" height="{height - 1}" '
+                f'fill-opacity="{min(1.0, abs(value) / scale) if known else 0.0:.2f}"'
             )
-            if size >= 30 and not math.isnan(value):
+            taken = (row, column) in chosen
+            parts.append(
+                f'<rect class="cell {kind}" {cell}><title>{escape(said)}{", taken" if taken else ""}</title></rect>'
+            )
+            if width >= 30 and known:
+                kind = "operation strong" if taken else "operation"
                 parts.append(
-                    f'<text class="operation" x="{x + size / 2:.1f}" y="{y + size / 2 + 4:.1f}" text-anchor="middle">'
-                    f"{value:.2f}</text>"
+                    f'<text class="{kind}" x="{x + width / 2:.1f}" y="{middle:.1f}" text-anchor="middle">'
+                    f"{_fixed(value, digits)}</text>"
                 )
-    width = left + size * len(names) + 90
-    return _svg(width, top + size * len(names) + 8, label, parts)
+            if taken:
+                framed.append(f'<rect class="frame" x="{x}" y="{y}" width="{width - 1}" height="{height - 1}"/>')
+    beside = 8 if upright else round(12 + 4.6 * min(LONGEST, across))
+    return _svg(left + width * len(columns) + beside, top + height * len(rows) + 8, label, [*parts, *framed])
 
 
 def _svg(width: float, height: float, label: str, parts: Sequence[str]) -> Markup:
@@ -175,26 +279,38 @@ def _svg(width: float, height: float, label: str, parts: Sequence[str]) -> Marku
     )
 
 
+def _fixed(value: float, digits: int) -> str:
+    """So many digits behind the point, and no minus before zeros."""
+    return f"{round(value, digits) + 0.0:.{digits}f}"
+
+
 def _cut(name: str, length: int) -> str:
     return name if len(name) <= length else f"{name[: length - 1]}…"
 
 
 class _Axes:
-    """Maps data to pixels, with round numbers as ticks."""
+    """Maps data to pixels, with round numbers as ticks; `logarithmic` is the one that goes up."""
 
-    def __init__(self, xs: Sequence[float], ys: Sequence[float]) -> None:
-        self.x_ticks, self.y_ticks = _ticks(min(xs), max(xs)), _ticks(min(ys), max(ys))
+    def __init__(
+        self, xs: Sequence[float], ys: Sequence[float], room: _Room = USUAL, *, logarithmic: bool = False
+    ) -> None:
+        self.room = room
+        self._turn: Callable[[float], float] = math.log10 if logarithmic else float
+        self.x_ticks = _ticks(min(xs), max(xs))
+        self.y_ticks = (_powers if logarithmic else _ticks)(min(ys), max(ys))
 
     def x(self, value: float) -> float:
-        low, high = self.x_ticks[0], self.x_ticks[-1]
-        return LEFT + (value - low) / (high - low) * (WIDTH - LEFT - RIGHT)
+        room, low, high = self.room, self.x_ticks[0], self.x_ticks[-1]
+        return room.left + (value - low) / (high - low) * (room.width - room.left - room.right)
 
     def y(self, value: float) -> float:
-        low, high = self.y_ticks[0], self.y_ticks[-1]
-        return HEIGHT - BOTTOM - (value - low) / (high - low) * (HEIGHT - TOP - BOTTOM)
+        room, low, high = self.room, self._turn(self.y_ticks[0]), self._turn(self.y_ticks[-1])
+        share = (self._turn(value) - low) / (high - low)
+        return room.height - room.bottom - share * (room.height - room.top - room.bottom)
 
     def frame(self, x_label: str, y_label: str) -> str:
-        base = HEIGHT - BOTTOM
+        room = self.room
+        base, right = room.height - room.bottom, room.width - room.right
         parts = []
         for tick in self.x_ticks:
             parts.append(
@@ -202,13 +318,16 @@ class _Axes:
             )
         for tick in self.y_ticks:
             y = self.y(tick)
-            parts.append(f'<line class="grid" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y:.1f}" y2="{y:.1f}"/>')
-            parts.append(f'<text class="tick" x="{LEFT - 8}" y="{y + 4:.1f}" text-anchor="end">{_short(tick)}</text>')
-        centre, middle = (LEFT + WIDTH - RIGHT) / 2, (TOP + base) / 2
-        for place, label in ((f"{centre} {HEIGHT - 8}", x_label), (f"14 {middle}) rotate(-90", y_label)):
+            parts.append(f'<line class="grid" x1="{room.left}" x2="{right}" y1="{y:.1f}" y2="{y:.1f}"/>')
             parts.append(
-                f'<text class="label" transform="translate({place})" text-anchor="middle">{escape(label)}</text>'
+                f'<text class="tick" x="{room.left - 8}" y="{y + 4:.1f}" text-anchor="end">{_short(tick)}</text>'
             )
+        centre, middle = (room.left + right) / 2, (room.top + base) / 2
+        for place, label in ((f"{centre} {room.height - 8}", x_label), (f"14 {middle}) rotate(-90", y_label)):
+            if label:
+                parts.append(
+                    f'<text class="label" transform="translate({place})" text-anchor="middle">{escape(label)}</text>'
+                )
         return "".join(parts)
 
 
@@ -221,6 +340,18 @@ def _ticks(low: float, high: float) -> list[float]:
     step = next(factor * magnitude for factor in (1, 2, 2.5, 5, 10) if factor * magnitude >= raw)
     first, last = math.floor(low / step), math.ceil(high / step)
     return [number * step for number in range(first, last + 1)]
+
+
+def _powers(low: float, high: float) -> list[float]:
+    """The same on a logarithmic scale: powers of ten, or 1, 2 and 5 times those if there are few."""
+    first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
+    if last - first <= 2:
+        finer = [factor * 10.0**power for power in range(first - 1, last + 2) for factor in (1, 2, 5)]
+        start = max(place for place, tick in enumerate(finer) if tick <= low)
+        end = min(place for place, tick in enumerate(finer) if tick >= high)
+        return finer[start : max(end, start + 1) + 1]
+    step = math.ceil((last - first) / 6)
+    return [10.0**power for power in range(first, last + step, step)]
 
 
 def _short(value: float) -> str:

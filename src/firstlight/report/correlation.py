@@ -178,4 +178,4 @@ def _scatters(study: Study, target: str) -> dict[str, Markup]:
 
 def _agreement(study: Study) -> Markup:
     table = study.agreement()
-    return heat_map(study.names, table.to_numpy().tolist(), "Spearman correlation between proxies")
+    return heat_map(study.names, study.names, table.to_numpy().tolist(), "Spearman correlation between proxies")

@@ -13,6 +13,7 @@ from firstlight.algorithms.result import front_of, front_over_time
 from firstlight.drawing.vector import draw
 from firstlight.errors import FirstlightError, StoreError
 from firstlight.report.charts import Line, Point, lines, scatter
+from firstlight.report.one_shot import one_shot_charts
 from firstlight.report.template import render_page
 from firstlight.run.costs import UNITS, written
 from firstlight.run.store import STORE_NAME, Run, Store, Trial
@@ -53,6 +54,7 @@ def render(run: Run, trials: list[Trial]) -> str:
     costs = tuple(filter(None, run.settings.get("objectives", "").split(",")))
     front = front_of(scored, costs) if costs else ()
     shown = _thinned(scored, ranking, front)
+    steps = (run.result or {}).get("findings", {}).get("one_shot")
     drawing = _drawing(run.settings["space"], best.architecture) if best else None
     return render_page(
         "search.html",
@@ -74,6 +76,7 @@ def render(run: Run, trials: list[Trial]) -> str:
         else "",
         seconds=max((trial.elapsed for trial in trials), default=0.0),
         parts=_parts_of(best, run),
+        one_shot=one_shot_charts(steps) if steps else None,
     )
 
 
