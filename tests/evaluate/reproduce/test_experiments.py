@@ -18,7 +18,7 @@ from firstlight.evaluate.reproduce.base import Findings, Verdict
 from firstlight.evaluate.reproduce.benchmarks import NB201_C10, NB201_TEST, ONE_SHOT, Shelf
 from firstlight.evaluate.reproduce.dextr_tables import TABLE1, TABLE1_ON, TABLE4
 from firstlight.evaluate.reproduce.lab import Lab
-from firstlight.evaluate.reproduce.nasi import TABLE3, width_remark
+from firstlight.evaluate.reproduce.nasi import TABLE3, networks, width_remark
 from firstlight.evaluate.reproduce.rank_rows import RankRow, _over_seeds
 from firstlight.evaluate.reproduce.runner import reproduce
 from firstlight.evaluate.reproduce.sigeo import TABLE2, TABLE2_ON
@@ -185,12 +185,13 @@ def test_labels_and_data_are_compared_where_there_are_images(data: Path) -> None
 
 def test_networks_of_nasbench1shot1_are_narrow_unless_said_otherwise(tmp_path: Path) -> None:
     write_cells_of_nb101(tmp_path)
-    tiny = {"cells": 1, "stacks": 1, "input_shape": (3, 4, 4), "classes": 2}
-    outcome = reproduce(EXPERIMENTS["nasi-table7"], data=tmp_path, **(SMALL | {"skeleton": tiny}))
-    lines = [line for line in outcome.findings.lines if line.published]
-    assert {line.on for line in lines} == {benchmark.name for benchmark in ONE_SHOT}
-    assert all(line.what.startswith("Pearson") and line.note == "12 networks" for line in lines)
-    assert [line.published.low for line in lines if line.published and "mean" in line.what] == [0.85, 0.91, 0.82]
-    assert any("cells=1,channels=16," in remark for remark in outcome.findings.remarks)
-    lab = Lab(Shelf(tmp_path), InProcess(), Store(":memory:"), 12, skeleton=(("channels", 8),), input="synthetic")
-    assert width_remark(lab) == ()
+    space = SPACES["nasbench1shot1-s1"]
+    for given, channels in ({}, 16), ({"channels": 8}, 8):
+        skeleton = tuple((given | {"cells": 1}).items())
+        lab = Lab(Shelf(tmp_path), InProcess(), Store(":memory:"), 1000, skeleton=skeleton, input="synthetic")
+        study = networks(lab, ONE_SHOT[0], ["params"])
+        built = space.skeleton(cells=1, channels=channels)
+        costs = [space.cost(space.parse(text), built) for text in study.sample.rows["canonical"]]
+        assert study.utilities[0]["params"].tolist() == [cost.params for cost in costs]
+        assert len(costs) == 12  # all that there are
+        assert [f"channels={channels}," in remark for remark in width_remark(lab)] == [True] * (not given)
