@@ -206,7 +206,7 @@ nasi_table7 = Experiment(
     PAPER,
     "how close the estimate from one batch comes to the exact trace",
     (*ONE_SHOT, NB201_C10),
-    samples=30,
+    samples=50,
     run=_table7,
 )
 nasi_figure1 = Experiment(
