@@ -85,7 +85,8 @@ def test_unsupported_is_honest(kind: str, name: str) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    "zico sigeo fr_norm grad_norm snip gradsign jacov epe_nas naswot linear_regions swap ntk_trace te_ntk".split(),
+    "zico sigeo fr_norm grad_norm snip gradsign jacov epe_nas naswot linear_regions swap".split()
+    + "ntk_trace ntk_trace_exact te_ntk".split(),
 )
 def test_what_overflows_has_no_value(name: str) -> None:
     model, batches = model_and_batches("plain")

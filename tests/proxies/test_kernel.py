@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 import firstlight
 from firstlight.probe import Probe
-from firstlight.proxies.kernel import knas, ntk_condition, ntk_trace, ntk_trace_batch, te_ntk
+from firstlight.proxies.kernel import knas, ntk_condition, ntk_trace, ntk_trace_batch, ntk_trace_exact, te_ntk
 
 NETS = ["residual", "smooth", "attention", "plain", "mlp"]
 
@@ -53,6 +53,7 @@ def test_a_linear_map_has_the_kernel_of_its_inputs() -> None:
     assert ntk_condition(probe).value == pytest.approx(9)
     assert knas(probe).value == pytest.approx(sqrt((9 + 1) / 4))
     assert te_ntk(probe).value == pytest.approx(9)
+    assert ntk_trace_exact(probe).value == pytest.approx(4 * (9 + 1) / 2)  # each of four logits has the same kernel
     assert ntk_trace(Probe(nn.Linear(2, 4), (x, torch.tensor([1, 1])))).value == pytest.approx(sqrt((10 + 2) / 2))
 
 
@@ -60,7 +61,7 @@ def test_a_linear_map_has_the_kernel_of_its_inputs() -> None:
 def test_order_of_samples_does_not_matter(name: str) -> None:
     x, y = nets.labelled(1)[0]
     order = torch.tensor([3, 5, 0, 1, 4, 2])
-    wanted = "ntk_trace,ntk_condition,knas,ntk_trace_batch,ntk_trace_batch:form=sum,te_ntk"
+    wanted = "ntk_trace,ntk_condition,knas,ntk_trace_batch,ntk_trace_batch:form=sum,ntk_trace_exact,te_ntk"
     expected = firstlight.score(nets.build(name), (x, y), wanted)
     for key, score in firstlight.score(nets.build(name), (x[order], y[order]), wanted).items():
         assert score.value == pytest.approx(expected[key].value, rel=1e-5)
@@ -82,6 +83,51 @@ def test_the_mean_form_is_never_more_than_the_sum_form_over_samples() -> None:
     assert ntk_trace_batch(probe).value <= ntk_trace_batch(probe, form="sum").value / 6
     alone = Probe(nets.build("plain"), tuple(part[:1] for part in nets.labelled(1)[0]))
     assert ntk_trace_batch(alone).value == pytest.approx(ntk_trace_batch(alone, form="sum").value, rel=1e-12)
+
+
+def exact_trace(model: nn.Module, x: Tensor) -> float:
+    """A forward pass of the batch for every single sample and logit."""
+    samples, classes = model.train()(x.clone()).shape
+    total = 0.0
+    for i in range(samples):
+        for k in range(classes):
+            model.zero_grad()
+            model(x.clone())[i, k].backward()
+            total += sum(float(p.grad.square().sum()) for p in model.parameters() if p.grad is not None)
+    return total / samples
+
+
+@pytest.mark.parametrize("name", NETS)
+def test_the_exact_trace_is_that_of_every_sample_and_logit(name: str) -> None:
+    x = nets.images(6)
+    assert ntk_trace_exact(Probe(nets.build(name), x)).value == pytest.approx(
+        exact_trace(nets.build(name), x), rel=1e-9
+    )
+    few = ntk_trace_exact(Probe(nets.build(name), x), samples=4).value
+    assert few == pytest.approx(exact_trace(nets.build(name), x[:4]), rel=1e-9)
+
+
+def test_the_exact_trace_counts_what_only_batch_norm_has() -> None:
+    x = nets.images(6)
+    model = nets.build("smooth")
+    for module in model.modules():
+        if isinstance(module, (nn.Conv2d, nn.Linear)):
+            module.requires_grad_(False)  # for the slow twin alone: frozen weights are measured all the same
+    assert 0 < exact_trace(model, x) < ntk_trace_exact(Probe(model, x)).value
+
+
+def test_a_louder_last_layer_leaves_its_own_part_of_the_exact_trace() -> None:
+    def with_last_layer_times(factor: float) -> float:
+        model = nets.build("smooth")
+        *_, last = (layer for layer in model.modules() if isinstance(layer, nn.Linear))
+        with torch.no_grad():
+            for parameter in last.parameters():
+                parameter.mul_(factor)
+        return ntk_trace_exact(Probe(model, nets.images(6))).value
+
+    own, whole = with_last_layer_times(0.0), with_last_layer_times(1.0)
+    assert 0 < own < whole
+    assert with_last_layer_times(3.0) == pytest.approx(own + 9 * (whole - own), rel=1e-9)
 
 
 def output_rows(model: nn.Module, x: Tensor) -> Tensor:
@@ -129,6 +175,7 @@ def test_louder_outputs_scale_the_trace_and_leave_the_condition(factor: float) -
     assert knas(loud).value == pytest.approx(factor * knas(plain).value, rel=1e-9)
     assert ntk_condition(loud).value == pytest.approx(ntk_condition(plain).value, rel=1e-5)
     assert te_ntk(loud).value == pytest.approx(te_ntk(plain).value, rel=1e-5)
+    assert ntk_trace_exact(loud).value == pytest.approx(factor**2 * ntk_trace_exact(plain).value, rel=1e-9)
 
 
 def test_outputs_that_do_not_depend_on_weights_have_no_condition() -> None:
@@ -140,4 +187,4 @@ def test_outputs_that_do_not_depend_on_weights_have_no_condition() -> None:
     assert isnan(ntk_condition(probe).value)
     assert isnan(te_ntk(probe).value)
     assert "kernel is zero" in te_ntk(probe).note
-    assert ntk_trace(probe).value == 0
+    assert ntk_trace(probe).value == ntk_trace_exact(probe).value == 0

@@ -174,3 +174,15 @@ def test_networks_run_forward_and_back(number: str) -> None:
 def test_the_drawing_leaves_loose_ends_out() -> None:
     architecture = space_of("S1").parse("conv1x1~0|conv3x3~0,1|maxpool3x3~0,2|conv1x1~0,1|output~0,1")
     assert space_of("S1").drawing(architecture).nodes == ("input", "conv1x1", "output")
+
+
+@every_space
+def test_cells_of_nasbench101_that_are_in_the_space(number: str) -> None:
+    space, rng = space_of(number), random.Random(3)
+    for _ in range(20):
+        architecture = space.sample(rng)
+        found = space.standing_for(architecture.canonical())
+        assert found == space.canonical(architecture)
+        assert str(space.parse(str(found))) == str(found)
+    many = Cell101(("conv3x3",) * 3, ((0,), (0,), (0, 2), (0, 1, 2, 3)))
+    assert space.standing_for(many) is None

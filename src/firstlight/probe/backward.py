@@ -53,6 +53,20 @@ class BackwardQuantities(FirstBatchQuantities):
         with self._watched("output kernel", training=training), gradients.differentiable(self.model, *chosen):
             return kernel.coupled_gram(self._logits(batch).flatten(1).sum(1), chosen)
 
+    @quantity
+    def exact_trace(self, *, samples: int = 8) -> float:
+        """Trace of the tangent kernel of all logits of the first samples, over all parameters, in train mode.
+
+        One batched forward pass of these samples and one backward pass for each sample and logit: BatchNorm couples the
+        samples, and the gradients account for it.
+        """
+        batch = self.batches[0].head(samples)
+        parameters = list(self.model.parameters())
+        if not parameters:
+            raise UnsupportedError("the network has no parameters to differentiate with respect to.")
+        with self._watched("exact trace", training=True), gradients.differentiable(self.model, *parameters):
+            return kernel.coupled_trace(self._logits(batch).flatten(), parameters)
+
     def all_loss_gradients(self, count: int) -> list[gradients.LossGradients]:
         """The loss gradients of the first `count` batches."""
         self._require_batches(count)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import torch
 import torch.nn.functional as F
@@ -95,8 +95,24 @@ def _products(gradients: Tensor) -> Tensor:
 
 def coupled_gram(outputs: Tensor, parameters: Sequence[Tensor]) -> Tensor:
     """Products of the true gradients of all outputs, coupling of samples and all: one backward pass for each output."""
-    rows = []
-    for output in outputs:
-        gradients = torch.autograd.grad(output, parameters, retain_graph=True, allow_unused=True)
-        rows.append(torch.cat([torch.zeros(0).to(output), *(g.flatten() for g in gradients if g is not None)]))
+    rows = [
+        torch.cat([torch.zeros(0).to(outputs), *(gradient.flatten() for gradient in gradients)])
+        for gradients in _coupled_gradients(outputs, parameters)
+    ]
     return _products(torch.stack(rows))
+
+
+def coupled_trace(outputs: Tensor, parameters: Sequence[Tensor]) -> float:
+    """The trace of that matrix by the same backward passes, with the gradients of one output in memory at a time."""
+    return sum(
+        float(torch.linalg.vector_norm(gradient, dtype=torch.float64).square())
+        for gradients in _coupled_gradients(outputs, parameters)
+        for gradient in gradients
+    )
+
+
+def _coupled_gradients(outputs: Tensor, parameters: Sequence[Tensor]) -> Iterator[list[Tensor]]:
+    """Of each output in turn, with respect to the parameters that it depends on."""
+    for output in outputs:
+        found = torch.autograd.grad(output, parameters, retain_graph=True, allow_unused=True)
+        yield [gradient for gradient in found if gradient is not None]

@@ -74,6 +74,25 @@ def ntk_trace_batch(probe: Probe, *, form: Literal["mean", "sum"] = "mean") -> P
     return Parts(sum(float(gradient.double().square().sum()) for gradient in gradients))
 
 
+@proxy(reference="Shu2022nasi", batch_size=8)
+def ntk_trace_exact(probe: Probe, *, samples: int = 8) -> Parts:
+    """The trace of the tangent kernel, of all logits and parameters.
+
+        M = (1/samples) * sum over samples i and logits k of || d f_k(x_i) / d theta ||^2
+
+    f_k is a logit and theta are all parameters, gains and shifts of BatchNorm included. It is the exact value of what
+    `ntk_trace_batch` estimates up to a constant, and meant for checking it: for small networks, on the first `samples`
+    samples. In train mode BatchNorm couples them, and the gradients account for it. Outputs s times as large multiply M
+    by s squared; where only the last layer's weights are, the part of M that is this layer's own stays as it is.
+
+    Scale: many orders of magnitude. Higher is better, up to the point where training becomes unstable. Cost: one
+    forward pass of so many samples and a backward pass of all of them for each sample and logit: 80 passes for 8
+    samples and 10 classes.
+    """
+    count = min(samples, len(probe.batches[0]))
+    return Parts(probe.exact_trace(samples=samples) / count)
+
+
 @proxy(reference="Chen2021tenas", higher_is_better=False, batch_size=64)
 def te_ntk(probe: Probe, *, samples: int = 8, mode: Literal["train", "eval"] = "train") -> Parts:
     """Condition of TE-NAS's tangent kernel, of the summed outputs.

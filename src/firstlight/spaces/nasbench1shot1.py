@@ -82,9 +82,17 @@ class NASBench1Shot1(Space101):
     def canonical(self, architecture: Cell101) -> Cell101:
         """Of all architectures that are the same cell once pruned, the one on the first graph of the space that has
         room for it; what is not used gets the first operation."""
-        cell = architecture.canonical()
+        found = self.standing_for(architecture)
+        assert found is not None  # its own graph has room for it
+        return found
+
+    def standing_for(self, cell: Cell101) -> Cell101 | None:
+        """The same for any cell of NAS-Bench-101; None if no architecture of this space is that cell once pruned."""
+        cell = cell.canonical()
+        if cell.sources not in _first_graphs(self.parents):
+            return None
         sources, places = _first_graphs(self.parents)[cell.sources]
-        operations = [OPERATIONS[0]] * len(architecture.operations)
+        operations = [OPERATIONS[0]] * (len(self.parents) - 1)
         for place, operation in zip(places, cell.operations, strict=True):
             operations[place - 1] = operation
         return Cell101(tuple(operations), sources)

@@ -6,14 +6,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.evaluate.reproduce.toy import write_tables
+from tests.evaluate.reproduce.toy import OUTSIDE, write_cells_of_nb101, write_tables
 
 from firstlight.errors import DataError
-from firstlight.evaluate.reproduce.benchmarks import NB201_C10, NB201_TEST, Benchmark, Shelf
+from firstlight.evaluate.reproduce.benchmarks import NB101, NB201_C10, NB201_TEST, ONE_SHOT, Benchmark, Shelf
 from firstlight.evaluate.reproduce.lab import Lab
 from firstlight.evaluate.reproduce.runner import shelf_in
 from firstlight.run.executor import InProcess
 from firstlight.run.store import Store
+from firstlight.spaces import SPACES
 
 ABSENT = Benchmark("Toy", "nasbench2010", ("toy.parquet",), ("toy_val_5",), "import toy -o {path}")
 
@@ -75,3 +76,21 @@ def test_images_are_those_of_the_folder(tmp_path: Path) -> None:
     assert shown(None) == shown("cifar10") == f"npz:{path}"
     assert shown("synthetic") == "synthetic"
     assert shown("npz:elsewhere.npz") == "npz:elsewhere.npz"
+
+
+def test_cells_of_a_smaller_space_are_looked_up_in_the_table_of_the_larger(tmp_path: Path) -> None:
+    cells = write_cells_of_nb101(tmp_path)
+    shelf, space = Shelf(tmp_path), SPACES["nasbench1shot1-s1"]
+    assert shelf.missing(ONE_SHOT[0]) == ""
+    assert len(shelf.table(NB101)) == 3 * len(cells) + 1
+    rows = shelf.table(ONE_SHOT[0]).frame
+    assert [space.parse(text).canonical() for text in rows["architecture"]] == cells
+    assert rows["val_acc_108"].max() == 0.9 + 0.005 * (len(cells) - 1)
+    assert str(OUTSIDE) not in set(rows["architecture"])
+    assert shelf.column(ONE_SHOT[0]) == "val_acc_108"
+
+
+@pytest.mark.slow
+def test_how_many_cells_of_the_sample_are_in_each_space(benchmark_data: Path) -> None:
+    shelf = Shelf(benchmark_data)
+    assert [len(shelf.table(benchmark)) for benchmark in ONE_SHOT] == [195, 572, 4023]

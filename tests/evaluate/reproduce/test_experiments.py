@@ -10,15 +10,15 @@ from typing import get_args
 
 import numpy as np
 import pytest
-from tests.evaluate.reproduce.toy import SMALL, write_tables
+from tests.evaluate.reproduce.toy import SMALL, write_cells_of_nb101, write_tables
 
 from firstlight.errors import DataError, FirstlightError, SettingError
 from firstlight.evaluate.reproduce import EXPERIMENTS
-from firstlight.evaluate.reproduce.base import Verdict
+from firstlight.evaluate.reproduce.base import Findings, Verdict
 from firstlight.evaluate.reproduce.benchmarks import NB201_C10, NB201_TEST, ONE_SHOT, Shelf
 from firstlight.evaluate.reproduce.dextr_tables import TABLE1, TABLE1_ON, TABLE4
 from firstlight.evaluate.reproduce.lab import Lab
-from firstlight.evaluate.reproduce.nasi import TABLE3
+from firstlight.evaluate.reproduce.nasi import TABLE3, networks, width_remark
 from firstlight.evaluate.reproduce.rank_rows import RankRow, _over_seeds
 from firstlight.evaluate.reproduce.runner import reproduce
 from firstlight.evaluate.reproduce.sigeo import TABLE2, TABLE2_ON
@@ -31,9 +31,12 @@ from firstlight.spaces import SPACES
 
 NAMES = (
     "dextr-table1 dextr-table4 dextr-table5 dextr-figure1 dextr-stability dextr-layers sigeo-table2 hnas-table1 "
-    "hnas-table4 hnas-table6 hnas-tables10-12 nasi-table3 nasi-table7 nasi-figure1"
+    "hnas-table4 hnas-table6 hnas-tables10-12 nasi-table2 nasi-table3 nasi-table6 nasi-table7 nasi-table8 nasi-figure1 "
+    "nasi-nb201"
 ).split()
-RUNNING = [name for name in NAMES if name != "nasi-table3"]
+# Those that search are in test_nasi_search.py
+SEARCHING = ["nasi-table2", "nasi-table8", "nasi-nb201"]
+RUNNING = [name for name in NAMES if name not in ("nasi-table3", *SEARCHING)]
 DECLARED = [(TABLE1, TABLE1_ON), (TABLE4, NB201_TEST), (TABLE2, TABLE2_ON), (TABLE3, ONE_SHOT)]
 
 
@@ -131,6 +134,19 @@ def test_several_seeds_are_told_as_mean_and_spread(data: Path, out: Path) -> Non
         reproduce(EXPERIMENTS["dextr-table4"], data=data, seed=(1, 1), **SMALL)
 
 
+def test_an_experiment_may_take_several_seeds_by_itself(data: Path) -> None:
+    asked: list[tuple[int, ...]] = []
+
+    def run(lab: Lab) -> Findings:
+        asked.append(lab.seeds)
+        return Findings(())
+
+    experiment = replace(EXPERIMENTS["dextr-table4"], run=run, seeds=3)
+    for seed in (0, (5,), (2, 9)):
+        reproduce(experiment, data=data, seed=seed, **SMALL)
+    assert asked == [(0, 1, 2), (5, 6, 7), (2, 9)]
+
+
 def test_sizes_that_cannot_be(data: Path) -> None:
     with pytest.raises(FirstlightError, match="30 networks"):
         reproduce(EXPERIMENTS["dextr-table4"], data=data, **(SMALL | {"samples": 31}))
@@ -151,3 +167,31 @@ def test_fewer_networks_are_taken_where_they_cost_more(data: Path, asked: int, d
     lab = Lab(Shelf(data), InProcess(), Store(":memory:"), asked, input="synthetic")
     dear = replace(NB201_C10, dearness=dearness)
     assert len(lab.sample([dear], lab.setting(dear.space)).rows) == taken
+
+
+def test_labels_and_data_are_compared_where_there_are_images(data: Path) -> None:
+    settings = SMALL | {"skeleton": {"cells": 1, "channels": 5}}
+    outcome = reproduce(EXPERIMENTS["nasi-table6"], data=data, **(settings | {"input": "digits@8"}))
+    values = {line.what: line.ours.value for line in outcome.findings.lines if line.ours}
+    assert set(values) == {
+        f"{kind}: true labels and random {what}" for kind in ("Pearson", "Spearman") for what in ("labels", "data")
+    }
+    assert all(-1 <= value < 1 for value in values.values())
+    assert not any("shown noise" in remark for remark in outcome.findings.remarks)
+    noise = reproduce(EXPERIMENTS["nasi-table6"], data=data, **settings)
+    assert all(line.ours and line.ours.value == pytest.approx(1) for line in noise.findings.lines)
+    assert any("shown noise" in remark for remark in noise.findings.remarks)
+
+
+def test_networks_of_nasbench1shot1_are_narrow_unless_said_otherwise(tmp_path: Path) -> None:
+    write_cells_of_nb101(tmp_path)
+    space = SPACES["nasbench1shot1-s1"]
+    for given, channels in ({}, 16), ({"channels": 8}, 8):
+        skeleton = tuple((given | {"cells": 1}).items())
+        lab = Lab(Shelf(tmp_path), InProcess(), Store(":memory:"), 1000, skeleton=skeleton, input="synthetic")
+        study = networks(lab, ONE_SHOT[0], ["params"])
+        built = space.skeleton(cells=1, channels=channels)
+        costs = [space.cost(space.parse(text), built) for text in study.sample.rows["canonical"]]
+        assert study.utilities[0]["params"].tolist() == [cost.params for cost in costs]
+        assert len(costs) == 12  # all that there are
+        assert [f"channels={channels}," in remark for remark in width_remark(lab)] == [True] * (not given)

@@ -33,6 +33,7 @@ class Scale:
 CORRELATION = Scale("correlation", tolerance=0.06, widest=0.30)
 SHARE = Scale("share", tolerance=0.05, widest=0.15)
 SCORE = Scale("Dextr score", tolerance=0.15, widest=0.60)
+ACCURACY = Scale("accuracy or error, %", tolerance=0.5, widest=2.0)
 SPREAD = Scale("deviation of a score", tolerance=0.01, widest=0.10)
 # Compared with nothing that was published
 FIGURE = Scale("figure", tolerance=0.0, widest=float("inf"))
@@ -112,7 +113,8 @@ class Experiment:
     """Something a paper published, how it is measured here, and what that needs.
 
     `needs` are the benchmarks its parts are about; one that is there is enough to run. `samples` is how many networks
-    are taken unless the user says otherwise, and `chosen` how.
+    are taken unless the user says otherwise, and `chosen` how; `seeds` is how many seeds, counted up from the user's,
+    unless several are named.
     """
 
     name: str
@@ -123,6 +125,7 @@ class Experiment:
     samples: int
     run: Callable[[Lab], Findings]
     chosen: Choice = "random"
+    seeds: int = 1
 
     @property
     def citation(self) -> str:

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
 from firstlight.data.sources import DATA_FOLDER, find_images
 from firstlight.errors import DataError
-from firstlight.evaluate.tables import Table, load_table
+from firstlight.evaluate.tables import ARCHITECTURE, Table, load_table
 from firstlight.spaces import SPACES
+from firstlight.spaces.cell101 import read_cell
+from firstlight.spaces.nasbench1shot1 import NASBench1Shot1
 
 
 @dataclass(frozen=True)
 class Benchmark:
-    """Trained networks of a space: the files that may hold them, and what their column may be called."""
+    """Trained networks of a space: the files that may hold them, and what their column may be called.
+
+    `part_of` names a larger space, if the files are tables of that one.
+    """
 
     name: str
     space: str
@@ -22,6 +27,7 @@ class Benchmark:
     columns: tuple[str, ...]
     importing: str  # how the first of the files comes about
     dearness: int = 1  # how many times as much as others its networks cost: so many times fewer are taken
+    part_of: str = ""
 
 
 _NB201_FILES = ("nb201.parquet", "nb201.csv")
@@ -50,6 +56,11 @@ NB101 = Benchmark(
     _NB101_IMPORT,
     dearness=10,
 )
+# Its networks are those of NAS-Bench-101, and their accuracies are looked up there
+ONE_SHOT = tuple(
+    replace(NB101, name=f"NB-1Shot1 S{number}", space=f"nasbench1shot1-s{number}", part_of=NB101.space)
+    for number in (1, 2, 3)
+)
 NB301 = Benchmark("NB301", "darts", ("nb301.parquet",), ("cifar10_val_100",), _WRITTEN)
 TRANSNAS = tuple(
     Benchmark(f"TransNAS {title}", "transnas-micro", ("transnas_micro.parquet",), (column,), _TRANSNAS_IMPORT)
@@ -58,16 +69,6 @@ TRANSNAS = tuple(
         ("Scene", "class_scene_val_best"),
         ("Jigsaw", "jigsaw_val_best"),
     )
-)
-ONE_SHOT = tuple(
-    Benchmark(
-        f"NB-1Shot1 S{number}",
-        f"nasbench1shot1-s{number}",
-        (f"nb1shot1_s{number}.parquet",),
-        ("val_acc_108",),
-        _WRITTEN,
-    )
-    for number in (1, 2, 3)
 )
 
 
@@ -100,7 +101,7 @@ class Shelf:
         path = self._path(benchmark)
         if path is None:
             raise DataError(f"{benchmark.name} needs {self.missing(benchmark)}.")
-        return _load(path)
+        return _load_part(path, benchmark.space) if benchmark.part_of else _load(path)
 
     def column(self, benchmark: Benchmark) -> str:
         found = self._column_in(self.table(benchmark), benchmark)
@@ -135,3 +136,18 @@ def _read(path: Path, _changed: int) -> Table:
 
 def _load(path: Path) -> Table:
     return _read(path, path.stat().st_mtime_ns)
+
+
+@cache
+def _read_part(path: Path, changed: int, name: str) -> Table:
+    """The rows of a table of NAS-Bench-101 whose cells are in a space of NAS-Bench-1Shot1, as that one writes them."""
+    space = SPACES[name]
+    assert isinstance(space, NASBench1Shot1)
+    whole = _read(path, changed)
+    cells = [space.standing_for(read_cell(text)[0]) for text in whole.frame[ARCHITECTURE]]
+    rows = whole.frame[[cell is not None for cell in cells]].reset_index(drop=True)
+    return Table(rows.assign(architecture=[str(cell) for cell in cells if cell is not None]), whole.origin)
+
+
+def _load_part(path: Path, space: str) -> Table:
+    return _read_part(path, path.stat().st_mtime_ns, space)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
 from firstlight.data import InputSource
+from firstlight.data.inputs import TRUE_LABELS
 from firstlight.evaluate.correlate import Sample, Study, draw_sample, study
 from firstlight.evaluate.reproduce.base import Choice
 from firstlight.evaluate.reproduce.benchmarks import Benchmark, Shelf
@@ -90,11 +91,12 @@ class Lab:
         *,
         images: str | None = None,
         batch_size: int | None = None,
+        labels: str = TRUE_LABELS,
         **changes: Any,
     ) -> Study:
         """Scores of the sample for each seed. The sample does not depend on the changes, so that studies line up."""
         requests = parse_requests(list(dict.fromkeys(proxies)))
-        source = source_for(requests, images or self.images, batch_size)
+        source = source_for(requests, images or self.images, batch_size, labels=labels)
         settings = [self.setting(benchmarks[0].space, source, **changes, seed=seed) for seed in self.seeds]
         settings[0].skeleton  # noqa: B018 - data and skeleton are checked here, before any work starts
         sample = self.sample(benchmarks, settings[0])

@@ -102,6 +102,11 @@ def _over_seeds(columns: Sequence[Numbers], truth: Numbers) -> str:
     for values in columns:
         known = np.isfinite(values) & np.isfinite(truth)
         each.append(spearman(values[known], truth[known]) if known.sum() > 1 else math.nan)
+    return over_seeds(each)
+
+
+def over_seeds(each: Sequence[float]) -> str:
+    """What correlations, one for each seed, come to."""
     if any(map(math.isnan, each)):
         return "undefined for some seeds"
     return f"over {len(each)} seeds {fmean(each):.3f} ± {stdev(each):.3f}"

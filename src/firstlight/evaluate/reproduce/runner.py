@@ -85,6 +85,8 @@ def reproduce(
         reasons = "\n".join(f"  {name}: {reason}" for name, reason in missing.items())
         raise DataError(f"{experiment.name} cannot run yet. It needs one of these:\n{reasons}")
     seeds = (seed,) if isinstance(seed, int) else tuple(seed)
+    if len(seeds) == 1:
+        seeds = tuple(range(seeds[0], seeds[0] + experiment.seeds))
     if not seeds or len(set(seeds)) < len(seeds):
         raise SettingError(f"The seeds are {list(seeds)}; give one, or several different ones.")
     directory = None if out is None else Path(out)
