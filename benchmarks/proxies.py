@@ -25,7 +25,8 @@ from firstlight.spaces import SPACES
 NETWORKS = 10
 GRADIENTS = ("grad_norm", "snip", "plain", "l2_norm", "fisher", "zico", "sigeo")
 KERNELS = ("ntk_trace", "ntk_condition", "knas")
-TRANSFORMERS_ONLY = {"dss"}
+# for transformers only; a check with a backward pass for every output
+LEFT_OUT = {"dss", "ntk_trace_exact"}
 
 Batches = list[tuple[Tensor, Tensor]]
 
@@ -53,7 +54,7 @@ def ask(network: nn.Module, batches: Batches, names: Sequence[str]) -> None:
 
 
 def measure(network: nn.Module, batches: Batches) -> Counter[str]:
-    names = [name for name in PROXIES if name not in TRANSFORMERS_ONLY]
+    names = [name for name in PROXIES if name not in LEFT_OUT]
     forward_backward(network, batches[:1])  # the first pass of a network is slower
     seconds: Counter[str] = Counter()
     seconds["1 pass"] = cpu_seconds(lambda: forward_backward(network, batches[:1]))
