@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from firstlight.data.samples import Normaliser, digest
+from firstlight.data.samples import digest
 from firstlight.data.sources import read_samples
 from firstlight.errors import DataError, UnknownNameError
 from firstlight.seeds import torch_generator
@@ -71,7 +71,7 @@ def load_inputs(
                 f"{source.batches} batches of {source.batch_size} were asked for."
             )
         picked = torch.randperm(len(samples), generator=torch_generator(seed, "choice of samples"))[:count].numpy()
-        x, y = samples.tensors(picked, samples.images(picked), Normaliser.of(samples.representatives()))
+        x, y = samples.tensors(picked, samples.images(picked), samples.normaliser)
         x = x.contiguous()  # a measurement may write into its inputs
         title, classes = samples.title, samples.classes
         if source.labels == RANDOM_LABELS:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -37,9 +38,10 @@ class Samples:
     def classes(self) -> int:
         return int(self.labels.max()) + 1
 
-    def representatives(self) -> Array:
-        """Images from all over the set, less than twice as many as are `representative` of its channels."""
-        return self.images(np.arange(0, len(self), max(1, len(self) // self.representative)))
+    @functools.cached_property
+    def normaliser(self) -> Normaliser:
+        """By images from all over the set, less than twice as many as are `representative` of its channels."""
+        return Normaliser.of(self.images(np.arange(0, len(self), max(1, len(self) // self.representative))))
 
     def tensors(self, numbers: Array, images: Array, normaliser: Normaliser) -> tuple[Tensor, Tensor]:
         """Images that were read under these numbers, as networks take them, and their labels."""
