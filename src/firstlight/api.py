@@ -193,9 +193,9 @@ def search(
     number of processes, by default one for each core; the result does not depend on it. `watch` is told of each one
     as it is scored. Batches are as large and as many as the proxy takes, unless given.
 
-    `proxy` is by default `dextr`, or what the algorithm is about. It may be an ensemble, such as "az_nas" or
-    "log_rank(dextr,params)": then networks are judged by their ranks
-    among all that were scored, which is known at the end.
+    `proxy` is by default `dextr`, or what is usual for the algorithm or the space. It may be an ensemble, such as
+    "az_nas" or "log_rank(dextr,params)": then networks are judged by their ranks among all that were scored, which is
+    known at the end.
 
     Limits are checked before a network is built: parameters, MACs, activations and memory (bytes) are counted without
     weights, and `latency` says where milliseconds come from: "measured" (here, on one thread), "measured:threads=2",
@@ -207,7 +207,9 @@ def search(
 
     >>> firstlight.search("nasbench201", samples=100, max_params="1.0M").best.architecture
     """
-    by = parse_criterion(proxy or AlgorithmRequest.parse(algorithm).algorithm.proxy)
+    if proxy is None:
+        proxy = AlgorithmRequest.parse(algorithm).usual_proxy(find_space(space) if isinstance(space, str) else space)
+    by = parse_criterion(proxy)
     source = source_for(members(by), input, batch_size, batches, labels)
     setting = make_setting(space, source, skeleton, seed, device, repeats)
     limits = parse_limits(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from firstlight.algorithms.one_shot_steps import StepJob, Steps
 from firstlight.algorithms.result import SearchSetting
 from firstlight.algorithms.runner import run_search
 from firstlight.errors import LimitError, SettingError, StoreError
+from firstlight.report.page import write_report
 from firstlight.run.executor import make_executor
 from firstlight.run.scoring import Setting, source_for
 from firstlight.supernet import Choice
@@ -187,7 +189,9 @@ def test_one_and_two_workers_and_a_resumed_search_find_the_same(tmp_path: Path) 
 
 def test_labels_make_a_difference_to_the_numbers_and_are_part_of_the_setting(tmp_path: Path) -> None:
     settings = {"input": "digits", "skeleton": {"cells": 1, "channels": 2}}
-    true, random = (search(labels=labels, **settings) for labels in ("true", "random"))
+    true, random = (search(labels=labels, out=tmp_path / labels, **settings) for labels in ("true", "random"))
+    with pytest.raises(StoreError, match="random labels"):
+        search(labels="random", out=tmp_path / "true", **settings)
     assert true.findings["one_shot"]["traces"] != random.findings["one_shot"]["traces"]
     with pytest.raises(firstlight.FirstlightError, match=r"kind of labels 'none'.*Known: random, true"):
         search(labels="none")
@@ -225,5 +229,27 @@ def test_another_rule_takes_no_steps_of_its_own(tmp_path: Path, monkeypatch: pyt
     assert search(out=tmp_path).findings == first.findings
     with pytest.raises(StoreError, match="holds another run"):
         search(seed=1, out=tmp_path)
-    with pytest.raises(StoreError, match="holds another run"):
-        search(algorithm="nasi-ridge:steps=8:batch=4", out=tmp_path)
+    ridge_found = search(algorithm="nasi-ridge:steps=8:batch=4", out=tmp_path)
+    assert ridge_found.findings["one_shot"]["traces"] == first.findings["one_shot"]["traces"]
+    assert "nasi-ridge" in write_report(tmp_path).read_text()
+    search(out=tmp_path)  # the report is of what was run last, not of what was begun last
+    assert "nasi-ridge" not in write_report(tmp_path).read_text()
+
+
+def test_an_interrupted_search_goes_on_and_its_report_shows_what_it_came_to(tmp_path: Path) -> None:
+    asked_for = "nasi:steps=12:batch=4"
+    setting = Setting("nasbench201", source_for([], batch_size=64), 1, tuple(sorted(SMALL.items())))
+    wanted = SearchSetting(setting, parse_criterion("ntk_trace_batch"), asked_for)
+
+    def interrupt(count: int, *rest: Any) -> None:
+        if count == 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(firstlight.SearchInterrupted) as caught:
+        run_search(wanted, make_executor(0), tmp_path, watch_states=interrupt)
+    assert caught.value.result.states == 2
+    result = run_search(wanted, make_executor(0), tmp_path)
+    assert result.states == 12
+    assert result.best.architecture != caught.value.result.best.architecture  # or the rest says nothing
+    page = write_report(tmp_path).read_text()
+    assert page.index(html.escape(result.best.architecture)) < page.index("Settings")

@@ -79,7 +79,7 @@ def test_every_step_sees_a_batch_of_its_own_and_labels_may_be_random() -> None:
 def test_trace_and_slopes_see_the_same_path_and_batch() -> None:
     whole, trace = StepJob(asked())(5), StepJob(asked(slopes=False))(5)
     assert whole.value == pytest.approx(trace.value, rel=1e-5)
-    assert len(whole.parts) == 24
+    assert len(whole.parts) == 30
     assert not trace.parts
 
 
@@ -140,26 +140,71 @@ def test_a_step_without_finite_gradients_is_left_out_and_counted(monkeypatch: py
     trace.calls = 0  # type: ignore[attr-defined]
     monkeypatch.setattr(one_shot_steps, "trace_along", trace)
     one = take(judge(setting=asked(slopes=False)), 6)
-    assert one.failed == 1
+    assert [score.status for score in one.failed] == ["non_finite"]
     assert one.scored == 6
     assert len(one.steps()) == 5
 
 
 def test_too_many_of_them_end_the_search_with_an_explanation(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(one_shot_steps, "trace_along", lambda *arguments: math.inf)
-    with pytest.raises(FirstlightError, match=r"3 of 3 steps .* non_finite: .*smaller skeleton or batch"):
-        take(judge(setting=asked(slopes=False)), 100)
+    with pytest.raises(FirstlightError, match=r"11 of 11 steps .* non_finite: .*smaller skeleton or batch"):
+        take(judge(setting=asked(slopes=False)), 40)
+
+
+class Shuffled(InProcess):
+    """Results in another order, as workers may give them."""
+
+    def map(self, job: Any, items: Any) -> Any:
+        return reversed(list(super().map(job, items)))
+
+
+@pytest.mark.parametrize("failing", [range(3), range(10), range(11), (0, 5, 39)])
+def test_whether_it_ends_does_not_depend_on_the_order(failing: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def score(self: StepJob, number: int) -> Score:
+        return Score.without_value("non_finite", "") if number in failing else Score(1.0 + number)
+
+    monkeypatch.setattr(StepJob, "__call__", score)
+    for executor in (InProcess(), Shuffled()):
+        one = judge(setting=asked(slopes=False), executor=executor)
+        if len(failing) > 10:
+            with pytest.raises(FirstlightError, match="given up"):
+                take(one, 40)
+        else:
+            assert len(take(one, 40).steps()) == 40 - len(failing)
+
+
+def test_steps_with_slopes_serve_where_none_are_asked_for() -> None:
+    store = Store(":memory:")
+    take(judge(store), 4)
+    executor = Counting()
+    found = take(judge(store, asked(slopes=False), executor), 5).steps()
+    assert executor.asked == [4]
+    assert found.traces[:4].tolist() == take(judge(store), 4).steps().traces.tolist()
+
+
+def test_none_can_be_let_in_later() -> None:
+    store = Store(":memory:")
+    take(judge(store), 4)
+    assert np.isfinite(take(judge(store, asked(none=True)), 4).steps().slopes).all()
+    for score in (StepJob(asked())(0), StepJob(asked(none=True))(0)):
+        assert score.parts["0-1:none"] == 0
 
 
 class Dying(InProcess):
     """The worker of step 1 dies, unless what it needs is on disk."""
 
+    def __init__(self) -> None:
+        self.asked: list[tuple[int, bool]] = []
+
     def map(self, job: Any, items: Any) -> Any:
         for item, result in super().map(job, items):
+            self.asked.append((item, job.on_disk))
             yield item, Lost("exit code -9") if item == 1 and not job.on_disk else result
 
 
 def test_a_step_that_is_too_large_for_memory_is_taken_on_disk() -> None:
-    usual, saved = take(judge(), 3), take(judge(executor=Dying()), 3)
-    assert saved.failed == 0
+    executor = Dying()
+    usual, saved = take(judge(), 3), take(judge(executor=executor), 3)
+    assert executor.asked == [(0, False), (1, False), (1, True), (2, True)]  # and all that follow
+    assert not saved.failed
     assert np.array_equal(usual.steps().slopes, saved.steps().slopes)

@@ -350,3 +350,18 @@ def test_a_killed_run_continues_where_it_was(tmp_path: Path) -> None:
     assert resumed.scored == 200 - done
     assert resumed.best.architecture == undisturbed.best.architecture
     assert resumed.score.value == undisturbed.score.value
+
+
+def test_a_proxy_that_is_not_made_for_the_networks_is_given_up_soon() -> None:
+    seen = []
+    with pytest.raises(FirstlightError, match=r"None of the first 8 networks .* dss is unsupported.*another proxy"):
+        search(proxy="dss", samples=100, watch=seen.append)
+    assert len(seen) < 8
+
+
+@pytest.mark.parametrize(("space", "proxy"), [("nasrec-small", "sigeo"), ("transnas-micro", "independence")])
+def test_spaces_that_dextr_does_not_fit_have_another_usual_proxy(space: str, proxy: str) -> None:
+    small = {"transnas-micro": {"channels": 4, "input_shape": (3, 64, 64)}}.get(space, {"rows": 10})
+    result = firstlight.search(space, samples=2, skeleton=small, workers=0)
+    assert str(result.setting.by) == proxy
+    assert result.score.ok

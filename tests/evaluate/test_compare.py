@@ -185,3 +185,23 @@ def test_nasbench201(benchmark_data: Path) -> None:
         values = [best.value for best in run.incumbents if best and best.value is not None]
         assert values == sorted(values)
         assert len({query.architecture for query in run.queries}) == 60
+
+
+def test_a_decision_for_a_network_that_is_not_in_the_table_is_no_answer() -> None:
+    """The table has cells with `none` only, which nasi never chooses."""
+    cells = [str(cell) for cell in firstlight.space("nasbench201") if cell.operations[:2] == ("none", "none")][-15:]
+    table = pd.DataFrame({"architecture": cells, "toy_val_4": range(15), "toy_test_4": range(15)})
+    found = firstlight.compare(
+        "nasbench201",
+        as_table(table, "toy"),
+        methods=("random", "nasi:steps=2:batch=2@params"),
+        target="toy_val_4",
+        queries=(1, 2),
+        seeds=2,
+        skeleton={"cells": 1, "channels": 2, "input_shape": (3, 8, 8)},
+        workers=0,
+    )
+    assert all(not run.queries for run in found.runs["nasi:batch=2:steps=2@params"])
+    assert "2 of 2 runs decided for a network whose truth is not known" in " ".join(found.remarks)
+    assert math.isnan(found.rows[-1].value.mean)
+    assert found.rows[1].value.mean > 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import math
 import sqlite3
@@ -193,3 +194,14 @@ def test_what_fails_later_keeps_its_results_and_what_was_there_before(tmp_path: 
         store.begin_run({}, "1", 0)
     fail_in(tmp_path / "begun")
     assert {path.parent.name for path in tmp_path.glob("*/*")} == {"scored", "begun"}
+
+
+def test_a_store_that_somebody_else_has_open_is_not_removed(tmp_path: Path) -> None:
+    directory = tmp_path / "shared"
+    with contextlib.ExitStack() as others:
+        with contextlib.suppress(RuntimeError), open_store(directory):
+            other = others.enter_context(open_store(directory))
+            raise RuntimeError
+        other.add_score(KEY, SCORE)
+    with Store(directory / "store.sqlite") as store:
+        assert store.find_score(KEY) == SCORE

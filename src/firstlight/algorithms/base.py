@@ -24,7 +24,7 @@ class Algorithm:
     reference: str = ""
     costs: tuple[str, ...] = ()  # what it keeps low besides, unless told otherwise
     needs: tuple[Need, ...] = ()  # of the space, or of what is installed
-    proxy: str = "dextr"  # what networks are judged by unless told otherwise
+    proxy: str = ""  # what networks are judged by unless told otherwise; else what is usual in the space
 
     def check(self, space: Space[Any]) -> None:
         """Say before any work what is missing to search this space."""
@@ -52,7 +52,7 @@ class Algorithm:
 
 
 def algorithm(
-    *, reference: str = "", costs: tuple[str, ...] = (), needs: tuple[Need, ...] = (), proxy: str = "dextr"
+    *, reference: str = "", costs: tuple[str, ...] = (), needs: tuple[Need, ...] = (), proxy: str = ""
 ) -> Callable[[Callable[..., None]], Algorithm]:
     """Register a function `f(problem, *, setting=default, ...)` as a search algorithm under its own name."""
     return lambda function: Algorithm(function.__name__.replace("_", "-"), function, reference, costs, needs, proxy)
@@ -79,6 +79,9 @@ class AlgorithmRequest:
 
     def __str__(self) -> str:
         return write_settings(self.algorithm.name, self.settings)
+
+    def usual_proxy(self, space: Space[Any]) -> str:
+        return self.algorithm.proxy or space.proxy
 
     def run(self, problem: Problem) -> None:
         self.algorithm.function(problem, **dict(self.settings))

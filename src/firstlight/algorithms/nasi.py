@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -11,7 +12,7 @@ import numpy as np
 from firstlight.algorithms.base import algorithm
 from firstlight.algorithms.one_shot_steps import Floats, StepJudge, Steps
 from firstlight.algorithms.problem import Problem
-from firstlight.errors import FirstlightError, SettingError
+from firstlight.errors import FirstlightError, LimitError, SettingError
 from firstlight.spaces import Space
 
 Variant = Literal["percentile", "fix", "ada"]
@@ -76,7 +77,8 @@ def nasi_ridge(
 ) -> None:
     """NASI's neighbour: ridge regression of ln T on the choices of random paths; the largest coefficients are taken.
 
-    It sees the paths and batches of `nasi`, but asks for their trace norms only, which takes a fifth of the time.
+    It sees the paths and batches of `nasi`, but asks for their trace norms only, which takes a fifth of the time, and
+    nothing where `nasi` has been: give it the same folder.
     """
     judge = problem.one_shot(batch_size=batch, none=none, slopes=False)
     _search(problem, judge, steps, seconds)
@@ -174,7 +176,8 @@ def _search(problem: Problem, judge: StepJudge, steps: int, seconds: float, rule
         judge.take(steps, seconds or math.inf, watch)
     except KeyboardInterrupt:
         if len(judge.steps()):
-            _settle(problem, judge, rule)
+            with contextlib.suppress(LimitError):  # what there is so far need not be within the limits
+                _settle(problem, judge, rule)
         raise
     _settle(problem, judge, rule)
 
@@ -190,7 +193,8 @@ def _settle(problem: Problem, judge: StepJudge, rule: Rule | None) -> None:
         raise FirstlightError("Not one step through the one-shot network could be taken. Allow for more seconds.")
     problem.findings["one_shot"] = _findings(taken, rule)
     if judge.failed:
-        problem.notes.append(f"{judge.failed} of {judge.scored} steps had no finite gradients and were left out.")
+        why = ", ".join(sorted({score.status for score in judge.failed}))
+        problem.notes.append(f"{len(judge.failed)} of {judge.scored} steps came to nothing ({why}) and were left out.")
     chosen = problem.space.canonical(judge.architecture(_growth(taken, rule)[-1]))
     if not problem.allows(chosen):
         raise problem.limits_too_tight()

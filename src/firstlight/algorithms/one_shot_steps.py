@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import itertools
 import math
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -143,7 +144,7 @@ class StepJob:
             if self.asked.slopes:
                 found = trace_step(network, path, x, labels)
                 trace = found.trace
-                for choice in self.asked.choices:
+                for choice in self.asked.one_shot.choices:  # all of them, whoever asks next
                     slopes |= {f"{choice.name}:{name}": found.slopes[choice.name][name] for name in choice.options}
             else:
                 trace = trace_along(network, path, x, labels)
@@ -187,65 +188,92 @@ class StepJudge:
 
     def __init__(self, asked: StepSetting, executor: Executor, store: Store) -> None:
         self.asked = asked
-        self.seconds = 0.0  # of computing
-        self.failed = 0
         self._executor = executor
         self._store = store
+        self._entered: dict[int, Score] = {}  # by number, those that came to nothing among them
         self._rows: dict[int, _Row] = {}
 
     @property
     def scored(self) -> int:
-        return len(self._rows) + self.failed
+        return len(self._entered)
+
+    @property
+    def seconds(self) -> float:
+        """Of computing."""
+        return math.fsum(score.seconds for score in self._entered.values())
+
+    @property
+    def failed(self) -> list[Score]:
+        """Steps that came to nothing."""
+        return [score for score in self._entered.values() if not score.ok]
 
     def take(self, count: int, seconds: float, watch: Callable[[], None]) -> None:
         """So many steps, or fewer if they take more than `seconds` of computing; `watch` is called behind each.
 
-        Which those are depends on what each one took, never on the order in which they come in.
+        Which those are depends on what each one took, never on the order in which they come in. From the first that is
+        too large for the memory on, they are taken on disk.
         """
+        numbers = self._unknown(count, seconds, watch)
         too_large: list[int] = []
-        for number, score in self._computed(self._unknown(count, seconds, watch), on_disk=False):
+        for number, score in self._computed(itertools.takewhile(lambda _: not too_large, numbers), on_disk=False):
             if score.status == "out_of_memory" or score.note == DIED:
                 too_large.append(number)
             else:
-                self._enter(number, score, watch, new=True)
-        for number, score in self._computed(too_large, on_disk=True):
-            self._enter(number, score, watch, new=True)
+                self._enter(number, score, count, watch, new=True)
+        if too_large:
+            for number, score in self._computed(self._unknown(count, seconds, watch), on_disk=True):
+                self._enter(number, score, count, watch, new=True)
         spent = 0.0
-        for number in sorted(self._rows):
+        for number in sorted(self._entered):
             if spent >= seconds:
-                del self._rows[number]
+                del self._entered[number]
+                self._rows.pop(number, None)
             else:
-                spent += self._rows[number].seconds
+                spent += self._entered[number].seconds
+        self._give_up_beyond(len(self._entered))
 
     def _unknown(self, count: int, seconds: float, watch: Callable[[], None]) -> Iterator[int]:
         for number in range(count):
             if self.seconds >= seconds:
                 return
-            score = self._store.find_score(self.asked.key(number))
+            if number in self._entered:
+                continue
+            score = self._found(number)
             if score is None:
                 yield number
             else:
-                self._enter(number, score, watch)
+                self._enter(number, score, count, watch)
+
+    def _found(self, number: int) -> Score | None:
+        """What the store knows of a step: one with slopes serves as well where only T is asked for."""
+        found = self._store.find_score(self.asked.key(number))
+        if found is None and not self.asked.slopes:
+            return self._store.find_score(replace(self.asked, slopes=True).key(number))
+        return found
 
     def _computed(self, numbers: Iterable[int], *, on_disk: bool) -> Iterator[tuple[int, Score]]:
         for number, result in self._executor.map(StepJob(self.asked, on_disk), numbers):
             yield number, Score.without_value("failed", DIED) if isinstance(result, Lost) else result
 
-    def _enter(self, number: int, score: Score, watch: Callable[[], None], *, new: bool = False) -> None:
+    def _enter(self, number: int, score: Score, count: int, watch: Callable[[], None], *, new: bool = False) -> None:
         if new:
             self._store.add_score(self.asked.key(number), score)
-        self.seconds += score.seconds
+        self._entered[number] = score
         if score.ok:
             self._rows[number] = _Row.of(self.asked, number, score)
-        else:
-            self.failed += 1
-        if self.failed > MOST_FAILED * max(self.scored, 8):
+        self._give_up_beyond(count)
+        watch()
+
+    def _give_up_beyond(self, count: int) -> None:
+        """Whether to go on must not depend on the order in which steps come in: it is a share of all."""
+        failed = self.failed
+        if len(failed) > MOST_FAILED * count:
+            score = failed[0]
             raise FirstlightError(
-                f"{self.failed} of {self.scored} steps through the one-shot network came to nothing: the search was "
-                f"given up. The last of them ended with {score.status}: {score.note}. Try a smaller skeleton or batch, "
+                f"{len(failed)} of {self.scored} steps through the one-shot network came to nothing: the search was "
+                f"given up. One of them ended with {score.status}: {score.note}. Try a smaller skeleton or batch, "
                 "another initialisation, or other inputs."
             )
-        watch()
 
     def architecture(self, preferences: Floats) -> Architecture:
         """What is read off preferences for the options of all choices, one behind the other."""
@@ -281,12 +309,11 @@ class _Row:
     soft: Floats
     taken: Floats
     slopes: Floats
-    seconds: float
 
     @classmethod
     def of(cls, asked: StepSetting, number: int, score: Score) -> _Row:
         draw = asked.drawn(number)
         options = [(choice.name, option) for choice in asked.choices for option in choice.options]
         taken = [float(option in draw.path[name]) for name, option in options]
-        slopes = [score.parts.get(f"{name}:{option}", math.nan) for name, option in options]
-        return cls(score.value, draw.soft, np.array(taken), np.array(slopes), score.seconds)
+        slopes = [score.parts[f"{name}:{option}"] if asked.slopes else math.nan for name, option in options]
+        return cls(score.value, draw.soft, np.array(taken), np.array(slopes))

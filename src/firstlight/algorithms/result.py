@@ -22,6 +22,7 @@ from firstlight.run.store import Trial
 if TYPE_CHECKING:
     import pandas as pd
 
+RESULT_NAME = "result.json"  # in a run's folder
 # In how many steps the growth of a front is shown, by the number of aims; of more aims volumes take too long
 FRONT_STEPS = {2: 40, 3: 10}
 

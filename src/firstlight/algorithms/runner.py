@@ -17,7 +17,7 @@ from firstlight._version import __version__
 from firstlight.algorithms import AlgorithmRequest, Candidate, Objective, Problem
 from firstlight.algorithms.ensembles import Ensemble, members
 from firstlight.algorithms.problem import WatchStates
-from firstlight.algorithms.result import SearchInterrupted, SearchResult, SearchSetting, front_of
+from firstlight.algorithms.result import RESULT_NAME, SearchInterrupted, SearchResult, SearchSetting, front_of
 from firstlight.errors import FirstlightError, SettingError, StoreError
 from firstlight.proxies import Score
 from firstlight.run.executor import Executor, one_thread
@@ -26,7 +26,8 @@ from firstlight.run.scoring import NetworkScore, ScoreService, Setting
 from firstlight.run.store import Run, Store, Trial, open_store
 from firstlight.seeds import python_generator
 
-RESULT_NAME = "result.json"
+# So many networks in the beginning that a proxy is not made for are enough to give up
+HOPELESS = 8
 
 
 def run_search(
@@ -105,10 +106,12 @@ class _Ledger:
         self._start = time.perf_counter()
         self._earlier = store.elapsed(run)
         self._reused = 0
+        self._unsupported = 0  # networks that a proxy is not made for
         self._score_seconds = 0.0
 
     def enter(self, candidate: Candidate) -> None:
         network = candidate.network
+        self._refuse_what_is_never_scored(network)
         self._reused += network.reused
         self._score_seconds += sum(score.seconds for score in network.scores.values())
         elapsed = self._earlier + time.perf_counter() - self._start
@@ -116,6 +119,17 @@ class _Ledger:
         dear = self._dear_costs(network.architecture)
         self._store.add_trial(self._run, Trial(network.architecture, network.cost, candidate.utility, elapsed, dear))
         self._watch(candidate)
+
+    def _refuse_what_is_never_scored(self, network: NetworkScore) -> None:
+        """A proxy that is not made for such networks shall not be asked about hundreds of them."""
+        unsupported = [name for name, score in network.scores.items() if score.status == "unsupported"]
+        self._unsupported += bool(unsupported)
+        if self._unsupported == self.problem.scored == HOPELESS:
+            name = unsupported[0]
+            raise FirstlightError(
+                f"None of the first {HOPELESS} networks could be scored: {name} is unsupported here. "
+                f"{network.scores[name].note} Name another proxy, see `firstlight proxies`."
+            )
 
     def _dear_costs(self, text: str) -> dict[str, float]:
         """Those that are asked for and do not come with every score."""
@@ -231,7 +245,7 @@ def _begin(store: Store, search: SearchSetting, directory: Path | None) -> Run:
 
 
 def _differs_in_rule(one: dict[str, Any], other: dict[str, Any]) -> bool:
-    """Whether both take steps through a one-shot network, by the same algorithm and in the same setting."""
+    """Whether both take steps through a one-shot network, in the same setting."""
     algorithms = [AlgorithmRequest.parse(settings["algorithm"]).algorithm for settings in (one, other)]
     same = {**one, "algorithm": ""} == {**other, "algorithm": ""}
-    return same and algorithms[0] is algorithms[1] and "one_shot" in algorithms[0].needs
+    return same and all("one_shot" in algorithm.needs for algorithm in algorithms)

@@ -124,7 +124,8 @@ def resumable(folder: Path) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        said = f"\nInterrupted. All results so far are kept in {folder}; run the same command again to go on."
+        kept = f"All results so far are kept in {folder}; run the same command again to go on."
+        said = f"\nInterrupted. {kept if folder.exists() else 'There were no results yet, and nothing is kept.'}"
         notices.print(said, markup=False)
         raise typer.Exit(130) from None
 

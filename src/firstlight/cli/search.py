@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 # of a run's folder, before the digest that tells it apart
 LONGEST_NAME = 100
+# more than any number of networks below which workers would not pay
+MUCH_WORK = 1000
 
 
 def search(
@@ -40,7 +42,7 @@ def search(
         str | None,
         typer.Option(
             help="The proxy to maximise (or minimise, if lower is better), or an ensemble such as az_nas or "
-            "log_rank(dextr,params). Default: dextr, or what the algorithm is about.",
+            "log_rank(dextr,params). Default: dextr, or what is usual for the algorithm or the space.",
         ),
     ] = None,
     algorithm: Annotated[
@@ -117,15 +119,21 @@ def search(
     from firstlight.algorithms.result import SearchInterrupted, SearchSetting
     from firstlight.algorithms.runner import run_search
     from firstlight.console import show_result, watching
-    from firstlight.errors import UnknownNameError
+    from firstlight.errors import SettingError, UnknownNameError
     from firstlight.run.costs import read_costs
     from firstlight.run.scoring import source_for
+    from firstlight.spaces import find_space
 
     if executor != "local":
         raise UnknownNameError("executor", executor, ["local"])
     if variant is not None:
+        if ":variant=" in algorithm:
+            raise SettingError(f"The variant is named in {algorithm!r} and by --variant {variant}. Leave one out.")
         algorithm += f":variant={variant}"
-    by = parse_criterion(proxy or AlgorithmRequest.parse(algorithm).algorithm.proxy)
+    request = AlgorithmRequest.parse(algorithm)
+    by = parse_criterion(request.usual_proxy(find_space(space)) if proxy is None else proxy)
+    # the work of an algorithm that decides by itself is not that of the networks which it scores
+    work = MUCH_WORK if request.algorithm.decides_by_itself else samples
     wanted = SearchSetting(
         read_setting(
             space, source_for(members(by), input, batch_size, batches, labels), skeleton, seed, device, repeats
@@ -148,10 +156,10 @@ def search(
     directory = out or _default_directory(wanted)
     with resumable(directory):
         try:
-            with watching(samples) as watcher:
+            with watching(work) as watcher:
                 result = run_search(
                     wanted,
-                    choose_executor(workers, samples),
+                    choose_executor(workers, work),
                     directory,
                     lambda candidate: watcher.saw(candidate.utility),
                     watcher.states,

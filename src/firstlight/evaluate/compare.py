@@ -244,7 +244,10 @@ def _remarks(
     for method, own in zip(methods, runs.values(), strict=True):
         if said := method.remark(contest):
             yield said
-        early = [run for run in own if len(run.queries) < most]
+        unanswered = sum(not run.queries for run in own)
+        if unanswered:
+            yield f"{method}: {unanswered} of {len(own)} runs decided for a network whose truth is not known here."
+        early = [run for run in own if 0 < len(run.queries) < most]
         if early:
             share = f"{len(early)} of {len(own)} runs"
             yield f"{method}: {share} ended before {most} queries, because nothing new was left to ask."

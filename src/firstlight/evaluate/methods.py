@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import isfinite
 
 from firstlight.algorithms import ALGORITHMS, AlgorithmRequest, Candidate, Objective
 from firstlight.algorithms.queries import Queries
 from firstlight.algorithms.source import Source, Truth
-from firstlight.errors import SettingError, UnknownNameError
+from firstlight.errors import LimitError, SettingError, UnknownNameError
 from firstlight.evaluate.contest import Contest
 from firstlight.evaluate.truth import TRUTH
 from firstlight.proxies import PROXIES, ProxyRequest
@@ -155,7 +155,15 @@ def _run(
         watch()
 
     rng = python_generator(seed, "compare", str(method))
-    algorithm.run(Queries(truth, Objective(by), rng, budget, write_down))
+    problem = Queries(truth, Objective(by), rng, budget, write_down)
+    try:
+        algorithm.run(problem)
+    except LimitError:  # what it has decided for is not among the networks whose truth is known
+        if not algorithm.algorithm.decides_by_itself:
+            raise
+    if queries and problem.state_seconds:  # the work was done before, on something else than networks
+        first = queries[0]
+        queries[0] = replace(first, seconds=(first.seconds or 0.0) + problem.state_seconds)
     return queries
 
 

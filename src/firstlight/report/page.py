@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from firstlight.algorithms.result import front_of, front_over_time
+from firstlight.algorithms.result import RESULT_NAME, front_of, front_over_time
 from firstlight.drawing.vector import draw
 from firstlight.errors import FirstlightError, StoreError
 from firstlight.report.charts import Line, Point, lines, scatter
@@ -40,17 +41,30 @@ def write_report(directory: Path) -> Path:
             raise StoreError(
                 f"The store {path} holds no run yet. Start one with `firstlight search ... --out {directory}`."
             )
-        run = runs[-1]
+        run = _last_finished(directory, runs)
         page = render(run, store.trials(run))
     target = directory / PAGE_NAME
     target.write_text(page, encoding="utf-8")
     return target
 
 
+def _last_finished(directory: Path, runs: list[Run]) -> Run:
+    """The run that the folder's result is of; while there is none, the last that was begun."""
+    path = directory / RESULT_NAME
+    settings = json.loads(path.read_text(encoding="utf-8")).get("settings") if path.is_file() else None
+    return next((run for run in runs if run.settings == settings), runs[-1])
+
+
+def _chosen(run: Run, ranking: list[Trial]) -> Trial | None:
+    """An algorithm may decide for another one than the best that was scored on the way."""
+    decided = run.result["best"]["architecture"] if run.result else None
+    return next((trial for trial in ranking if trial.architecture == decided), ranking[0] if ranking else None)
+
+
 def render(run: Run, trials: list[Trial]) -> str:
     scored = [trial for trial in trials if trial.utility is not None]
     ranking = sorted(scored, key=lambda trial: (-(trial.utility or 0), trial.architecture))
-    best = ranking[0] if ranking else None
+    best = _chosen(run, ranking)
     costs = tuple(filter(None, run.settings.get("objectives", "").split(",")))
     front = front_of(scored, costs) if costs else ()
     shown = _thinned(scored, ranking, front)

@@ -48,14 +48,14 @@ def open_store(directory: Path | None) -> Iterator[Store]:
         with Store(path) as store:
             try:
                 yield store
-            finally:
-                is_new = is_new and store.is_empty()
+            except BaseException:
+                if is_new:
+                    store.remove_if_useless()
+                raise
     except BaseException:
-        if is_new:
-            with suppress(OSError):  # as far as nothing else has come to lie there; the error is what matters
-                path.unlink(missing_ok=True)
-                for folder in made:
-                    folder.rmdir()
+        with suppress(OSError):  # as far as nothing has come to lie there; the error is what matters
+            for folder in made:
+                folder.rmdir()
         raise
 
 
@@ -128,6 +128,12 @@ class Store:
 
     def __init__(self, path: Path | str) -> None:
         self.path = str(path)
+        self._open()
+        if self.path != ":memory:" and not Path(self.path).exists():
+            self._connection.close()  # in this moment another process has removed what it had made
+            self._open()
+
+    def _open(self) -> None:
         with self._explained():
             self._connection = sqlite3.connect(self.path, isolation_level=None, timeout=60)
             try:
@@ -149,6 +155,16 @@ class Store:
 
     def close(self) -> None:
         self._connection.close()
+
+    def remove_if_useless(self) -> None:
+        """Delete the file if it holds no result and no one else has it open."""
+        with suppress(sqlite3.OperationalError):  # others are there: this fails while anyone else is connected
+            self._connection.execute("PRAGMA busy_timeout = 0")
+            self._connection.execute("PRAGMA journal_mode = DELETE")
+            self._connection.execute("BEGIN EXCLUSIVE")
+            if self.is_empty():
+                Path(self.path).unlink(missing_ok=True)
+            self._connection.execute("ROLLBACK")
 
     def is_empty(self) -> bool:
         """Whether it holds no result; a run that has only begun is none."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import random
 from abc import ABC, abstractmethod
@@ -59,6 +60,7 @@ class Space(ABC, Generic[A]):
     summary: str
     reference: str  # where it was published, and by whom else it is used: keys of the bibliography
     used_by: tuple[str, ...] = ()
+    proxy: str = "dextr"  # by which networks are judged unless told otherwise
     initial: str = ""  # a small architecture to grow from, where the space has one
     benchmark: str = ""  # where trained networks of it can be looked up
     skeleton_type: type[Skeleton] = Skeleton
@@ -90,7 +92,9 @@ class Space(ABC, Generic[A]):
         try:
             return self.parse(text)
         except ParseError as error:
-            example = f"An architecture of {self.name} looks like {self.example()}"
+            example = ""
+            with contextlib.suppress(Exception):  # a space of one's own may have none to give
+                example = f"An architecture of {self.name} looks like {self.example()}"
             raise ParseError(error.text, error.position, error.expected, example) from error
 
     def example(self) -> A:

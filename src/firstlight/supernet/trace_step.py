@@ -117,7 +117,7 @@ def trace_step(network: nn.Module, path: Path, x: Tensor, labels: Tensor) -> Tra
 
 @contextlib.contextmanager
 def saved_on_disk() -> Iterator[None]:
-    """What backward passes need is kept in files meanwhile: the same numbers in less memory, and slower.
+    """What backward passes need is kept in temporary files meanwhile: the same numbers in less memory, and slower.
 
     BatchNorm couples the samples of a batch, so that a batch in pieces would come to other numbers.
     """
@@ -128,7 +128,7 @@ def saved_on_disk() -> Iterator[None]:
             if tensor.numel() < SMALL:
                 return tensor
             file = pathlib.Path(folder) / str(next(numbers))
-            torch.save(tensor.detach(), file)
+            torch.save(tensor.detach().clone(), file)  # of a view, all that it is a part of would be written
             return file, tensor.device
 
         def unpack(packed: Tensor | Packed) -> Tensor:
