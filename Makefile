@@ -15,7 +15,7 @@ demo: setup ## find a good network among 15,625 without training any
 	$(BIN)/firstlight search nasbench201 --proxy dextr --samples 1000 --max-params 1.0M --input synthetic --out runs/demo
 
 test: lint types ## lint, types and tests
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto --dist worksteal
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto --dist worksteal --durations 40
 
 lint: $(VENV)/.installed-dev ## style and formatting, nothing is changed
 	$(BIN)/ruff check .
