@@ -143,6 +143,7 @@ class SpaceFacts:
     citation: str
     used_by: tuple[str, ...]
     benchmark: str
+    proxy: str  # the usual one
 
 
 def space_facts(space: Space[Any]) -> SpaceFacts:
@@ -159,6 +160,7 @@ def space_facts(space: Space[Any]) -> SpaceFacts:
         citation=str(REFERENCES.get(space.reference, space.reference)),
         used_by=tuple(REFERENCES[key].short if key in REFERENCES else key for key in space.used_by),
         benchmark=space.benchmark,
+        proxy=space.proxy,
     )
 
 

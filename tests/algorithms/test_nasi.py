@@ -204,8 +204,14 @@ def test_mu_of_one_with_everything_above_nu_is_said() -> None:
 
 
 def test_what_is_found_must_keep_within_limits() -> None:
-    with pytest.raises(LimitError, match="nearest"):
+    with pytest.raises(LimitError, match=r"beyond the limits \(at most 10 parameters\).*No other one.*evolution"):
         search(max_params=10)
+
+
+def test_a_skeleton_that_lacks_a_kind_of_cell_is_refused_before_any_step(tmp_path: Path) -> None:
+    with pytest.raises(SettingError, match=r"needs 3 cells or more.*cells=2"):
+        search("darts", skeleton=SMALL | {"cells": 2}, out=tmp_path / "run")
+    assert not list(tmp_path.iterdir())
 
 
 def test_spaces_without_a_one_shot_network_are_refused() -> None:

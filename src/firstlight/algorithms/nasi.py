@@ -13,6 +13,7 @@ from firstlight.algorithms.base import algorithm
 from firstlight.algorithms.one_shot_steps import Floats, StepJudge, Steps
 from firstlight.algorithms.problem import Problem
 from firstlight.errors import FirstlightError, LimitError, SettingError
+from firstlight.run.costs import written
 from firstlight.spaces import Space
 
 Variant = Literal["percentile", "fix", "ada"]
@@ -49,7 +50,8 @@ def nasi(
         Delta = (1/steps) * sum over steps of G_t / max over s <= t of |G_s|,    G_t = dR/dalpha, straight-through
 
     The options with the largest Delta are taken. Weights are random and fixed, logits alpha are 0. Labels may be random
-    (`--labels random`) and inputs noise (`--input synthetic`).
+    (`--labels random`) and inputs noise (`--input synthetic`). Limits are held against the chosen network, and do not
+    change which it is.
 
     nu keeps T from growing beyond what can be trained. `variant=percentile`: that of the search's own T, as T varies
     over orders of magnitude; `fix`: the number `nu`; `ada`: the running mean of T, begun with `nu`. Without a number
@@ -197,7 +199,14 @@ def _settle(problem: Problem, judge: StepJudge, rule: Rule | None) -> None:
         problem.notes.append(f"{len(judge.failed)} of {judge.scored} steps came to nothing ({why}) and were left out.")
     chosen = problem.space.canonical(judge.architecture(_growth(taken, rule)[-1]))
     if not problem.allows(chosen):
-        raise problem.limits_too_tight()
+        limits = problem.objective.limits
+        has = " and ".join(
+            written(name, amount) for name, amount in problem.costs.amounts(chosen, limits.bounds).items()
+        )
+        raise LimitError(
+            f"The steps lead to {chosen}, which is beyond the limits ({limits}): it has {has}. No other one is looked "
+            "at. Change the limits, or take an algorithm that searches within them, such as evolution."
+        )
     problem.score_all([chosen])
 
 

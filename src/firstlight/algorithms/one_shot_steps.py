@@ -56,6 +56,9 @@ class StepSetting:
     none: bool = False
     temperature: float = 1.0
 
+    def __post_init__(self) -> None:
+        self.one_shot.skeleton(self.setting.skeleton)  # one that cannot be searched in is refused before any step
+
     @functools.cached_property
     def one_shot(self) -> OneShot:
         return self.setting.space.one_shot()

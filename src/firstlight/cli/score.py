@@ -14,7 +14,6 @@ from firstlight.cli.options import (
     InputOption,
     Json,
     LabelsOption,
-    ProxyOption,
     RepeatsOption,
     SeedOption,
     SkeletonOption,
@@ -52,7 +51,13 @@ def score(
     architectures: Annotated[
         list[str] | None, typer.Argument(metavar="[ARCH]...", help="Architectures of the space.")
     ] = None,
-    proxy: ProxyOption = "dextr",
+    proxy: Annotated[
+        str | None,
+        typer.Option(
+            help="Proxies by name, separated by commas, or 'all'; see `firstlight proxies`. Default: dextr, or what is "
+            "usual for the space."
+        ),
+    ] = None,
     input: InputOption = "synthetic",
     labels: LabelsOption = "true",
     batch_size: BatchOption = None,
@@ -78,7 +83,10 @@ def score(
     from firstlight.proxies import parse_requests
     from firstlight.run.models import DrawnBatches, ModelSetting, refuse_for_space
     from firstlight.run.scoring import source_for
+    from firstlight.spaces import SPACES
 
+    if proxy is None:
+        proxy = SPACES[target].proxy if target in SPACES else "dextr"
     requests = parse_requests(proxy)
     shown = source_for(requests, input, batch_size, batches, labels)
     if is_own_model(target, seed):

@@ -49,8 +49,9 @@ def search(
         str,
         typer.Option(
             help="How to search: random, evolution (regularised), evolution-budget (grows up to the limits), pareto (a "
-            "front of score against --objectives), zero-cost-pt (on a supernet), nasi (in one step), or others of "
-            "`firstlight algorithms`. Settings are written behind the name: evolution:population=32:children=4."
+            "front of score against --objectives), zero-cost-pt (on a supernet), nasi (read off a one-shot "
+            "network), or others of `firstlight algorithms`. Settings are written behind the name: "
+            "evolution:population=32:children=4."
         ),
     ] = "random",
     variant: Annotated[
@@ -109,7 +110,7 @@ def search(
 
     Example: firstlight search mobilenetv2 --algorithm evolution-budget --max-macs 450M
 
-    Example: firstlight search darts --algorithm nasi --variant ada --labels random
+    Example: firstlight search darts --algorithm nasi --variant ada --input digits --labels random
 
     Example: firstlight search nasbench201 --algorithm pareto --objectives macs,latency
     """

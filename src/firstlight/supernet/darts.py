@@ -159,6 +159,11 @@ class DartsOneShot(OneShot):
     def skeleton(self, of_networks: Skeleton) -> DartsSkeleton:
         """With max-pooling before a reduction cell instead of strides in it: any operation can read any input."""
         assert isinstance(of_networks, DartsSkeleton)
+        if of_networks.cells < DartsSupernet.fewest_cells:
+            raise SettingError(
+                f"The one-shot network of DARTS needs {DartsSupernet.fewest_cells} cells or more, so that there is one "
+                f"of each kind; the skeleton has cells={of_networks.cells}."
+            )
         return replace(of_networks, pooled=1, auxiliary=0)
 
     def network(self, skeleton: DartsSkeleton) -> nn.Module:
