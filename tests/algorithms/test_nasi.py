@@ -254,8 +254,13 @@ def test_an_interrupted_search_goes_on_and_its_report_shows_what_it_came_to(tmp_
     with pytest.raises(firstlight.SearchInterrupted) as caught:
         run_search(wanted, make_executor(0), tmp_path, watch_states=interrupt)
     assert caught.value.result.states == 2
+    page = write_report(tmp_path).read_text()
+    assert "would choose this untrained network after 2 steps" in page
+    assert "not finished" in page
     result = run_search(wanted, make_executor(0), tmp_path)
     assert result.states == 12
     assert result.best.architecture != caught.value.result.best.architecture  # or the rest says nothing
     page = write_report(tmp_path).read_text()
-    assert page.index(html.escape(result.best.architecture)) < page.index("Settings")
+    assert "chose this untrained network after 12 steps" in page
+    assert html.escape(result.best.architecture) in page
+    assert html.escape(caught.value.result.best.architecture) not in page

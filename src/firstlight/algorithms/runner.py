@@ -77,7 +77,9 @@ def run_search(
         except KeyboardInterrupt:
             if not any(utility is not None for utility in problem.pool.utilities().values()):
                 raise
-            raise SearchInterrupted(replace(ledger.result(search, directory, source), finished=False)) from None
+            so_far = replace(ledger.result(search, directory, source), finished=False)
+            store.keep_result(run, so_far.as_json())
+            raise SearchInterrupted(so_far) from None
         result = ledger.result(search, directory, source)
         store.finish_run(run, result.as_json())
     if directory is not None:

@@ -231,9 +231,12 @@ class Store:
         return [self.run(identifier) for (identifier,) in self._execute("SELECT id FROM runs ORDER BY id")]
 
     def finish_run(self, run: Run, result: dict[str, Any]) -> None:
-        self._execute(
-            "UPDATE runs SET finished = CURRENT_TIMESTAMP, result = ? WHERE id = ?", (json.dumps(result), run.id)
-        )
+        self.keep_result(run, result)
+        self._execute("UPDATE runs SET finished = CURRENT_TIMESTAMP WHERE id = ?", (run.id,))
+
+    def keep_result(self, run: Run, result: dict[str, Any]) -> None:
+        """What an interrupted run has come to so far."""
+        self._execute("UPDATE runs SET result = ? WHERE id = ?", (json.dumps(result), run.id))
 
     def add_trial(self, run: Run, trial: Trial) -> None:
         """Remember that the run looked at this network; a replayed trial keeps its first time."""
