@@ -78,12 +78,11 @@ def test_an_ensemble_judges_all_that_were_scored() -> None:
     assert again[task.pool.best(1)[0]] == max(again.values())
 
 
-# They score what they have come to, however large the budget is
-FINDERS = {"prune", "zero-cost-pt"}
-
-
 def test_every_algorithm_spends_its_budget_and_says_what_it_is() -> None:
-    for algorithm in (entry for name, entry in ALGORITHMS.items() if name not in FINDERS):
+    """But for those that score only what they have come to, however large the budget is."""
+    deciding = {name for name, entry in ALGORITHMS.items() if entry.decides_by_itself}
+    assert deciding == {"prune", "zero-cost-pt", "nasi", "nasi-ridge"}
+    for algorithm in (entry for entry in ALGORITHMS.values() if not entry.decides_by_itself):
         for by in (PARAMS, Ensemble.parse("log_rank(params,macs)")):
             task = problem(budget=7, by=by)
             AlgorithmRequest(algorithm).run(task)
