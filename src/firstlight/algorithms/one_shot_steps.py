@@ -65,7 +65,7 @@ class StepSetting:
 
     @functools.cached_property
     def choices(self) -> tuple[Choice, ...]:
-        """Those of the one-shot network, unless asked for without `none`."""
+        """Those of the one-shot network, without the option `none` unless it is asked for."""
         return tuple(
             choice if self.none else replace(choice, options=tuple(name for name in choice.options if name != "none"))
             for choice in self.one_shot.choices

@@ -60,7 +60,7 @@ def _is_box(pool: nn.AvgPool2d) -> bool:
 
 
 class BoxPool(nn.Module):
-    """The mean of the 3x3 pixels around each, of those that exist: PyTorch's own takes several times as long on a CPU."""
+    """The mean of the 3x3 pixels around each, of those that exist; PyTorch's own is several times slower on a CPU."""
 
     def forward(self, x: Tensor) -> Tensor:
         counts = _three(_three(x.new_ones(x.shape[-2:]), -1), -2)
