@@ -14,7 +14,7 @@ from firstlight.errors import MissingExtraError
 from firstlight.settings import Settings, check_settings, read_settings, settings_of, write_settings
 from firstlight.spaces import Space
 
-Need = Literal["choices", "supernet", "one_shot", "optuna"]
+Need = Literal["choices", "supernet", "one_shot", "truth", "optuna"]
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class Algorithm:
     function: Callable[..., None]
     reference: str = ""
     costs: tuple[str, ...] = ()  # what it keeps low besides, unless told otherwise
-    needs: tuple[Need, ...] = ()  # of the space, or of what is installed
+    needs: tuple[Need, ...] = ()  # of the space, of what is installed, or the truth about networks
     proxy: str = ""  # what networks are judged by unless told otherwise; else what is usual in the space
 
     def check(self, space: Space[Any]) -> None:
@@ -41,6 +41,11 @@ class Algorithm:
     def decides_by_itself(self) -> bool:
         """Whether it looks at something else than networks, and scores only those that it has chosen."""
         return "supernet" in self.needs or "one_shot" in self.needs
+
+    @property
+    def asks_truth(self) -> bool:
+        """Whether it is of no use without knowing what trained networks reach."""
+        return "truth" in self.needs
 
     @property
     def summary(self) -> str:

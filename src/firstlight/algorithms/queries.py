@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+from numpy.typing import NDArray
+
+from firstlight.algorithms.ensembles import Criterion
+from firstlight.algorithms.measuring import Measuring, Twin
 from firstlight.algorithms.objective import Candidate, Objective
 from firstlight.algorithms.problem import Problem
 from firstlight.algorithms.source import Source, Truth
@@ -17,7 +22,8 @@ from firstlight.spaces import Architecture
 class Queries(Problem):
     """`budget` is the number of queries, whatever the fidelity of each. Networks without an answer are not asked about.
 
-    Algorithms that know nothing of fidelities get the one of the source itself.
+    Algorithms that know nothing of fidelities get the one of the source itself. `measuring` asks proxies about networks
+    beside that, which is no query; `watch_words` is told what a query was about.
     """
 
     def __init__(
@@ -27,13 +33,30 @@ class Queries(Problem):
         rng: random.Random,
         budget: int,
         watch: Callable[[Candidate], None] = lambda candidate: None,
+        measuring: Measuring | None = None,
+        watch_words: Callable[[str, str], None] = lambda note, architecture: None,
     ) -> None:
         super().__init__(_InOrder(truth), objective, rng, budget, watch)
-        self._truth, self._told = truth, watch
+        self._truth, self._told, self._measuring, self._watch_words = truth, watch, measuring, watch_words
 
     @property
     def scorer(self) -> ScoreService | None:
         return self._truth if isinstance(self._truth, ScoreService) else None
+
+    def measure(
+        self, by: Criterion, networks: Sequence[str], batch_size: int | None = None, twin: Twin | None = None
+    ) -> NDArray[np.float64]:
+        """What a proxy or an ensemble says of networks: higher is better, NaN without a score."""
+        assert self._measuring is not None  # who runs an algorithm that needs the truth gives it both
+        return self._measuring.utilities(by, networks, batch_size, twin)
+
+    @property
+    def state_seconds(self) -> float:
+        return super().state_seconds + (self._measuring.seconds if self._measuring else 0.0)
+
+    def tell(self, note: str, architecture: str) -> None:
+        """How an architecture came to be asked about, for whoever looks on."""
+        self._watch_words(note, architecture)
 
     @property
     def fidelities(self) -> tuple[int, ...]:

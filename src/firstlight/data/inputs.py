@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from firstlight.data.samples import digest
@@ -22,19 +23,23 @@ TRUE_LABELS, RANDOM_LABELS = LABELS = ("true", "random")
 class InputSource:
     """Which samples to draw: `batches` batches of `batch_size` from the named source, picked by the run's seed.
 
-    `labels` are those of the data, or "random": classes that have nothing to do with what is seen.
+    `labels` are those of the data, or "random": classes that have nothing to do with what is seen. Images are of the
+    size that they have, or reduced to `side` x `side` pixels.
     """
 
     name: str = SYNTHETIC
     batch_size: int = 1
     batches: int = 1
     labels: str = TRUE_LABELS
+    side: int | None = None
 
     def __post_init__(self) -> None:
         if self.labels not in LABELS:
             raise UnknownNameError("kind of labels", self.labels, LABELS)
         if self.batch_size < 1 or self.batches < 1:
             raise DataError(f"Batches must hold at least one sample; got {self.batches} batches of {self.batch_size}.")
+        if self.side is not None and self.side < 1:
+            raise DataError(f"Images cannot be reduced to {self.side}x{self.side} pixels.")
 
 
 @dataclass(frozen=True)
@@ -52,6 +57,8 @@ def load_inputs(
 ) -> Inputs:
     """Draw the batches. Data sets bring their own shape and number of classes; noise takes those that are given."""
     count = source.batch_size * source.batches
+    if source.side is not None:
+        input_shape = (*input_shape[:-2], *(min(source.side, side) for side in input_shape[-2:]))
     if source.name == SYNTHETIC:
         title = SYNTHETIC
         generator = torch_generator(seed, "synthetic input")
@@ -74,6 +81,8 @@ def load_inputs(
         x, y = samples.tensors(picked, samples.images(picked), samples.normaliser)
         x = x.contiguous()  # a measurement may write into its inputs
         title, classes = samples.title, samples.classes
+        if source.side is not None:
+            title, x = f"{title}@{source.side}", _reduced(x, source.side)
         if source.labels == RANDOM_LABELS:
             title += ":random labels"
             y = torch.randint(classes, (count,), generator=torch_generator(seed, "synthetic labels"))
@@ -83,6 +92,11 @@ def load_inputs(
     ]
     fingerprint = f"{title}:{source.batches}x{source.batch_size}:{digest(x.numpy(), y.numpy())}"
     return Inputs([*batches], fingerprint, tuple(x.shape[1:]), classes)
+
+
+def _reduced(x: Tensor, side: int) -> Tensor:
+    """Each pixel is the mean of those in its place; images that are small enough stay as they are."""
+    return x if max(x.shape[-2:]) <= side else F.adaptive_avg_pool2d(x, side)
 
 
 def _on_circle(shape: tuple[int, ...], count: int, seed: int) -> Tensor:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from math import isfinite
 
 from firstlight.algorithms import ALGORITHMS, AlgorithmRequest, Candidate, Objective
+from firstlight.algorithms.measuring import Measuring
 from firstlight.algorithms.queries import Queries
 from firstlight.algorithms.source import Source, Truth
 from firstlight.errors import LimitError, SettingError, UnknownNameError
@@ -23,6 +24,9 @@ from firstlight.seeds import python_generator
 # What an algorithm's name means here, unless its settings say otherwise: queries are few, so each must be learned from.
 # Evolution is as it was published on NAS-Bench-201, with ten networks alive of which the best has the next child.
 USUAL_SETTINGS = {"evolution": "population=10:tournament=10:children=1", "reinforce": "batch=1"}
+
+# Networks of a pool are judged by proxies once, and not anew for every seed of a contest
+MEASURED_WITH = 0
 
 
 @dataclass(frozen=True)
@@ -83,6 +87,11 @@ class ByTruth(Method):
             raise SettingError(f"{self} searches a supernet by a proxy. Name it behind an @, as in {self}@dextr.")
 
     def remark(self, contest: Contest) -> str:
+        if self.algorithm.algorithm.asks_truth:
+            return (
+                f"{self} lets proxies choose what is asked about. They judge networks as seed {MEASURED_WITH} makes "
+                "them, whatever the seed; seconds include theirs."
+            )
         if not self.asks_fidelities:
             return ""
         levels = " and ".join(map(str, contest.truth.fidelities))
@@ -91,7 +100,8 @@ class ByTruth(Method):
         return f"{self} chooses between {levels} epochs, and each is a query of its own."
 
     def run(self, contest: Contest, budget: int, seed: int, watch: Watch) -> list[Query]:
-        return _run(self, self.algorithm, contest.truth, TRUTH, budget, seed, watch)
+        measuring = Measuring(_setting(contest, [], MEASURED_WITH), contest.executor, contest.store)
+        return _run(self, self.algorithm, contest.truth, TRUTH, budget, seed, watch, measuring)
 
 
 @dataclass(frozen=True)
@@ -106,20 +116,30 @@ class ByProxy(Method):
 
     def check(self, contest: Contest) -> None:
         self.algorithm.algorithm.check(contest.truth.setting.space)
+        if self.algorithm.algorithm.asks_truth:
+            raise SettingError(
+                f"{self.algorithm} asks what trained networks reach, and not a proxy. Leave @{self.proxy} out; which "
+                "proxies it goes by is among its settings."
+            )
 
     def remark(self, contest: Contest) -> str:
         return f"{self} asks a proxy: its queries are networks scored, and its seconds those of scoring."
 
     def run(self, contest: Contest, budget: int, seed: int, watch: Watch) -> list[Query]:
-        setting = Setting(
-            **in_space(contest.truth.setting.own_space or contest.truth.setting.space_name),
-            source=source_for([self.proxy], contest.input),
-            seed=seed,
-            skeleton_settings=contest.skeleton_settings,
-            device=contest.device,
-        )
+        setting = _setting(contest, [self.proxy], seed)
         service = _ProxyService(setting, self.proxy, contest)
         return _run(self, self.algorithm, service, self.proxy, budget, seed, watch)
+
+
+def _setting(contest: Contest, proxies: Sequence[ProxyRequest], seed: int) -> Setting:
+    """How networks are made and what they are shown when proxies judge them."""
+    return Setting(
+        **in_space(contest.truth.setting.own_space or contest.truth.setting.space_name),
+        source=source_for(proxies, contest.input),
+        seed=seed,
+        skeleton_settings=contest.skeleton_settings,
+        device=contest.device,
+    )
 
 
 class _ProxyService(ScoreService):
@@ -143,6 +163,7 @@ def _run(
     budget: int,
     seed: int,
     watch: Watch,
+    measuring: Measuring | None = None,
 ) -> list[Query]:
     queries: list[Query] = []
 
@@ -155,7 +176,7 @@ def _run(
         watch()
 
     rng = python_generator(seed, "compare", str(method))
-    problem = Queries(truth, Objective(by), rng, budget, write_down)
+    problem = Queries(truth, Objective(by), rng, budget, write_down, measuring)
     try:
         algorithm.run(problem)
     except LimitError:  # what it has decided for is not among the networks whose truth is known
