@@ -13,7 +13,8 @@ from markupsafe import Markup
 from firstlight.algorithms.result import RESULT_NAME, front_of, front_over_time
 from firstlight.drawing.vector import draw
 from firstlight.errors import FirstlightError, StoreError
-from firstlight.report.charts import Line, Point, lines, scatter
+from firstlight.report.charts.lines import Line, lines
+from firstlight.report.charts.scatter import Point, scatter
 from firstlight.report.one_shot import one_shot_charts
 from firstlight.report.template import render_page
 from firstlight.run.costs import UNITS, written
