@@ -15,6 +15,7 @@ from tests.supernet.test_one_shot import every_space
 from tests.supernet.test_trace_step import batch, hard_weights, network_of, plain_trace
 
 import firstlight
+from firstlight.algorithms.base import with_batches_of
 from firstlight.algorithms.ensembles import parse_criterion
 from firstlight.algorithms.nasi import Rule, ridge
 from firstlight.algorithms.one_shot_steps import StepJob, Steps
@@ -161,6 +162,15 @@ def test_the_rule_is_applied_to_the_steps() -> None:
     findings = result.findings["one_shot"]
     assert np.concatenate(list(findings["preferences"].values())) == pytest.approx(expected)
     assert findings["thresholds"] == pytest.approx(Rule("ada", nu=3.0).thresholds(steps.traces))
+
+
+def test_the_size_of_batches_is_that_of_the_steps_unless_they_have_their_own() -> None:
+    asked_for = {"nasi:steps=1": "nasi:batch=3:steps=1", "nasi:batch=16:steps=1": "nasi:steps=1"}
+    for algorithm, meant in asked_for.items():
+        result = search(algorithm=algorithm, batch_size=3)
+        assert str(result.setting.request) == meant
+        assert result.setting.setting.source.batch_size == 3
+    assert with_batches_of(3, "reinforce:decay=0.5") == "reinforce:decay=0.5"  # whose batches are networks
 
 
 def test_a_regression_says_what_is_preferred_in_the_end_only() -> None:
