@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from firstlight.algorithms.one_shot_steps import StepJob, Steps
 from firstlight.algorithms.result import SearchSetting
 from firstlight.algorithms.runner import run_search
 from firstlight.errors import LimitError, SettingError, StoreError
+from firstlight.proxies import Score
 from firstlight.report.page import write_report
 from firstlight.run.executor import make_executor
 from firstlight.run.scoring import Setting, source_for
@@ -213,6 +215,13 @@ def test_mu_of_one_with_everything_above_nu_is_said() -> None:
     assert not any("gradient 0" in note for note in search().notes)
 
 
+def test_a_search_that_time_has_cut_short_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(StepJob, "__call__", lambda self, number: replace(Score(1.0 + number), seconds=2.0))
+    result = search(algorithm="nasi-ridge:steps=9:batch=4:seconds=5")
+    assert result.notes == ("3 of 9 steps were taken: then 5 s of computing were spent.",)
+    assert search(algorithm="nasi-ridge:steps=3:batch=4:seconds=5").notes == ()
+
+
 def test_what_is_found_must_keep_within_limits() -> None:
     with pytest.raises(LimitError, match=r"beyond the limits \(at most 10 parameters\).*No other one.*evolution"):
         search(max_params=10)
@@ -240,9 +249,13 @@ def test_another_rule_takes_no_steps_of_its_own(tmp_path: Path, monkeypatch: pyt
     first = search(out=tmp_path)
     monkeypatch.setattr(StepJob, "__call__", lambda self, number: pytest.fail("a step was taken again"))
     other = search(algorithm="nasi:steps=8:batch=4:mu=2:variant=ada", out=tmp_path)
+    assert (first.states_reused, other.states_reused) == (0, 8)
+    assert first.reused_seconds == 0 < other.reused_seconds <= other.score_seconds
     assert other.findings["one_shot"]["traces"] == first.findings["one_shot"]["traces"]
     assert other.findings["one_shot"]["preferences"] != first.findings["one_shot"]["preferences"]
-    assert search(out=tmp_path).findings == first.findings
+    again = search(out=tmp_path)
+    assert again.findings == first.findings
+    assert again.reused_seconds == pytest.approx(again.score_seconds) == pytest.approx(first.score_seconds)
     with pytest.raises(StoreError, match="holds another run"):
         search(seed=1, out=tmp_path)
     ridge_found = search(algorithm="nasi-ridge:steps=8:batch=4", out=tmp_path)

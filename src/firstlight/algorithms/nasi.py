@@ -181,6 +181,8 @@ def _search(problem: Problem, judge: StepJudge, steps: int, seconds: float, rule
             with contextlib.suppress(LimitError):  # what there is so far need not be within the limits
                 _settle(problem, judge, rule)
         raise
+    if judge.scored < steps:
+        problem.notes.append(f"{judge.scored} of {steps} steps were taken: then {seconds:g} s of computing were spent.")
     _settle(problem, judge, rule)
 
 

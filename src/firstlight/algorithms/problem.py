@@ -134,9 +134,19 @@ class Problem:
         return sum(judge.scored for judge in self._judges)
 
     @property
+    def states_reused(self) -> int:
+        """How many of them were known from before."""
+        return sum(judge.reused for judge in self._judges)
+
+    @property
     def state_seconds(self) -> float:
         """How long scoring them took."""
         return math.fsum(judge.seconds for judge in self._judges)
+
+    @property
+    def reused_state_seconds(self) -> float:
+        """How long that had taken of those known from before."""
+        return math.fsum(judge.reused_seconds for judge in self._judges)
 
     @property
     def remaining(self) -> int:

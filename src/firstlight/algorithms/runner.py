@@ -110,12 +110,14 @@ class _Ledger:
         self._reused = 0
         self._unsupported = 0  # networks that a proxy is not made for
         self._score_seconds = 0.0
+        self._reused_seconds = 0.0
 
     def enter(self, candidate: Candidate) -> None:
         network = candidate.network
         self._refuse_what_is_never_scored(network)
         self._reused += network.reused
-        self._score_seconds += sum(score.seconds for score in network.scores.values())
+        self._score_seconds += network.seconds
+        self._reused_seconds += network.seconds * network.reused
         elapsed = self._earlier + time.perf_counter() - self._start
         assert network.cost is not None  # a space knows it without running anything
         dear = self._dear_costs(network.architecture)
@@ -163,6 +165,8 @@ class _Ledger:
             (*problem.notes, *self._notes(search, latency)),
             problem.states_scored,
             self._dear_costs(best.architecture),
+            states_reused=problem.states_reused,
+            reused_seconds=self._reused_seconds + problem.reused_state_seconds,
             findings=problem.findings,
             history=self._history(trials, [places[trial.architecture] for trial in trials]),
         )

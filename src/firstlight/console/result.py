@@ -86,12 +86,14 @@ def _effort(result: SearchResult) -> str:
     words = f"{result.scored} network{plural} scored and {result.reused} reused in {result.seconds:.1f} s"
     if result.states:
         what = "steps through the one-shot network" if _goes_in_steps(result) else "states of the supernet"
-        words += f", and {result.states:,} {what}"
+        known = f", {result.states_reused:,} of them known from before" if result.states_reused else ""
+        words += f", and {result.states:,} {what}{known}"
     if result.rejected:
         words += f"; {result.rejected:,} beyond the limits were not scored"
     if result.forward_passes > 1:
+        before = f" ({result.reused_seconds:,.1f} s of it before)" if result.reused_seconds else ""
         words += (
-            f". All scores together took {result.score_seconds:,.1f} s of computing, as much as "
+            f". All scores together took {result.score_seconds:,.1f} s of computing{before}, as much as "
             f"{float(f'{result.forward_passes:.2g}'):,.0f} forward passes of the chosen network with one input"
         )
     return words + "."
