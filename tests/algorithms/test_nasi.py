@@ -256,8 +256,10 @@ def test_another_rule_takes_no_steps_of_its_own(tmp_path: Path, monkeypatch: pyt
     again = search(out=tmp_path)
     assert again.findings == first.findings
     assert again.reused_seconds == pytest.approx(again.score_seconds) == pytest.approx(first.score_seconds)
-    with pytest.raises(StoreError, match="holds another run"):
-        search(seed=1, out=tmp_path)
+    with pytest.raises(StoreError, match=r"holds another run: input was [^;]*; seed was 0, now 1\. "):  # the rule is no hindrance
+        search(algorithm="nasi-ridge", seed=1, out=tmp_path)
+    with pytest.raises(StoreError, match=r"holds another run: algorithm was .*, now 'random'\. "):
+        search(algorithm="random", proxy="ntk_trace_batch", out=tmp_path)
     ridge_found = search(algorithm="nasi-ridge:steps=8:batch=4", out=tmp_path)
     assert ridge_found.findings["one_shot"]["traces"] == first.findings["one_shot"]["traces"]
     assert "nasi-ridge" in write_report(tmp_path).read_text()

@@ -234,24 +234,22 @@ def _begin(store: Store, search: SearchSetting, directory: Path | None) -> Run:
     """The run of this folder, or another one of it that makes something else of the same steps."""
     settings = search.as_json()
     for run in store.runs():
-        if run.settings != settings and _differs_in_rule(run.settings, settings):
-            continue
+        if run.settings == settings:
+            return run
         differences = [
             f"{name} was {run.settings.get(name)!r}, now {settings.get(name)!r}"
             for name in sorted(run.settings.keys() | settings.keys())
-            if run.settings.get(name) != settings.get(name)
+            if run.settings.get(name) != settings.get(name) and not (name == "algorithm" and _share_steps(run, search))
         ]
         if differences:
             raise StoreError(
                 f"The folder {directory} holds another run: {'; '.join(differences)}. "
                 "Name another folder with --out, or use the earlier settings to resume that run."
             )
-        return run
     return store.begin_run(settings, __version__, search.setting.seed)
 
 
-def _differs_in_rule(one: dict[str, Any], other: dict[str, Any]) -> bool:
-    """Whether both take steps through a one-shot network, in the same setting."""
-    algorithms = [AlgorithmRequest.parse(settings["algorithm"]).algorithm for settings in (one, other)]
-    same = {**one, "algorithm": ""} == {**other, "algorithm": ""}
-    return same and all("one_shot" in algorithm.needs for algorithm in algorithms)
+def _share_steps(run: Run, search: SearchSetting) -> bool:
+    """Whether both take steps through a one-shot network, of which each makes something by its own rule."""
+    requests = (AlgorithmRequest.parse(run.settings["algorithm"]), search.request)
+    return all("one_shot" in request.algorithm.needs for request in requests)
