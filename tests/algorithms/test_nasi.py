@@ -249,6 +249,7 @@ def test_another_rule_takes_no_steps_of_its_own(tmp_path: Path, monkeypatch: pyt
     first = search(out=tmp_path)
     monkeypatch.setattr(StepJob, "__call__", lambda self, number: pytest.fail("a step was taken again"))
     other = search(algorithm="nasi:steps=8:batch=4:mu=2:variant=ada", out=tmp_path)
+    assert first.notes == ()
     assert (first.states_reused, other.states_reused) == (0, 8)
     assert first.reused_seconds == 0 < other.reused_seconds <= other.score_seconds
     assert other.findings["one_shot"]["traces"] == first.findings["one_shot"]["traces"]
@@ -256,12 +257,15 @@ def test_another_rule_takes_no_steps_of_its_own(tmp_path: Path, monkeypatch: pyt
     again = search(out=tmp_path)
     assert again.findings == first.findings
     assert again.reused_seconds == pytest.approx(again.score_seconds) == pytest.approx(first.score_seconds)
-    with pytest.raises(StoreError, match=r"holds another run: input was [^;]*; seed was 0, now 1\. "):  # the rule is no hindrance
+    with pytest.raises(
+        StoreError, match=r"holds another run: input was [^;]*; seed was 0, now 1\. "
+    ):  # the rule is no hindrance
         search(algorithm="nasi-ridge", seed=1, out=tmp_path)
     with pytest.raises(StoreError, match=r"holds another run: algorithm was .*, now 'random'\. "):
         search(algorithm="random", proxy="ntk_trace_batch", out=tmp_path)
     ridge_found = search(algorithm="nasi-ridge:steps=8:batch=4", out=tmp_path)
     assert ridge_found.findings["one_shot"]["traces"] == first.findings["one_shot"]["traces"]
+    assert any("were those of nasi:batch=4:steps=8, and are now those of nasi-ridge:" in n for n in ridge_found.notes)
     assert "nasi-ridge" in write_report(tmp_path).read_text()
     search(out=tmp_path)  # the report is of what was run last, not of what was begun last
     assert "nasi-ridge" not in write_report(tmp_path).read_text()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -140,6 +141,15 @@ class SearchResult:
             **({"findings": dict(self.findings)} if self.findings else {}),
             "directory": None if self.directory is None else str(self.directory),
         }
+
+
+def settings_of_result(directory: Path) -> dict[str, Any] | None:
+    """Those of the search whose result lies in the folder; None while there is none."""
+    path = directory / RESULT_NAME
+    settings: dict[str, Any] | None = (
+        json.loads(path.read_text(encoding="utf-8")).get("settings") if path.is_file() else None
+    )
+    return settings
 
 
 class SearchInterrupted(KeyboardInterrupt):

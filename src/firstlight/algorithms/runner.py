@@ -17,7 +17,14 @@ from firstlight._version import __version__
 from firstlight.algorithms import AlgorithmRequest, Candidate, Objective, Problem
 from firstlight.algorithms.ensembles import Ensemble, members
 from firstlight.algorithms.problem import WatchStates
-from firstlight.algorithms.result import RESULT_NAME, SearchInterrupted, SearchResult, SearchSetting, front_of
+from firstlight.algorithms.result import (
+    RESULT_NAME,
+    SearchInterrupted,
+    SearchResult,
+    SearchSetting,
+    front_of,
+    settings_of_result,
+)
 from firstlight.errors import FirstlightError, SettingError, StoreError
 from firstlight.proxies import Score
 from firstlight.run.executor import Executor, one_thread
@@ -81,11 +88,22 @@ def run_search(
             store.keep_result(run, so_far.as_json())
             raise SearchInterrupted(so_far) from None
         result = ledger.result(search, directory, source)
+        result = replace(result, notes=(*result.notes, *_replaced(search, directory)))
         store.finish_run(run, result.as_json())
     if directory is not None:
         content = {"settings": search.as_json(), "version": __version__, **result.as_json()}
         (directory / RESULT_NAME).write_text(json.dumps(content, indent=2) + "\n")
     return result
+
+
+def _replaced(search: SearchSetting, directory: Path | None) -> Iterator[str]:
+    """That a folder has had the result of another rule for the same steps."""
+    earlier = settings_of_result(directory) if directory else None
+    if earlier and earlier != search.as_json():
+        yield (
+            f"{RESULT_NAME} and the report of this folder were those of {earlier['algorithm']}, and are now those of "
+            f"{search.request}. Run the other one again to have them back: no step is taken twice."
+        )
 
 
 @contextmanager

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from firstlight.algorithms.result import RESULT_NAME, front_of, front_over_time
+from firstlight.algorithms.result import front_of, front_over_time, settings_of_result
 from firstlight.drawing.vector import draw
 from firstlight.errors import FirstlightError, StoreError
 from firstlight.report.charts.lines import Line, lines
@@ -51,8 +50,7 @@ def write_report(directory: Path) -> Path:
 
 def _last_finished(directory: Path, runs: list[Run]) -> Run:
     """The run that the folder's result is of; while there is none, the last that was begun."""
-    path = directory / RESULT_NAME
-    settings = json.loads(path.read_text(encoding="utf-8")).get("settings") if path.is_file() else None
+    settings = settings_of_result(directory)
     return next((run for run in runs if run.settings == settings), runs[-1])
 
 
