@@ -271,17 +271,54 @@ def test_another_rule_takes_no_steps_of_its_own(tmp_path: Path, monkeypatch: pyt
     assert "nasi-ridge" not in write_report(tmp_path).read_text()
 
 
+def interrupted_at(step: int) -> Any:
+    def watch(count: int, *rest: Any) -> None:
+        if count == step:
+            raise KeyboardInterrupt
+
+    return watch
+
+
+def test_a_search_that_was_killed_has_a_report_of_what_it_came_to(tmp_path: Path) -> None:
+    class Killed(BaseException):
+        """Nothing in the program gets to know of it."""
+
+    setting = Setting("nasbench201", source_for([], batch_size=64), 1, tuple(sorted(SMALL.items())))
+    wanted = SearchSetting(setting, parse_criterion("ntk_trace_batch"), "nasi-ridge:steps=15:batch=2")
+    leading = []
+
+    def kill(count: int, total: int | None, note: str, architecture: str) -> None:
+        leading.append(architecture)
+        if count == 12:
+            raise Killed
+
+    with pytest.raises(Killed):
+        run_search(wanted, make_executor(0), tmp_path, watch_states=kill)
+    page = write_report(tmp_path).read_text()
+    assert "nasi-ridge would choose this untrained network after 10 steps</h1>" in page
+    own = firstlight.space("nasbench201")
+    assert f"<pre>{html.escape(str(own.canonical(own.parse(leading[9]))))}</pre>" in page
+    assert "What 10 steps speak for" in page
+    with pytest.raises(firstlight.SearchInterrupted):  # that network is scored now
+        run_search(wanted, make_executor(0), tmp_path, watch_states=interrupted_at(10))
+    with pytest.raises(Killed):
+        run_search(wanted, make_executor(0), tmp_path, watch_states=kill)
+    assert "would choose this untrained network after 10 steps: ntk_trace_batch" in write_report(tmp_path).read_text()
+    result = run_search(wanted, make_executor(0), tmp_path)
+    finished = write_report(tmp_path).read_text()
+    assert "nasi-ridge chose this untrained network after 15 steps: ntk_trace_batch" in finished
+    with pytest.raises(Killed):
+        run_search(wanted, make_executor(0), tmp_path, watch_states=kill)
+    assert write_report(tmp_path).read_text() == finished  # there is more known than the first steps
+    assert result.states == 15
+
+
 def test_an_interrupted_search_goes_on_and_its_report_shows_what_it_came_to(tmp_path: Path) -> None:
     asked_for = "nasi:steps=12:batch=4"
     setting = Setting("nasbench201", source_for([], batch_size=64), 1, tuple(sorted(SMALL.items())))
     wanted = SearchSetting(setting, parse_criterion("ntk_trace_batch"), asked_for)
-
-    def interrupt(count: int, *rest: Any) -> None:
-        if count == 2:
-            raise KeyboardInterrupt
-
     with pytest.raises(firstlight.SearchInterrupted) as caught:
-        run_search(wanted, make_executor(0), tmp_path, watch_states=interrupt)
+        run_search(wanted, make_executor(0), tmp_path, watch_states=interrupted_at(2))
     assert caught.value.result.states == 2
     page = write_report(tmp_path).read_text()
     assert "would choose this untrained network after 2 steps" in page

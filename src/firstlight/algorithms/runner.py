@@ -32,6 +32,7 @@ from firstlight.run.latency import LatencyRequest, LookedUp, MeasuredHere, time_
 from firstlight.run.scoring import NetworkScore, ScoreService, Setting
 from firstlight.run.store import Run, Store, Trial, open_store
 from firstlight.seeds import python_generator
+from firstlight.spaces import Architecture
 
 # So many networks in the beginning that a proxy is not made for are enough to give up
 HOPELESS = 8
@@ -77,6 +78,7 @@ def run_search(
             ledger.enter,
             source,
             watch_states,
+            ledger.keep,
         )
         try:
             with executor.staying(), _judged_at_last(store, run, problem):
@@ -141,6 +143,19 @@ class _Ledger:
         dear = self._dear_costs(network.architecture)
         self._store.add_trial(self._run, Trial(network.architecture, network.cost, candidate.utility, elapsed, dear))
         self._watch(candidate)
+
+    def keep(self, leading: Architecture) -> None:
+        """What there is to report of a run that is killed: what it leads to, and what was found out so far."""
+        if self._run.finished is None:  # else there is more than that already
+            problem = self.problem
+            so_far = {
+                "best": {"architecture": str(leading)},
+                "finished": False,
+                "states": problem.states_scored,
+                "seconds": time.perf_counter() - self._start,
+                "findings": problem.findings,
+            }
+            self._store.keep_result(self._run, so_far)
 
     def _refuse_what_is_never_scored(self, network: NetworkScore) -> None:
         """A proxy that is not made for such networks shall not be asked about hundreds of them."""
