@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from rich.console import RenderableType
 from rich.progress import (
@@ -12,6 +13,7 @@ from rich.progress import (
     Progress,
     ProgressColumn,
     Task,
+    TaskID,
     TaskProgressColumn,
     TextColumn,
     TimeRemainingColumn,
@@ -20,13 +22,35 @@ from rich.text import Text
 
 from firstlight.console.terminal import notices
 
+# After so many seconds without a word, a line says how far the work is
+SILENCE = 30.0
+
 
 class _Rate(ProgressColumn):
     def render(self, task: Task) -> Text:
         return Text(f"{task.speed:.1f}/s" if task.speed else "-/s", style="cyan")
 
 
-class _Scoring(Progress):
+class _Lines(Progress):
+    """Bars; where there is no terminal to draw them on, a plain line now and then."""
+
+    _said = 0.0
+
+    def start(self) -> None:
+        self._said = self.get_time()
+        super().start()
+
+    def update(self, task_id: TaskID, **changes: Any) -> None:
+        super().update(task_id, **changes)
+        if not self.disable and not self.console.is_terminal and self.get_time() - self._said >= SILENCE:
+            self._said = self.get_time()
+            task = self.tasks[task_id]
+            done = f"{task.completed:,.0f}" + (f" of {task.total:,.0f}" if task.total else "")
+            words = ", ".join(filter(None, (f"{task.description}: {done}", task.fields.get("best"))))
+            self.console.print(words, markup=False, soft_wrap=True)
+
+
+class _Scoring(_Lines):
     """A bar, and below it the architecture that a search leads to so far, as much of it as fits into one line."""
 
     leading = ""
@@ -70,7 +94,10 @@ class Watcher:
 
 @contextmanager
 def watching(total: int) -> Iterator[Watcher]:
-    """A live line on standard error: done/total, rate, time left, best so far."""
+    """A live line on standard error: done/total, rate, time left, best so far.
+
+    Written into a file, it is a new line every half a minute.
+    """
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
@@ -90,7 +117,7 @@ def watching(total: int) -> Iterator[Watcher]:
 def phases() -> Iterator[Callable[[str], Callable[[int, int], None]]]:
     """Live lines on standard error, one for each phase of the work, which show once it has begun."""
     columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=notices) as progress:
+    with _Lines(*columns, console=notices) as progress:
 
         def phase(what: str) -> Callable[[int, int], None]:
             task = progress.add_task(what, total=None, visible=False)
