@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from firstlight.algorithms import AlgorithmRequest, Candidate
+from firstlight.algorithms.base import with_batches_of
 from firstlight.algorithms.ensembles import members, parse_criterion
 from firstlight.algorithms.objective import parse_limits
 from firstlight.algorithms.result import SearchResult, SearchSetting
@@ -191,7 +192,8 @@ def search(
 
     With `out`, every score is kept in that folder and a run that was cut off continues where it was. `workers` is the
     number of processes, by default one for each core; the result does not depend on it. `watch` is told of each one
-    as it is scored. Batches are as large and as many as the proxy takes, unless given.
+    as it is scored. Batches are as large and as many as the proxy takes, unless given; those of the steps of `nasi` and
+    `nasi-ridge` are then as large, too, unless `nasi:batch=16` says otherwise.
 
     `proxy` is by default `dextr`, or what is usual for the algorithm or the space. It may be an ensemble, such as
     "az_nas" or "log_rank(dextr,params)": then networks are judged by their ranks among all that were scored, which is
@@ -207,6 +209,7 @@ def search(
 
     >>> firstlight.search("nasbench201", samples=100, max_params="1.0M").best.architecture
     """
+    algorithm = with_batches_of(batch_size, algorithm)
     if proxy is None:
         proxy = AlgorithmRequest.parse(algorithm).usual_proxy(find_space(space) if isinstance(space, str) else space)
     by = parse_criterion(proxy)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +16,14 @@ from tests.supernet.test_one_shot import every_space
 from tests.supernet.test_trace_step import batch, hard_weights, network_of, plain_trace
 
 import firstlight
+from firstlight.algorithms.base import with_batches_of
 from firstlight.algorithms.ensembles import parse_criterion
 from firstlight.algorithms.nasi import Rule, ridge
 from firstlight.algorithms.one_shot_steps import StepJob, Steps
 from firstlight.algorithms.result import SearchSetting
 from firstlight.algorithms.runner import run_search
 from firstlight.errors import LimitError, SettingError, StoreError
+from firstlight.proxies import Score
 from firstlight.report.page import write_report
 from firstlight.run.executor import make_executor
 from firstlight.run.scoring import Setting, source_for
@@ -163,6 +166,15 @@ def test_the_rule_is_applied_to_the_steps() -> None:
     assert findings["thresholds"] == pytest.approx(Rule("ada", nu=3.0).thresholds(steps.traces))
 
 
+def test_the_size_of_batches_is_that_of_the_steps_unless_they_have_their_own() -> None:
+    asked_for = {"nasi:steps=1": "nasi:batch=3:steps=1", "nasi:batch=16:steps=1": "nasi:steps=1"}
+    for algorithm, meant in asked_for.items():
+        result = search(algorithm=algorithm, batch_size=3)
+        assert str(result.setting.request) == meant
+        assert result.setting.setting.source.batch_size == 3
+    assert with_batches_of(3, "reinforce:decay=0.5") == "reinforce:decay=0.5"  # whose batches are networks
+
+
 def test_a_regression_says_what_is_preferred_in_the_end_only() -> None:
     findings = search(algorithm="nasi-ridge:steps=5:batch=2").findings["one_shot"]
     assert findings["growth"] == [{"steps": 5, **findings["preferences"]}]
@@ -203,6 +215,13 @@ def test_mu_of_one_with_everything_above_nu_is_said() -> None:
     assert not any("gradient 0" in note for note in search().notes)
 
 
+def test_a_search_that_time_has_cut_short_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(StepJob, "__call__", lambda self, number: replace(Score(1.0 + number), seconds=2.0))
+    result = search(algorithm="nasi-ridge:steps=9:batch=4:seconds=5")
+    assert result.notes == ("3 of 9 steps were taken: then 5 s of computing were spent.",)
+    assert search(algorithm="nasi-ridge:steps=3:batch=4:seconds=5").notes == ()
+
+
 def test_what_is_found_must_keep_within_limits() -> None:
     with pytest.raises(LimitError, match=r"beyond the limits \(at most 10 parameters\).*No other one.*evolution"):
         search(max_params=10)
@@ -230,29 +249,76 @@ def test_another_rule_takes_no_steps_of_its_own(tmp_path: Path, monkeypatch: pyt
     first = search(out=tmp_path)
     monkeypatch.setattr(StepJob, "__call__", lambda self, number: pytest.fail("a step was taken again"))
     other = search(algorithm="nasi:steps=8:batch=4:mu=2:variant=ada", out=tmp_path)
+    assert first.notes == ()
+    assert (first.states_reused, other.states_reused) == (0, 8)
+    assert first.reused_seconds == 0 < other.reused_seconds <= other.score_seconds
     assert other.findings["one_shot"]["traces"] == first.findings["one_shot"]["traces"]
     assert other.findings["one_shot"]["preferences"] != first.findings["one_shot"]["preferences"]
-    assert search(out=tmp_path).findings == first.findings
-    with pytest.raises(StoreError, match="holds another run"):
-        search(seed=1, out=tmp_path)
+    again = search(out=tmp_path)
+    assert again.findings == first.findings
+    assert again.reused_seconds == pytest.approx(again.score_seconds) == pytest.approx(first.score_seconds)
+    with pytest.raises(
+        StoreError, match=r"holds another run: input was [^;]*; seed was 0, now 1\. "
+    ):  # the rule is no hindrance
+        search(algorithm="nasi-ridge", seed=1, out=tmp_path)
+    with pytest.raises(StoreError, match=r"holds another run: algorithm was .*, now 'random'\. "):
+        search(algorithm="random", proxy="ntk_trace_batch", out=tmp_path)
     ridge_found = search(algorithm="nasi-ridge:steps=8:batch=4", out=tmp_path)
     assert ridge_found.findings["one_shot"]["traces"] == first.findings["one_shot"]["traces"]
+    assert any("were those of nasi:batch=4:steps=8, and are now those of nasi-ridge:" in n for n in ridge_found.notes)
     assert "nasi-ridge" in write_report(tmp_path).read_text()
     search(out=tmp_path)  # the report is of what was run last, not of what was begun last
     assert "nasi-ridge" not in write_report(tmp_path).read_text()
+
+
+def interrupted_at(step: int) -> Any:
+    def watch(count: int, *rest: Any) -> None:
+        if count == step:
+            raise KeyboardInterrupt
+
+    return watch
+
+
+def test_a_search_that_was_killed_has_a_report_of_what_it_came_to(tmp_path: Path) -> None:
+    class Killed(BaseException):
+        """Nothing in the program gets to know of it."""
+
+    setting = Setting("nasbench201", source_for([], batch_size=64), 1, tuple(sorted(SMALL.items())))
+    wanted = SearchSetting(setting, parse_criterion("ntk_trace_batch"), "nasi-ridge:steps=15:batch=2")
+    leading = []
+
+    def kill(count: int, total: int | None, note: str, architecture: str) -> None:
+        leading.append(architecture)
+        if count == 12:
+            raise Killed
+
+    with pytest.raises(Killed):
+        run_search(wanted, make_executor(0), tmp_path, watch_states=kill)
+    page = write_report(tmp_path).read_text()
+    assert "nasi-ridge would choose this untrained network after 10 steps</h1>" in page
+    own = firstlight.space("nasbench201")
+    assert f"<pre>{html.escape(str(own.canonical(own.parse(leading[9]))))}</pre>" in page
+    assert "What 10 steps speak for" in page
+    with pytest.raises(firstlight.SearchInterrupted):  # that network is scored now
+        run_search(wanted, make_executor(0), tmp_path, watch_states=interrupted_at(10))
+    with pytest.raises(Killed):
+        run_search(wanted, make_executor(0), tmp_path, watch_states=kill)
+    assert "would choose this untrained network after 10 steps: ntk_trace_batch" in write_report(tmp_path).read_text()
+    result = run_search(wanted, make_executor(0), tmp_path)
+    finished = write_report(tmp_path).read_text()
+    assert "nasi-ridge chose this untrained network after 15 steps: ntk_trace_batch" in finished
+    with pytest.raises(Killed):
+        run_search(wanted, make_executor(0), tmp_path, watch_states=kill)
+    assert write_report(tmp_path).read_text() == finished  # there is more known than the first steps
+    assert result.states == 15
 
 
 def test_an_interrupted_search_goes_on_and_its_report_shows_what_it_came_to(tmp_path: Path) -> None:
     asked_for = "nasi:steps=12:batch=4"
     setting = Setting("nasbench201", source_for([], batch_size=64), 1, tuple(sorted(SMALL.items())))
     wanted = SearchSetting(setting, parse_criterion("ntk_trace_batch"), asked_for)
-
-    def interrupt(count: int, *rest: Any) -> None:
-        if count == 2:
-            raise KeyboardInterrupt
-
     with pytest.raises(firstlight.SearchInterrupted) as caught:
-        run_search(wanted, make_executor(0), tmp_path, watch_states=interrupt)
+        run_search(wanted, make_executor(0), tmp_path, watch_states=interrupted_at(2))
     assert caught.value.result.states == 2
     page = write_report(tmp_path).read_text()
     assert "would choose this untrained network after 2 steps" in page

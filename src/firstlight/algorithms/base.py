@@ -90,3 +90,9 @@ class AlgorithmRequest:
 
     def run(self, problem: Problem) -> None:
         self.algorithm.function(problem, **dict(self.settings))
+
+
+def with_batches_of(size: int | None, text: str) -> str:
+    """The text of a request whose steps through a one-shot network see batches of this size unless it names another."""
+    steps = "one_shot" in AlgorithmRequest.parse(text).algorithm.needs
+    return text if size is None or not steps or ":batch=" in text else f"{text}:batch={size}"

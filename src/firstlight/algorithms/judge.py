@@ -19,7 +19,6 @@ class SupernetJudge:
         self._by = by
         self._watch = watch
         self._known: dict[str, NetworkScore] = {}
-        self.seconds = 0.0  # that scoring took
 
     @property
     def supernet(self) -> Supernet:
@@ -32,12 +31,26 @@ class SupernetJudge:
         """How many different states were asked for."""
         return len(self._known)
 
+    @property
+    def reused(self) -> int:
+        """How many of them were known from before."""
+        return sum(network.reused for network in self._known.values())
+
+    @property
+    def seconds(self) -> float:
+        """Of computing."""
+        return math.fsum(network.seconds for network in self._known.values())
+
+    @property
+    def reused_seconds(self) -> float:
+        """Those of what was known from before."""
+        return math.fsum(network.seconds for network in self._known.values() if network.reused)
+
     def utilities(self, states: Sequence[State]) -> list[float | None]:
         """How good each is: higher is better, None without a score. An ensemble ranks these states and no others."""
         texts = list(map(str, states))
         for network in self._service.scores(text for text in texts if text not in self._known):
             self._known[network.architecture] = network
-            self.seconds += sum(score.seconds for score in network.scores.values())
             self._watch()
         return utilities(self._by, [self._known[text] for text in texts])
 

@@ -22,6 +22,8 @@ Normalisation = Literal["running", "unit"]
 LARGE_SPACE = 10**7
 # So many points of the way of each preference are kept for the report
 SHOWN_STEPS = 50
+# After so many steps it is put by what they lead to
+KEPT_EVERY = 10
 # From how many random architectures the paper takes the scale of T
 SCALE_SAMPLES = 50
 # How much the coefficients of the regression are held back: as much as one observation of each option would
@@ -172,6 +174,9 @@ def _search(problem: Problem, judge: StepJudge, steps: int, seconds: float, rule
         if len(taken):
             objective = "" if rule is None else f", R {rule.objective(taken.traces)[-1]:.3g}"
             leading = judge.architecture(_growth(taken, rule)[-1])
+            if judge.scored % KEPT_EVERY == 0:
+                problem.findings["one_shot"] = _findings(taken, rule)
+                problem.keep(problem.space.canonical(leading))
             problem.saw_states(steps, f"T {taken.traces[-1]:.3g}{objective}", str(leading))
 
     try:
@@ -181,6 +186,8 @@ def _search(problem: Problem, judge: StepJudge, steps: int, seconds: float, rule
             with contextlib.suppress(LimitError):  # what there is so far need not be within the limits
                 _settle(problem, judge, rule)
         raise
+    if judge.scored < steps:
+        problem.notes.append(f"{judge.scored} of {steps} steps were taken: then {seconds:g} s of computing were spent.")
     _settle(problem, judge, rule)
 
 

@@ -195,15 +195,26 @@ class StepJudge:
         self._store = store
         self._entered: dict[int, Score] = {}  # by number, those that came to nothing among them
         self._rows: dict[int, _Row] = {}
+        self._new: set[int] = set()
 
     @property
     def scored(self) -> int:
         return len(self._entered)
 
     @property
+    def reused(self) -> int:
+        """How many of them were known from before."""
+        return len(self._entered.keys() - self._new)
+
+    @property
     def seconds(self) -> float:
         """Of computing."""
         return math.fsum(score.seconds for score in self._entered.values())
+
+    @property
+    def reused_seconds(self) -> float:
+        """Those of what was known from before."""
+        return math.fsum(score.seconds for number, score in self._entered.items() if number not in self._new)
 
     @property
     def failed(self) -> list[Score]:
@@ -261,6 +272,7 @@ class StepJudge:
     def _enter(self, number: int, score: Score, count: int, watch: Callable[[], None], *, new: bool = False) -> None:
         if new:
             self._store.add_score(self.asked.key(number), score)
+            self._new.add(number)
         self._entered[number] = score
         if score.ok:
             self._rows[number] = _Row.of(self.asked, number, score)

@@ -44,7 +44,7 @@ class Problem:
     `rejected` counts the networks that were not scored because of the limits: they cost next to nothing. `watch_states`
     is told how many states of supernets have been scored, each time that there is one more, of how many if that is
     known, what else is to be said, and which architecture they lead to so far. `findings` are what an algorithm has
-    found out besides, for result and report.
+    found out besides, for result and report; `keep` puts by what it has come to, in case that the run is killed.
     """
 
     def __init__(
@@ -56,7 +56,9 @@ class Problem:
         watch: Callable[[Candidate], None] = lambda candidate: None,
         latency: LatencySource | None = None,
         watch_states: WatchStates = lambda states, total, note, leading: None,
+        keep: Callable[[Architecture], None] = lambda leading: None,
     ) -> None:
+        self.keep = keep
         self.rng = rng
         self.objective = objective
         self.budget = budget
@@ -134,9 +136,19 @@ class Problem:
         return sum(judge.scored for judge in self._judges)
 
     @property
+    def states_reused(self) -> int:
+        """How many of them were known from before."""
+        return sum(judge.reused for judge in self._judges)
+
+    @property
     def state_seconds(self) -> float:
         """How long scoring them took."""
         return math.fsum(judge.seconds for judge in self._judges)
+
+    @property
+    def reused_state_seconds(self) -> float:
+        """How long that had taken of those known from before."""
+        return math.fsum(judge.reused_seconds for judge in self._judges)
 
     @property
     def remaining(self) -> int:

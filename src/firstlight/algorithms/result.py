@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -76,10 +77,11 @@ class SearchResult:
 
     Searched by an ensemble, the network has a score by it among those of the members. With costs to be kept low,
     `front` holds all networks that no other one beats in everything, best score first, and `best` is the first of them.
-    `rejected` networks were beyond the limits and not scored; `states` of a supernet were, besides the networks. The
-    scores of all networks took `score_seconds` of computing, as much as `forward_passes` of the chosen one with one
-    input. `dear_costs` are those of the chosen network that limits or objectives asked for beyond parameters and MACs;
-    `findings` are what the algorithm found out besides.
+    `rejected` networks were beyond the limits and not scored; `states` of a supernet were, besides the networks, and
+    `states_reused` of these were known from before. All scores took `score_seconds` of computing, as much as
+    `forward_passes` of the chosen network with one input; `reused_seconds` of them were spent before. `dear_costs` are
+    those of the chosen network that limits or objectives asked for beyond parameters and MACs; `findings` are what the
+    algorithm found out besides.
     """
 
     setting: SearchSetting
@@ -96,6 +98,8 @@ class SearchResult:
     states: int = 0
     dear_costs: Mapping[str, float] = field(default_factory=dict)
     finished: bool = True
+    states_reused: int = 0
+    reused_seconds: float = 0.0
     findings: Mapping[str, Any] = field(default_factory=dict, repr=False)
     history: Mapping[str, Sequence[Any]] = field(default_factory=dict, repr=False, compare=False)
 
@@ -128,14 +132,24 @@ class SearchResult:
             "scored": self.scored,
             "reused": self.reused,
             "rejected": self.rejected,
-            **({"states": self.states} if self.states else {}),
+            **({"states": self.states, "states_reused": self.states_reused} if self.states else {}),
             "seconds": self.seconds,
             "score_seconds": self.score_seconds,
+            "reused_seconds": self.reused_seconds,
             "forward_passes": passes,
             "notes": list(self.notes),
             **({"findings": dict(self.findings)} if self.findings else {}),
             "directory": None if self.directory is None else str(self.directory),
         }
+
+
+def settings_of_result(directory: Path) -> dict[str, Any] | None:
+    """Those of the search whose result lies in the folder; None while there is none."""
+    path = directory / RESULT_NAME
+    settings: dict[str, Any] | None = (
+        json.loads(path.read_text(encoding="utf-8")).get("settings") if path.is_file() else None
+    )
+    return settings
 
 
 class SearchInterrupted(KeyboardInterrupt):

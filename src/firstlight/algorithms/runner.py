@@ -17,7 +17,14 @@ from firstlight._version import __version__
 from firstlight.algorithms import AlgorithmRequest, Candidate, Objective, Problem
 from firstlight.algorithms.ensembles import Ensemble, members
 from firstlight.algorithms.problem import WatchStates
-from firstlight.algorithms.result import RESULT_NAME, SearchInterrupted, SearchResult, SearchSetting, front_of
+from firstlight.algorithms.result import (
+    RESULT_NAME,
+    SearchInterrupted,
+    SearchResult,
+    SearchSetting,
+    front_of,
+    settings_of_result,
+)
 from firstlight.errors import FirstlightError, SettingError, StoreError
 from firstlight.proxies import Score
 from firstlight.run.executor import Executor, one_thread
@@ -25,6 +32,7 @@ from firstlight.run.latency import LatencyRequest, LookedUp, MeasuredHere, time_
 from firstlight.run.scoring import NetworkScore, ScoreService, Setting
 from firstlight.run.store import Run, Store, Trial, open_store
 from firstlight.seeds import python_generator
+from firstlight.spaces import Architecture
 
 # So many networks in the beginning that a proxy is not made for are enough to give up
 HOPELESS = 8
@@ -70,6 +78,7 @@ def run_search(
             ledger.enter,
             source,
             watch_states,
+            ledger.keep,
         )
         try:
             with executor.staying(), _judged_at_last(store, run, problem):
@@ -81,11 +90,22 @@ def run_search(
             store.keep_result(run, so_far.as_json())
             raise SearchInterrupted(so_far) from None
         result = ledger.result(search, directory, source)
+        result = replace(result, notes=(*result.notes, *_replaced(search, directory)))
         store.finish_run(run, result.as_json())
     if directory is not None:
         content = {"settings": search.as_json(), "version": __version__, **result.as_json()}
         (directory / RESULT_NAME).write_text(json.dumps(content, indent=2) + "\n")
     return result
+
+
+def _replaced(search: SearchSetting, directory: Path | None) -> Iterator[str]:
+    """That a folder has had the result of another rule for the same steps."""
+    earlier = settings_of_result(directory) if directory else None
+    if earlier and earlier != search.as_json():
+        yield (
+            f"{RESULT_NAME} and the report of this folder were those of {earlier['algorithm']}, and are now those of "
+            f"{search.request}. Run the other one again to have them back: no step is taken twice."
+        )
 
 
 @contextmanager
@@ -110,17 +130,32 @@ class _Ledger:
         self._reused = 0
         self._unsupported = 0  # networks that a proxy is not made for
         self._score_seconds = 0.0
+        self._reused_seconds = 0.0
 
     def enter(self, candidate: Candidate) -> None:
         network = candidate.network
         self._refuse_what_is_never_scored(network)
         self._reused += network.reused
-        self._score_seconds += sum(score.seconds for score in network.scores.values())
+        self._score_seconds += network.seconds
+        self._reused_seconds += network.seconds * network.reused
         elapsed = self._earlier + time.perf_counter() - self._start
         assert network.cost is not None  # a space knows it without running anything
         dear = self._dear_costs(network.architecture)
         self._store.add_trial(self._run, Trial(network.architecture, network.cost, candidate.utility, elapsed, dear))
         self._watch(candidate)
+
+    def keep(self, leading: Architecture) -> None:
+        """What there is to report of a run that is killed: what it leads to, and what was found out so far."""
+        if self._run.finished is None:  # else there is more than that already
+            problem = self.problem
+            so_far = {
+                "best": {"architecture": str(leading)},
+                "finished": False,
+                "states": problem.states_scored,
+                "seconds": time.perf_counter() - self._start,
+                "findings": problem.findings,
+            }
+            self._store.keep_result(self._run, so_far)
 
     def _refuse_what_is_never_scored(self, network: NetworkScore) -> None:
         """A proxy that is not made for such networks shall not be asked about hundreds of them."""
@@ -163,6 +198,8 @@ class _Ledger:
             (*problem.notes, *self._notes(search, latency)),
             problem.states_scored,
             self._dear_costs(best.architecture),
+            states_reused=problem.states_reused,
+            reused_seconds=self._reused_seconds + problem.reused_state_seconds,
             findings=problem.findings,
             history=self._history(trials, [places[trial.architecture] for trial in trials]),
         )
@@ -230,24 +267,22 @@ def _begin(store: Store, search: SearchSetting, directory: Path | None) -> Run:
     """The run of this folder, or another one of it that makes something else of the same steps."""
     settings = search.as_json()
     for run in store.runs():
-        if run.settings != settings and _differs_in_rule(run.settings, settings):
-            continue
+        if run.settings == settings:
+            return run
         differences = [
             f"{name} was {run.settings.get(name)!r}, now {settings.get(name)!r}"
             for name in sorted(run.settings.keys() | settings.keys())
-            if run.settings.get(name) != settings.get(name)
+            if run.settings.get(name) != settings.get(name) and not (name == "algorithm" and _share_steps(run, search))
         ]
         if differences:
             raise StoreError(
                 f"The folder {directory} holds another run: {'; '.join(differences)}. "
                 "Name another folder with --out, or use the earlier settings to resume that run."
             )
-        return run
     return store.begin_run(settings, __version__, search.setting.seed)
 
 
-def _differs_in_rule(one: dict[str, Any], other: dict[str, Any]) -> bool:
-    """Whether both take steps through a one-shot network, in the same setting."""
-    algorithms = [AlgorithmRequest.parse(settings["algorithm"]).algorithm for settings in (one, other)]
-    same = {**one, "algorithm": ""} == {**other, "algorithm": ""}
-    return same and all("one_shot" in algorithm.needs for algorithm in algorithms)
+def _share_steps(run: Run, search: SearchSetting) -> bool:
+    """Whether both take steps through a one-shot network, of which each makes something by its own rule."""
+    requests = (AlgorithmRequest.parse(run.settings["algorithm"]), search.request)
+    return all("one_shot" in request.algorithm.needs for request in requests)

@@ -115,6 +115,7 @@ def search(
     Example: firstlight search nasbench201 --algorithm pareto --objectives macs,latency
     """
     from firstlight.algorithms import AlgorithmRequest
+    from firstlight.algorithms.base import with_batches_of
     from firstlight.algorithms.ensembles import members, parse_criterion
     from firstlight.algorithms.objective import parse_limits
     from firstlight.algorithms.result import SearchInterrupted, SearchSetting
@@ -131,6 +132,7 @@ def search(
         if ":variant=" in algorithm:
             raise SettingError(f"The variant is named in {algorithm!r} and by --variant {variant}. Leave one out.")
         algorithm += f":variant={variant}"
+    algorithm = with_batches_of(batch_size, algorithm)
     request = AlgorithmRequest.parse(algorithm)
     by = parse_criterion(request.usual_proxy(find_space(space)) if proxy is None else proxy)
     # the work of an algorithm that decides by itself is not that of the networks which it scores

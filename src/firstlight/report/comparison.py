@@ -15,7 +15,7 @@ from firstlight._version import __version__
 from firstlight.errors import StoreError
 from firstlight.evaluate.compare import Comparison, Row, Run, Spread
 from firstlight.evaluate.targets import Target
-from firstlight.report.charts import Band, bands
+from firstlight.report.charts.lines import Band, bands
 from firstlight.report.template import render_page
 
 # At how many places a line against seconds is drawn

@@ -17,7 +17,9 @@ from firstlight.evaluate.selection import JudgedEnsemble
 from firstlight.evaluate.statistics import RankQuality
 from firstlight.evaluate.targets import Target
 from firstlight.evaluate.trust import Trust
-from firstlight.report.charts import Bar, Point, bars, heat_map, scatter
+from firstlight.report.charts.bars import Bar, bars
+from firstlight.report.charts.heat_map import heat_map
+from firstlight.report.charts.scatter import Point, scatter
 from firstlight.report.template import render_page
 from firstlight.seeds import derive
 

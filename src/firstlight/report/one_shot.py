@@ -8,7 +8,9 @@ from typing import Any
 
 from markupsafe import Markup
 
-from firstlight.report.charts import Line, Point, heat_map, legend, scatter, small_lines
+from firstlight.report.charts.heat_map import heat_map
+from firstlight.report.charts.lines import Line, legend, small_lines
+from firstlight.report.charts.scatter import Point, scatter
 
 # Wide enough for a number
 CELL = (56, 30)

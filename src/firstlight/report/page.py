@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,10 +9,11 @@ from typing import Any
 
 from markupsafe import Markup
 
-from firstlight.algorithms.result import RESULT_NAME, front_of, front_over_time
+from firstlight.algorithms.result import front_of, front_over_time, settings_of_result
 from firstlight.drawing.vector import draw
 from firstlight.errors import FirstlightError, StoreError
-from firstlight.report.charts import Line, Point, lines, scatter
+from firstlight.report.charts.lines import Line, lines
+from firstlight.report.charts.scatter import Point, scatter
 from firstlight.report.one_shot import one_shot_charts
 from firstlight.report.template import render_page
 from firstlight.run.costs import UNITS, written
@@ -50,31 +50,35 @@ def write_report(directory: Path) -> Path:
 
 def _last_finished(directory: Path, runs: list[Run]) -> Run:
     """The run that the folder's result is of; while there is none, the last that was begun."""
-    path = directory / RESULT_NAME
-    settings = json.loads(path.read_text(encoding="utf-8")).get("settings") if path.is_file() else None
+    settings = settings_of_result(directory)
     return next((run for run in runs if run.settings == settings), runs[-1])
 
 
-def _chosen(run: Run, ranking: list[Trial]) -> Trial | None:
-    """An algorithm may decide for another one than the best that was scored on the way."""
-    decided = run.result["best"]["architecture"] if run.result else None
-    return next((trial for trial in ranking if trial.architecture == decided), ranking[0] if ranking else None)
+def _chosen(decided: str | None, ranking: list[Trial]) -> Trial | None:
+    """An algorithm may decide for another one than the best that was scored, or for one that is yet to be scored."""
+    if decided is None:
+        return ranking[0] if ranking else None
+    return next((trial for trial in ranking if trial.architecture == decided), None)
 
 
 def render(run: Run, trials: list[Trial]) -> str:
     scored = [trial for trial in trials if trial.utility is not None]
     ranking = sorted(scored, key=lambda trial: (-(trial.utility or 0), trial.architecture))
-    best = _chosen(run, ranking)
+    result = run.result or {}
+    decided = result["best"]["architecture"] if result else None
+    best = _chosen(decided, ranking)
+    chosen = best.architecture if best else decided
     costs = tuple(filter(None, run.settings.get("objectives", "").split(",")))
     front = front_of(scored, costs) if costs else ()
     shown = _thinned(scored, ranking, front)
-    steps = (run.result or {}).get("findings", {}).get("one_shot")
-    drawing = _drawing(run.settings["space"], best.architecture) if best else None
+    steps = result.get("findings", {}).get("one_shot")
+    drawing = _drawing(run.settings["space"], chosen) if chosen else None
     return render_page(
         "search.html",
         run=run,
         trials=trials,
         best=best,
+        chosen=chosen,
         ranking=ranking[:BEST_ROWS],
         without_score=len(trials) - len(scored),
         graph=draw(drawing) if drawing else "",
@@ -88,7 +92,7 @@ def render(run: Run, trials: list[Trial]) -> str:
         volume=lines([Line("front", front_over_time(scored, costs))], "networks scored", "hypervolume")
         if len(costs) in (1, 2) and front
         else "",
-        seconds=max((trial.elapsed for trial in trials), default=0.0),
+        seconds=max((trial.elapsed for trial in trials), default=result.get("seconds", 0.0)),
         parts=_parts_of(best, run),
         one_shot=one_shot_charts(steps) if steps else None,
     )
@@ -141,5 +145,5 @@ def _tooltip(trial: Trial) -> str:
 def _parts_of(best: Trial | None, run: Run) -> dict[str, Any]:
     if best is None or run.result is None or run.result["best"]["architecture"] != best.architecture:
         return {}
-    parts: dict[str, Any] = run.result["best"]["scores"][run.settings["proxy"]]["parts"]
-    return parts
+    scores = run.result["best"].get("scores")  # a run that was killed has put by nothing but the architecture
+    return dict(scores[run.settings["proxy"]]["parts"]) if scores else {}

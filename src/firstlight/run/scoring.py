@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import itertools
+import math
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -35,6 +36,11 @@ class NetworkScore:
     scores: dict[str, Score]
     cost: Cost | None
     reused: bool = False
+
+    @property
+    def seconds(self) -> float:
+        """Of computing, now or when the scores were new."""
+        return math.fsum(score.seconds for score in self.scores.values())
 
     def as_json(self) -> dict[str, Any]:
         return {

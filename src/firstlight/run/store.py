@@ -235,7 +235,7 @@ class Store:
         self._execute("UPDATE runs SET finished = CURRENT_TIMESTAMP WHERE id = ?", (run.id,))
 
     def keep_result(self, run: Run, result: dict[str, Any]) -> None:
-        """What an interrupted run has come to so far."""
+        """What a run that may not be finished has come to so far."""
         self._execute("UPDATE runs SET result = ? WHERE id = ?", (json.dumps(result), run.id))
 
     def add_trial(self, run: Run, trial: Trial) -> None:

@@ -17,7 +17,7 @@ from firstlight.evaluate.reproduce.groups import best_and_worst, mean_of, measur
 from firstlight.evaluate.reproduce.lab import Lab
 from firstlight.probe import Probe
 from firstlight.proxies import Parts, ProxyRequest, Score
-from firstlight.report.charts import Line, lines
+from firstlight.report.charts.lines import Line, lines
 from firstlight.run.scoring import Setting
 
 PAPER = "Asthana2025dextr"

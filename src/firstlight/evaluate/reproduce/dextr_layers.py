@@ -17,7 +17,7 @@ from firstlight.probe import Probe
 from firstlight.probe.features import Modules
 from firstlight.probe.spectra import InverseCondition, LargestSingularValue
 from firstlight.proxies import Parts
-from firstlight.report.charts import Line, lines
+from firstlight.report.charts.lines import Line, lines
 from firstlight.run.scoring import Setting
 
 PAPER = "Asthana2025dextr"

@@ -22,7 +22,7 @@ from firstlight.evaluate.reproduce.lookup import in_percent
 from firstlight.evaluate.reproduce.rank_rows import over_seeds, rank_table, row
 from firstlight.evaluate.statistics import Numbers, pearson, spearman
 from firstlight.proxies import PROXIES
-from firstlight.report.charts import Line, lines
+from firstlight.report.charts.lines import Line, lines
 from firstlight.supernet.nasbench1shot1 import Skeleton1Shot1
 
 PAPER = "Shu2022nasi"

@@ -1,0 +1,23 @@
+"""What a person sees in the terminal: tables, progress, and the result of a search."""
+
+from firstlight.console.progress import counting, phases, watching
+from firstlight.console.ranking import show_ranking
+from firstlight.console.result import show_result
+from firstlight.console.scores import describe, show_network
+from firstlight.console.terminal import console, notices, show_facts, show_figures, show_graph, show_table
+
+__all__ = [
+    "console",
+    "counting",
+    "describe",
+    "notices",
+    "phases",
+    "show_facts",
+    "show_figures",
+    "show_graph",
+    "show_network",
+    "show_ranking",
+    "show_result",
+    "show_table",
+    "watching",
+]

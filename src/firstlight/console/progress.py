@@ -1,0 +1,133 @@
+"""What a person sees while work goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from rich.console import RenderableType
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    Task,
+    TaskID,
+    TaskProgressColumn,
+    TextColumn,
+    TimeRemainingColumn,
+)
+from rich.text import Text
+
+from firstlight.console.terminal import notices
+
+# After so many seconds without a word, a line says how far the work is
+SILENCE = 30.0
+
+
+class _Rate(ProgressColumn):
+    def render(self, task: Task) -> Text:
+        return Text(f"{task.speed:.1f}/s" if task.speed else "-/s", style="cyan")
+
+
+class _Lines(Progress):
+    """Bars; where there is no terminal to draw them on, a plain line now and then."""
+
+    _said = 0.0
+
+    def start(self) -> None:
+        self._said = self.get_time()
+        super().start()
+
+    def update(self, task_id: TaskID, **changes: Any) -> None:
+        super().update(task_id, **changes)
+        if not self.disable and not self.console.is_terminal and self.get_time() - self._said >= SILENCE:
+            self._said = self.get_time()
+            task = self.tasks[task_id]
+            done = f"{task.completed:,.0f}" + (f" of {task.total:,.0f}" if task.total else "")
+            words = ", ".join(filter(None, (f"{task.description}: {done}", task.fields.get("best"))))
+            self.console.print(words, markup=False, soft_wrap=True)
+
+
+class _Scoring(_Lines):
+    """A bar, and below it the architecture that a search leads to so far, as much of it as fits into one line."""
+
+    leading = ""
+
+    def get_renderables(self) -> Iterable[RenderableType]:
+        yield from super().get_renderables()
+        if self.leading:
+            yield Text(f"now {self.leading}", no_wrap=True, overflow="ellipsis", style="dim")
+
+
+class Watcher:
+    """Counts networks as they are scored and shows the best value so far."""
+
+    def __init__(self, progress: _Scoring, total: int) -> None:
+        self._progress = progress
+        self._task = progress.add_task(
+            "scoring", total=total, best="", visible=False
+        )  # until there is something to see
+        self._best: float | None = None
+        self._counts_states = False
+
+    def saw(self, value: float | None) -> None:
+        if self._counts_states:
+            return
+        if value is not None and (self._best is None or value > self._best):
+            self._best = value
+        best = "" if self._best is None else f"best {self._best:.4f}"
+        self._progress.update(self._task, advance=1, best=best, visible=True)
+
+    def states(self, count: int, total: int | None, note: str, leading: str) -> None:
+        """States of a supernet; where their number is known, they are what is counted, and networks are not."""
+        if total is None:
+            self._progress.update(self._task, description=f"scoring, {count:,} states", visible=True)
+        else:
+            self._counts_states = True
+            self._progress.leading = leading
+            self._progress.update(
+                self._task, description="steps", completed=count, total=total, best=note, visible=True
+            )
+
+
+@contextmanager
+def watching(total: int) -> Iterator[Watcher]:
+    """A live line on standard error: done/total, rate, time left, best so far.
+
+    Written into a file, it is a new line every half a minute.
+    """
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        _Rate(),
+        TimeRemainingColumn(),
+        TextColumn("left  {task.fields[best]}"),
+    )
+    with _Scoring(*columns, console=notices, disable=total < 2) as progress:
+        try:
+            yield Watcher(progress, total)
+        finally:
+            progress.leading = ""  # what was found is told with the result
+
+
+@contextmanager
+def phases() -> Iterator[Callable[[str], Callable[[int, int], None]]]:
+    """Live lines on standard error, one for each phase of the work, which show once it has begun."""
+    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
+    with _Lines(*columns, console=notices) as progress:
+
+        def phase(what: str) -> Callable[[int, int], None]:
+            task = progress.add_task(what, total=None, visible=False)
+            return lambda done, total: progress.update(task, completed=done, total=total, visible=True)
+
+        yield phase
+
+
+@contextmanager
+def counting(what: str) -> Iterator[Callable[[int, int], None]]:
+    """One such line, moved on by calls with how much is done, and of how much."""
+    with phases() as phase:
+        yield phase(what)

@@ -1,0 +1,132 @@
+"""What a search found, what it took, and how to go on."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+import sys
+from dataclasses import asdict
+from pathlib import Path
+
+from firstlight.algorithms.ensembles import members
+from firstlight.algorithms.result import SearchResult
+from firstlight.console.scores import figure, show_network
+from firstlight.console.terminal import console, show_figures
+from firstlight.data.inputs import TRUE_LABELS
+from firstlight.proxies import ProxyRequest
+from firstlight.run.costs import written
+
+# So many networks of a front are shown; all are in the files of the run
+SHOWN_OF_FRONT = 12
+
+
+def show_result(result: SearchResult) -> None:
+    console.print(f"\n{_headline(result)}:")
+    show_network(result.best)
+    for name, amount in result.dear_costs.items():
+        source = f" ({result.setting.latency})" if name == "latency" else ""
+        console.print(f"  {written(name, amount)}{source}", markup=False)
+    _show_front(result)
+    console.print(_effort(result), markup=False, soft_wrap=True)
+    for note in result.notes:
+        console.print(note, markup=False, soft_wrap=True)
+    if result.directory is not None:
+        folder = shlex.quote(str(result.directory))
+        console.print(f"Files of this run: {result.directory}", markup=False, soft_wrap=True)
+        console.print("Go on with:")
+        console.print(f"  {_command()} report {folder}", markup=False, soft_wrap=True)
+        console.print(f"  {_command()} score {_arguments(result)}", markup=False, soft_wrap=True)
+    if result.setting.setting.own_space is None:
+        console.print("In Python, to train it:")
+        console.print(f"  {_building(result)}", markup=False, soft_wrap=True)
+
+
+def _headline(result: SearchResult) -> str:
+    if result.finished:
+        return "The chosen network"
+    if _goes_in_steps(result):
+        return f"What {result.states:,} steps lead to so far"
+    return f"The best so far, of {result.scored + result.reused} of {result.setting.samples}"
+
+
+def _goes_in_steps(result: SearchResult) -> bool:
+    return "one_shot" in result.setting.request.algorithm.needs
+
+
+def _building(result: SearchResult) -> str:
+    """The call that makes the chosen network."""
+    setting = result.setting.setting
+    skeleton, usual = asdict(setting.skeleton), asdict(setting.space.skeleton())
+    changed = ", ".join(f"{name}={value!r}" for name, value in skeleton.items() if value != usual[name])
+    words = f"space = firstlight.space({setting.space_name!r}); model = space.build({result.best.architecture!r}"
+    seed = f", seed={setting.seed}" if setting.seed else ""
+    return f"{words}, space.skeleton({changed}){seed})" if changed else f"{words}{seed})"
+
+
+def _show_front(result: SearchResult) -> None:
+    if not result.front:
+        return
+    costs = result.setting.wanted_costs
+    shown = result.front[:SHOWN_OF_FRONT]
+    console.print(f"\nThe front of {len(result.front)} networks, none of which is beaten in everything:")
+    by = result.setting.by
+    sign = -1 if isinstance(by, ProxyRequest) and not by.proxy.higher_is_better else 1
+    rows = [
+        [figure(sign * (trial.utility or 0.0)), *(figure(trial.amount(name)) for name in costs), trial.architecture]
+        for trial in shown
+    ]
+    show_figures([str(by), *costs, "network"], rows, "network")
+    if len(shown) < len(result.front):
+        console.print(f"... and {len(result.front) - len(shown)} more.")
+
+
+def _effort(result: SearchResult) -> str:
+    """What the search took."""
+    plural = "" if result.scored == 1 else "s"
+    words = f"{result.scored} network{plural} scored and {result.reused} reused in {result.seconds:.1f} s"
+    if result.states:
+        what = "steps through the one-shot network" if _goes_in_steps(result) else "states of the supernet"
+        known = f", {result.states_reused:,} of them known from before" if result.states_reused else ""
+        words += f", and {result.states:,} {what}{known}"
+    if result.rejected:
+        words += f"; {result.rejected:,} beyond the limits were not scored"
+    if result.forward_passes > 1:
+        before = f" ({result.reused_seconds:,.1f} s of it before)" if result.reused_seconds else ""
+        words += (
+            f". All scores together took {result.score_seconds:,.1f} s of computing{before}, as much as "
+            f"{float(f'{result.forward_passes:.2g}'):,.0f} forward passes of the chosen network with one input"
+        )
+    return words + "."
+
+
+def _arguments(result: SearchResult) -> str:
+    """What `score` must be told to see the chosen network exactly as the search did."""
+    setting = result.setting.setting
+    proxies = dict.fromkeys([*map(str, members(result.setting.by)), "params"])
+    words = [setting.space_name, result.best.architecture, "--proxy", ",".join(proxies)]
+    words += [
+        "--input",
+        setting.source.name,
+        "--batch-size",
+        str(setting.source.batch_size),
+        "--batches",
+        str(setting.source.batches),
+        "--seed",
+        str(setting.seed),
+    ]
+    if setting.source.labels != TRUE_LABELS:
+        words += ["--labels", setting.source.labels]
+    if setting.repeats > 1:
+        words += ["--repeats", str(setting.repeats)]
+    if setting.skeleton_settings:
+        pairs = (f"{n}={'x'.join(map(str, v)) if isinstance(v, tuple) else v}" for n, v in setting.skeleton_settings)
+        words += ["--skeleton", ",".join(pairs)]
+    return shlex.join(words)
+
+
+def _command() -> str:
+    """How to call this program again from the same shell: by its name if that is found, else by its path."""
+    path = Path(sys.argv[0])
+    if path.name == "__main__.py":
+        return "python -m firstlight"
+    return path.name if shutil.which(path.name) else str(path)

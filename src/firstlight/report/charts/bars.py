@@ -1,0 +1,54 @@
+"""Horizontal bars."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from markupsafe import Markup, escape
+
+from firstlight.report.charts.frame import BOTTOM, LONGEST, RIGHT, TOP, WIDTH, cut, round_ticks, short, svg
+
+
+@dataclass(frozen=True)
+class Bar:
+    """A value with the interval around it."""
+
+    name: str
+    value: float
+    low: float
+    high: float
+
+
+def bars(entries: Sequence[Bar], label: str) -> Markup:
+    """One horizontal bar for each entry, from zero, with a whisker for the interval."""
+    left, row = 150, 22
+    ticks = round_ticks(min(0.0, *(bar.low for bar in entries)), max(0.0, *(bar.high for bar in entries)))
+    height = TOP + row * len(entries) + BOTTOM
+    base = height - BOTTOM
+
+    def x(value: float) -> float:
+        return left + (value - ticks[0]) / (ticks[-1] - ticks[0]) * (WIDTH - left - RIGHT)
+
+    parts = []
+    for tick in ticks:
+        parts.append(f'<line class="grid" x1="{x(tick):.1f}" x2="{x(tick):.1f}" y1="{TOP}" y2="{base}"/>')
+        parts.append(f'<text class="tick" x="{x(tick):.1f}" y="{base + 18}" text-anchor="middle">{short(tick)}</text>')
+    for number, bar in enumerate(entries):
+        top, middle = TOP + row * number + 3, TOP + row * number + row / 2
+        start, width = min(x(0), x(bar.value)), abs(x(bar.value) - x(0))
+        tooltip = escape(f"{bar.name}: {bar.value:.3f}, 95 % between {bar.low:.3f} and {bar.high:.3f}")
+        parts.append(
+            f'<text x="{left - 8}" y="{middle + 4:.1f}" text-anchor="end">{escape(cut(bar.name, LONGEST))}</text>'
+        )
+        parts.append(
+            f'<rect class="bar" x="{start:.1f}" y="{top}" width="{width:.1f}" height="{row - 6}">'
+            f"<title>{tooltip}</title></rect>"
+        )
+        parts.append(
+            f'<path class="whisker" d="M{x(bar.low):.1f},{middle}H{x(bar.high):.1f}'
+            f'M{x(bar.low):.1f},{middle - 4}v8M{x(bar.high):.1f},{middle - 4}v8"/>'
+        )
+    middle = (left + WIDTH - RIGHT) / 2
+    parts.append(f'<text class="label" x="{middle}" y="{height - 8}" text-anchor="middle">{escape(label)}</text>')
+    return svg(WIDTH, height, f"{label}, {len(entries)} bars with intervals", parts)

@@ -1,0 +1,116 @@
+"""What all charts share: sizes, axes with round ticks, and the drawing around them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from markupsafe import Markup, escape
+
+WIDTH, HEIGHT = 640, 320
+# Letters of a name that there is room for beside a heat map or bar
+LONGEST = 20
+LEFT, RIGHT, TOP, BOTTOM = 64, 16, 12, 48
+
+
+@dataclass(frozen=True)
+class Room:
+    """A drawing's size, and the margins around its frame."""
+
+    width: int
+    height: int
+    left: int
+    right: int
+    top: int
+    bottom: int
+
+
+USUAL = Room(WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM)
+# One of many side by side
+SMALL = Room(300, 180, 50, 12, 8, 24)
+
+
+class Axes:
+    """Maps data to pixels, with round numbers as ticks; `logarithmic` is the one that goes up."""
+
+    def __init__(
+        self, xs: Sequence[float], ys: Sequence[float], room: Room = USUAL, *, logarithmic: bool = False
+    ) -> None:
+        self.room = room
+        self._turn: Callable[[float], float] = math.log10 if logarithmic else float
+        self.x_ticks = round_ticks(min(xs), max(xs))
+        self.y_ticks = (powers if logarithmic else round_ticks)(min(ys), max(ys))
+
+    def x(self, value: float) -> float:
+        room, low, high = self.room, self.x_ticks[0], self.x_ticks[-1]
+        return room.left + (value - low) / (high - low) * (room.width - room.left - room.right)
+
+    def y(self, value: float) -> float:
+        room, low, high = self.room, self._turn(self.y_ticks[0]), self._turn(self.y_ticks[-1])
+        share = (self._turn(value) - low) / (high - low)
+        return room.height - room.bottom - share * (room.height - room.top - room.bottom)
+
+    def frame(self, x_label: str, y_label: str) -> str:
+        room = self.room
+        base, right = room.height - room.bottom, room.width - room.right
+        parts = []
+        for tick in self.x_ticks:
+            parts.append(
+                f'<text class="tick" x="{self.x(tick):.1f}" y="{base + 18}" text-anchor="middle">{short(tick)}</text>'
+            )
+        for tick in self.y_ticks:
+            y = self.y(tick)
+            parts.append(f'<line class="grid" x1="{room.left}" x2="{right}" y1="{y:.1f}" y2="{y:.1f}"/>')
+            parts.append(
+                f'<text class="tick" x="{room.left - 8}" y="{y + 4:.1f}" text-anchor="end">{short(tick)}</text>'
+            )
+        centre, middle = (room.left + right) / 2, (room.top + base) / 2
+        for place, label in ((f"{centre} {room.height - 8}", x_label), (f"14 {middle}) rotate(-90", y_label)):
+            if label:
+                parts.append(
+                    f'<text class="label" transform="translate({place})" text-anchor="middle">{escape(label)}</text>'
+                )
+        return "".join(parts)
+
+
+def svg(width: float, height: float, label: str, parts: Sequence[str]) -> Markup:
+    """As wide as the page, but not much larger than it was drawn."""
+    return Markup(
+        f'<svg viewBox="0 0 {width:g} {height:g}" style="max-width: {1.2 * width:g}px" role="img" '
+        f'aria-label="{escape(label)}">{"".join(parts)}</svg>'
+    )
+
+
+def round_ticks(low: float, high: float) -> list[float]:
+    """About five round numbers whose first and last enclose the data."""
+    if high - low < 1e-9 * max(abs(low), abs(high), 1e-300):  # nothing that floating point could tell apart
+        low, high = low - 0.5, high + 0.5
+    raw = (high - low) / 4
+    magnitude = 10.0 ** math.floor(math.log10(raw))
+    step = next(factor * magnitude for factor in (1, 2, 2.5, 5, 10) if factor * magnitude >= raw)
+    first, last = math.floor(low / step), math.ceil(high / step)
+    return [number * step for number in range(first, last + 1)]
+
+
+def powers(low: float, high: float) -> list[float]:
+    """The same on a logarithmic scale: powers of ten, or 1, 2 and 5 times those if there are few."""
+    first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
+    if last - first <= 2:
+        finer = [factor * 10.0**power for power in range(first - 1, last + 2) for factor in (1, 2, 5)]
+        start = max(place for place, tick in enumerate(finer) if tick <= low)
+        end = min(place for place, tick in enumerate(finer) if tick >= high)
+        return finer[start : max(end, start + 1) + 1]
+    step = math.ceil((last - first) / 6)
+    return [10.0**power for power in range(first, last + step, step)]
+
+
+def short(value: float) -> str:
+    for size, suffix in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if abs(value) >= size:
+            return f"{value / size:g}{suffix}"
+    return f"{value:.6g}"
+
+
+def cut(name: str, length: int) -> str:
+    return name if len(name) <= length else f"{name[: length - 1]}…"

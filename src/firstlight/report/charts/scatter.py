@@ -1,0 +1,60 @@
+"""Dots."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from markupsafe import Markup, escape
+
+from firstlight.report.charts.frame import HEIGHT, WIDTH, Axes, svg
+from firstlight.report.charts.lines import Line
+
+
+@dataclass(frozen=True)
+class Point:
+    x: float
+    y: float
+    tooltip: str
+    chosen: bool = False
+
+
+def scatter(
+    points: Sequence[Point],
+    x_label: str,
+    y_label: str,
+    *,
+    record: bool = False,
+    logarithmic: bool = False,
+    level: Line | None = None,
+    of: str = "networks",
+) -> Markup:
+    """Dots, the chosen one larger and drawn last; `record` adds the highest value up to each x, as a staircase.
+
+    A `level` is a line to compare the dots with. All y must be above 0 if they are `logarithmic`.
+    """
+    if not points:
+        return Markup("<p>No network has a score yet.</p>")
+    compared = level.points if level else ()
+    axes = Axes(
+        [*(point.x for point in points), *(x for x, _ in compared)],
+        [*(point.y for point in points), *(y for _, y in compared)],
+        logarithmic=logarithmic,
+    )
+    parts = [axes.frame(x_label, y_label)]
+    if level:
+        parts.append(level.drawn(axes))
+    if record:
+        in_order = sorted(points, key=lambda point: point.x)
+        highest = itertools.accumulate((point.y for point in in_order), max)
+        steps = [f"H{axes.x(point.x):.1f}V{axes.y(y):.1f}" for point, y in zip(in_order, highest, strict=True)]
+        start = f"M{axes.x(in_order[0].x):.1f},{axes.y(in_order[0].y):.1f}"
+        parts.append(f'<path class="curve" d="{start}{"".join(steps)}"/>')
+    for point in sorted(points, key=lambda point: point.chosen):
+        kind, radius = ("dot chosen", 6) if point.chosen else ("dot", 3)
+        parts.append(
+            f'<circle class="{kind}" cx="{axes.x(point.x):.1f}" cy="{axes.y(point.y):.1f}" r="{radius}">'
+            f"<title>{escape(point.tooltip)}</title></circle>"
+        )
+    return svg(WIDTH, HEIGHT, f"{y_label} against {x_label}, {len(points)} {of}", parts)

@@ -1,0 +1,67 @@
+"""What a person reads at the end of a search."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+import firstlight
+from firstlight.algorithms.result import SearchResult
+from firstlight.cli import app
+from firstlight.console.result import _arguments, show_result
+
+TINY: dict[str, Any] = {"cells": 1, "channels": 2}
+
+
+@pytest.fixture(scope="module")
+def found() -> SearchResult:
+    return firstlight.search(
+        "nasbench201",
+        algorithm="nasi:steps=3:batch=2",
+        input="digits",
+        labels="random",
+        batch_size=4,
+        skeleton=TINY,
+        seed=3,
+        workers=0,
+    )
+
+
+def test_steps_are_told_from_states(found: SearchResult, capsys: pytest.CaptureFixture[str]) -> None:
+    show_result(found)
+    said = capsys.readouterr().out
+    assert "The chosen network:" in said
+    assert "and 3 steps through the one-shot network" in said
+    other = replace(found, setting=replace(found.setting, algorithm="zero-cost-pt"))
+    show_result(other)
+    assert "and 3 states of the supernet" in capsys.readouterr().out
+
+
+def test_what_was_known_from_before_is_told(found: SearchResult, capsys: pytest.CaptureFixture[str]) -> None:
+    show_result(found)
+    assert "before" not in capsys.readouterr().out
+    show_result(replace(found, states_reused=2, score_seconds=5.0, reused_seconds=3.25))
+    said = " ".join(capsys.readouterr().out.split())
+    assert "3 steps through the one-shot network, 2 of them known from before." in said
+    assert "took 5.0 s of computing (3.2 s of it before), as much as" in said
+
+
+def test_what_an_interrupted_search_leads_to(found: SearchResult, capsys: pytest.CaptureFixture[str]) -> None:
+    show_result(replace(found, finished=False))
+    assert "What 3 steps lead to so far:" in capsys.readouterr().out
+    show_result(replace(found, finished=False, setting=replace(found.setting, algorithm="random")))
+    assert "The best so far, of 1 of 500:" in capsys.readouterr().out
+
+
+def test_the_score_command_sees_what_the_search_saw(found: SearchResult) -> None:
+    arguments = shlex.split(_arguments(found))
+    assert arguments[arguments.index("--labels") + 1] == "random"
+    done = CliRunner().invoke(app, ["score", *arguments])
+    assert done.exit_code == 0, done.output
+    assert f"ntk_trace_batch: {found.score.value:.6g}" in done.output
+    true = arguments[: arguments.index("--labels")] + arguments[arguments.index("--labels") + 2 :]
+    assert f"ntk_trace_batch: {found.score.value:.6g}" not in CliRunner().invoke(app, ["score", *true]).output
