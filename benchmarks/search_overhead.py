@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from firstlight.algorithms.ensembles import members, parse_criterion
-from firstlight.algorithms.objective import Limits
+from firstlight.algorithms.objective import Candidate, Limits
+from firstlight.algorithms.onlooker import Onlooker
 from firstlight.algorithms.result import SearchSetting
 from firstlight.algorithms.runner import run_search
 from firstlight.cost import Cost
@@ -49,11 +50,12 @@ def overhead(by: str, networks: int) -> None:
     started = time.process_time()
     marks: list[tuple[float, float]] = []
 
-    def watch(_: object) -> None:
-        marks.append((time.process_time() - started, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024))
+    class Marking(Onlooker):
+        def scored(self, candidate: Candidate) -> None:
+            marks.append((time.process_time() - started, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024))
 
     with tempfile.TemporaryDirectory() as folder:
-        result = run_search(setting, MadeUp(), Path(folder), watch)
+        result = run_search(setting, MadeUp(), Path(folder), Marking())
         size = sum(file.stat().st_size for file in Path(folder).glob(f"{STORE_NAME}*")) / 1e6
     tenth = networks // 10
     first, last = marks[tenth], marks[-1]

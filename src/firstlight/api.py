@@ -9,12 +9,16 @@ from typing import Any
 
 from firstlight.algorithms import AlgorithmRequest, Candidate
 from firstlight.algorithms.base import with_batches_of
-from firstlight.algorithms.ensembles import members, parse_criterion
+from firstlight.algorithms.ensembles import members
 from firstlight.algorithms.objective import parse_limits
+from firstlight.algorithms.onlooker import Onlooker
 from firstlight.algorithms.result import SearchResult, SearchSetting
 from firstlight.algorithms.runner import run_search
-from firstlight.data.inputs import TRUE_LABELS
+from firstlight.data.inputs import SYNTHETIC, TRUE_LABELS
 from firstlight.errors import SettingError
+from firstlight.evaluate.asking import read_count, read_criterion, truth_request
+from firstlight.evaluate.recipe import TrainingRecipe
+from firstlight.evaluate.tables import Table
 from firstlight.probe import Batches, Loss
 from firstlight.proxies import Proxy, Score, parse_requests
 from firstlight.ranking import Ranking, rank_networks, read_criteria, score_architectures
@@ -164,6 +168,13 @@ def search(
     proxy: str | None = None,
     algorithm: str = "random",
     samples: int = 500,
+    table: str | os.PathLike[str] | Table | None = None,
+    target: str | None = None,
+    data: str | None = None,
+    epochs: int | None = None,
+    recipe: TrainingRecipe | None = None,
+    data_samples: int | None = None,
+    queries: int | None = None,
     max_params: float | str | None = None,
     max_macs: float | str | None = None,
     min_params: float | str | None = None,
@@ -173,7 +184,7 @@ def search(
     max_latency: float | str | None = None,
     objectives: str | Sequence[str] = (),
     latency: str = "measured",
-    input: str = "synthetic",
+    input: str | None = None,
     labels: str = "true",
     batch_size: int | None = None,
     batches: int | None = None,
@@ -185,7 +196,7 @@ def search(
     out: str | os.PathLike[str] | None = None,
     watch: Callable[[Candidate], None] = lambda candidate: None,
 ) -> SearchResult:
-    """Find the best network of a space under limits, without training any.
+    """Find the best network of a space under limits, without training any, or guided by a few short trainings.
 
     `space` is a name, or a space of your own: the object, a name that it was registered under, or `module:name`.
     Worker processes import it, so that it must stand at the top level of a module; otherwise pass `workers=0`.
@@ -204,17 +215,24 @@ def search(
     "onnx" (by ONNX Runtime) or "table:FILE:COLUMN". `objectives` names costs to be kept low besides the score, such as
     "macs,latency": the result then has a `front` of networks, none of which is beaten in everything by another.
 
+    With `data`, such as "digits" or "folder:photos", networks are judged by what they reach when trained on it for so
+    many `epochs`, or as a `recipe` says; with a `table` of trained networks by its column `target`. So many `queries`
+    are made, by default 20. Algorithms such as "hnas" and "verify" let proxies choose what is asked about, who are
+    shown the same data unless there is another `input` (without data: noise).
+
     The result has the whole history as a table, `to_frame()`. Ctrl-C raises `SearchInterrupted`, a KeyboardInterrupt
     with the `result` of what was scored so far.
 
     >>> firstlight.search("nasbench201", samples=100, max_params="1.0M").best.architecture
     """
     algorithm = with_batches_of(batch_size, algorithm)
-    if proxy is None:
-        proxy = AlgorithmRequest.parse(algorithm).usual_proxy(find_space(space) if isinstance(space, str) else space)
-    by = parse_criterion(proxy)
-    source = source_for(members(by), input, batch_size, batches, labels)
+    wanted_truth = table is not None or data is not None
+    by = read_criterion(proxy, AlgorithmRequest.parse(algorithm), space, wanted_truth)
+    source = source_for(members(by), input or data or SYNTHETIC, batch_size, batches, labels)
     setting = make_setting(space, source, skeleton, seed, device, repeats)
+    truth = truth_request(
+        setting, table=table, target=target, data=data, epochs=epochs, recipe=recipe, data_samples=data_samples
+    )
     limits = parse_limits(
         max_params=max_params,
         max_macs=max_macs,
@@ -225,5 +243,14 @@ def search(
         max_latency=max_latency,
     )
     costs = read_costs(filter(None, objectives.split(",")) if isinstance(objectives, str) else objectives)
-    wanted = SearchSetting(setting, by, algorithm, samples, limits, costs, latency)
-    return run_search(wanted, make_executor(workers), None if out is None else Path(out), watch)
+    count = read_count(samples, queries, wanted_truth)
+    wanted = SearchSetting(setting, by, algorithm, count, limits, costs, latency, truth)
+    return run_search(wanted, make_executor(workers), None if out is None else Path(out), _Watching(watch))
+
+
+class _Watching(Onlooker):
+    def __init__(self, watch: Callable[[Candidate], None]) -> None:
+        self._watch = watch
+
+    def scored(self, candidate: Candidate) -> None:
+        self._watch(candidate)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from firstlight.algorithms.base import with_batches_of
 from firstlight.algorithms.ensembles import parse_criterion
 from firstlight.algorithms.nasi import Rule, ridge
 from firstlight.algorithms.one_shot_steps import StepJob, Steps
+from firstlight.algorithms.onlooker import Onlooker
 from firstlight.algorithms.result import SearchSetting
 from firstlight.algorithms.runner import run_search
 from firstlight.errors import LimitError, SettingError, StoreError
@@ -185,7 +187,7 @@ def test_every_step_is_told_with_its_objective_and_what_leads() -> None:
     told: list[tuple[int, int | None, str, str]] = []
     setting = Setting("nasbench201", source_for([], batch_size=64), 0, tuple(sorted(SMALL.items())))
     wanted = SearchSetting(setting, parse_criterion("ntk_trace_batch"), "nasi:steps=3:batch=4:variant=fix:nu=1e-9:mu=2")
-    result = run_search(wanted, make_executor(0), watch_states=lambda *state: told.append(state))
+    result = run_search(wanted, make_executor(0), None, Looking(lambda *state: told.append(state)))
     traces = result.findings["one_shot"]["traces"]
     assert [(count, total) for count, total, _, _ in told] == [(1, 3), (2, 3), (3, 3)]
     assert [note for _, _, note, _ in told] == [f"T {trace:.3g}, R {2e-9 - trace:.3g}" for trace in traces]
@@ -271,6 +273,13 @@ def test_another_rule_takes_no_steps_of_its_own(tmp_path: Path, monkeypatch: pyt
     assert "nasi-ridge" not in write_report(tmp_path).read_text()
 
 
+class Looking(Onlooker):
+    """Told about steps only."""
+
+    def __init__(self, states: Callable[..., None]) -> None:
+        self.states = states  # type: ignore[method-assign]
+
+
 def interrupted_at(step: int) -> Any:
     def watch(count: int, *rest: Any) -> None:
         if count == step:
@@ -293,22 +302,22 @@ def test_a_search_that_was_killed_has_a_report_of_what_it_came_to(tmp_path: Path
             raise Killed
 
     with pytest.raises(Killed):
-        run_search(wanted, make_executor(0), tmp_path, watch_states=kill)
+        run_search(wanted, make_executor(0), tmp_path, Looking(kill))
     page = write_report(tmp_path).read_text()
     assert "nasi-ridge would choose this untrained network after 10 steps</h1>" in page
     own = firstlight.space("nasbench201")
     assert f"<pre>{html.escape(str(own.canonical(own.parse(leading[9]))))}</pre>" in page
     assert "What 10 steps speak for" in page
     with pytest.raises(firstlight.SearchInterrupted):  # that network is scored now
-        run_search(wanted, make_executor(0), tmp_path, watch_states=interrupted_at(10))
+        run_search(wanted, make_executor(0), tmp_path, Looking(interrupted_at(10)))
     with pytest.raises(Killed):
-        run_search(wanted, make_executor(0), tmp_path, watch_states=kill)
+        run_search(wanted, make_executor(0), tmp_path, Looking(kill))
     assert "would choose this untrained network after 10 steps: ntk_trace_batch" in write_report(tmp_path).read_text()
     result = run_search(wanted, make_executor(0), tmp_path)
     finished = write_report(tmp_path).read_text()
     assert "nasi-ridge chose this untrained network after 15 steps: ntk_trace_batch" in finished
     with pytest.raises(Killed):
-        run_search(wanted, make_executor(0), tmp_path, watch_states=kill)
+        run_search(wanted, make_executor(0), tmp_path, Looking(kill))
     assert write_report(tmp_path).read_text() == finished  # there is more known than the first steps
     assert result.states == 15
 
@@ -318,7 +327,7 @@ def test_an_interrupted_search_goes_on_and_its_report_shows_what_it_came_to(tmp_
     setting = Setting("nasbench201", source_for([], batch_size=64), 1, tuple(sorted(SMALL.items())))
     wanted = SearchSetting(setting, parse_criterion("ntk_trace_batch"), asked_for)
     with pytest.raises(firstlight.SearchInterrupted) as caught:
-        run_search(wanted, make_executor(0), tmp_path, watch_states=interrupted_at(2))
+        run_search(wanted, make_executor(0), tmp_path, Looking(interrupted_at(2)))
     assert caught.value.result.states == 2
     page = write_report(tmp_path).read_text()
     assert "would choose this untrained network after 2 steps" in page

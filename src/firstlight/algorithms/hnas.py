@@ -80,7 +80,7 @@ def hnas(
             text = candidate.network.architecture
             learned.add(chosen[text], text, problem.worth(candidate))
         points = surrogate.propose(together) if problem.remaining else []
-    problem.findings["hnas"] = learned.as_json()
+    problem.findings["hnas"] |= learned.expected()
 
 
 @dataclass(frozen=True)
@@ -182,11 +182,13 @@ class _Learned:
         # a network whose training failed counts as the worst so far
         self._surrogate.learn(point, min(known, default=0.0) if reached is None else reached)
         self._problem.tell(f"u {u:.2f}, mu 10^{exponent:.1f}", text)
+        self._problem.findings["hnas"] = {"answers": self._answers}
+        self._problem.keep(self._problem.space.parse(self._problem.pool.best(1)[0]))
 
-    def as_json(self) -> dict[str, Any]:
-        """With what is expected for a grid of numbers, rows by the exponent."""
+    def expected(self) -> dict[str, Any]:
+        """What the process expects for a grid of numbers, a row for each exponent."""
         shares = np.linspace(0, 1, GRID)
         grid = [(float(u), float(c)) for c in shares for u in shares]
-        surface = self._surrogate.means(grid).reshape(GRID, GRID).tolist() if self._answers else []
         exponents = [self.numbers((0.0, float(c)))[1] for c in shares]
-        return {"answers": self._answers, "u": shares.tolist(), "exponents": exponents, "surface": surface}
+        surface = self._surrogate.means(grid).reshape(GRID, GRID).tolist()
+        return {"u": shares.tolist(), "exponents": exponents, "surface": surface}

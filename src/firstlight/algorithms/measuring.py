@@ -53,7 +53,9 @@ class Measuring:
         watch: WatchMeasured = lambda done, total: None,
     ) -> None:
         self._setting, self._executor, self._store, self._watch = setting, executor, store, watch
+        self.judged: set[str] = set()
         self.seconds = 0.0  # of computing, now or earlier
+        self.reused_seconds = 0.0  # earlier
 
     def utilities(
         self, by: Criterion, networks: Sequence[str], batch_size: int | None = None, twin: Twin | None = None
@@ -82,6 +84,8 @@ class Measuring:
             replace(setting, source=replace(source, side=asked.side)), requests, self._executor, self._store
         )
         for number, network in enumerate(service.scores(networks), start=1):
-            self.seconds += sum(score.seconds for score in network.scores.values())
+            self.judged.add(network.architecture)
+            self.seconds += network.seconds
+            self.reused_seconds += network.seconds * network.reused
             self._watch(number, len(networks))
             yield network

@@ -14,6 +14,7 @@ from firstlight.algorithms.measuring import Measuring, Twin
 from firstlight.algorithms.objective import Candidate, Objective
 from firstlight.algorithms.problem import Problem
 from firstlight.algorithms.source import Source, Truth
+from firstlight.run.costs import LatencySource
 from firstlight.run.in_space import Surroundings
 from firstlight.run.scoring import NetworkScore, ScoreService
 from firstlight.spaces import Architecture
@@ -35,13 +36,16 @@ class Queries(Problem):
         watch: Callable[[Candidate], None] = lambda candidate: None,
         measuring: Measuring | None = None,
         watch_words: Callable[[str, str], None] = lambda note, architecture: None,
+        latency: LatencySource | None = None,
+        keep: Callable[[Architecture], None] = lambda leading: None,
     ) -> None:
-        super().__init__(_InOrder(truth), objective, rng, budget, watch)
-        self._truth, self._told, self._measuring, self._watch_words = truth, watch, measuring, watch_words
+        super().__init__(_InOrder(truth), objective, rng, budget, watch, latency, keep=keep)
+        self.truth = truth
+        self._told, self._measuring, self._watch_words = watch, measuring, watch_words
 
     @property
     def scorer(self) -> ScoreService | None:
-        return self._truth if isinstance(self._truth, ScoreService) else None
+        return self.truth if isinstance(self.truth, ScoreService) else None
 
     def measure(
         self, by: Criterion, networks: Sequence[str], batch_size: int | None = None, twin: Twin | None = None
@@ -51,8 +55,17 @@ class Queries(Problem):
         return self._measuring.utilities(by, networks, batch_size, twin)
 
     @property
+    def judged(self) -> int:
+        """How many networks proxies have judged."""
+        return len(self._measuring.judged) if self._measuring else 0
+
+    @property
     def state_seconds(self) -> float:
         return super().state_seconds + (self._measuring.seconds if self._measuring else 0.0)
+
+    @property
+    def reused_state_seconds(self) -> float:
+        return super().reused_state_seconds + (self._measuring.reused_seconds if self._measuring else 0.0)
 
     def tell(self, note: str, architecture: str) -> None:
         """How an architecture came to be asked about, for whoever looks on."""
@@ -61,21 +74,21 @@ class Queries(Problem):
     @property
     def fidelities(self) -> tuple[int, ...]:
         """After how many epochs networks can be judged, fewest first."""
-        return self._truth.fidelities
+        return self.truth.fidelities
 
     def score_at(self, architecture: Architecture, epochs: int) -> Candidate:
         """One query of a chosen fidelity. It does not join the pool, where all are judged alike."""
-        (network,) = self._truth.at(epochs).scores([str(architecture)])
+        (network,) = self.truth.at(epochs).scores([str(architecture)])
         candidate = Candidate(network, self.objective.utility(network))
         self.scored += 1
         self._told(candidate)
         return candidate
 
     def allows(self, architecture: Architecture) -> bool:
-        return self._truth.knows(str(architecture)) and super().allows(architecture)
+        return self.truth.knows(str(architecture)) and super().allows(architecture)
 
     def distinct_samples(self) -> Iterator[Architecture]:
-        return (architecture for architecture in super().distinct_samples() if self._truth.knows(str(architecture)))
+        return (architecture for architecture in super().distinct_samples() if self.truth.knows(str(architecture)))
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from firstlight.algorithms.base import AlgorithmRequest
 from firstlight.algorithms.ensembles import Criterion
 from firstlight.algorithms.front import Points, hypervolumes, on_front
 from firstlight.algorithms.objective import Limits
+from firstlight.algorithms.source import TruthRequest
 from firstlight.proxies import Score
 from firstlight.run.scoring import NetworkScore, Setting
 from firstlight.run.store import Trial
@@ -32,7 +33,8 @@ FRONT_STEPS = {2: 40, 3: 10}
 class SearchSetting:
     """Everything that decides what a search finds. Where it runs, and on how many workers, is not part of it.
 
-    `costs` are to be low besides a high score; `latency` says where milliseconds come from, if any are asked for.
+    `costs` are to be low besides a high score; `latency` says where milliseconds come from, if any are asked for. With
+    a `truth`, networks are judged by what they reach when trained, and `samples` is the number of queries.
     """
 
     setting: Setting
@@ -42,6 +44,7 @@ class SearchSetting:
     limits: Limits = Limits()
     costs: tuple[str, ...] = ()
     latency: str = "measured"
+    truth: TruthRequest | None = None
 
     @property
     def request(self) -> AlgorithmRequest:
@@ -62,6 +65,7 @@ class SearchSetting:
             "proxy": str(self.by),
             "algorithm": str(self.request),
             "samples": self.samples,
+            **(self.truth.as_json() if self.truth else {}),
             **self.limits.as_json(),
             **({"objectives": ",".join(self.wanted_costs)} if self.wanted_costs else {}),
             **({"latency": self.latency} if self.asks_for_latency else {}),
@@ -81,7 +85,8 @@ class SearchResult:
     `states_reused` of these were known from before. All scores took `score_seconds` of computing, as much as
     `forward_passes` of the chosen network with one input; `reused_seconds` of them were spent before. `dear_costs` are
     those of the chosen network that limits or objectives asked for beyond parameters and MACs; `findings` are what the
-    algorithm found out besides.
+    algorithm found out besides. A search by the truth took `training_seconds`, NaN if a table does not say, and has let
+    proxies judge so many networks before: `judged`.
     """
 
     setting: SearchSetting
@@ -100,6 +105,8 @@ class SearchResult:
     finished: bool = True
     states_reused: int = 0
     reused_seconds: float = 0.0
+    training_seconds: float = 0.0
+    judged: int = 0
     findings: Mapping[str, Any] = field(default_factory=dict, repr=False)
     history: Mapping[str, Sequence[Any]] = field(default_factory=dict, repr=False, compare=False)
 
@@ -122,6 +129,12 @@ class SearchResult:
         known = self.best.as_json()
         return known | {"cost": known["cost"] | dict(self.dear_costs)}
 
+    def _truth_as_json(self) -> dict[str, Any]:
+        if self.setting.truth is None:
+            return {}
+        known = None if math.isnan(self.training_seconds) else self.training_seconds
+        return {"training_seconds": known, "judged": self.judged}
+
     def as_json(self) -> dict[str, Any]:
         passes = None if math.isnan(self.forward_passes) else self.forward_passes
         return {
@@ -137,6 +150,7 @@ class SearchResult:
             "score_seconds": self.score_seconds,
             "reused_seconds": self.reused_seconds,
             "forward_passes": passes,
+            **self._truth_as_json(),
             "notes": list(self.notes),
             **({"findings": dict(self.findings)} if self.findings else {}),
             "directory": None if self.directory is None else str(self.directory),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +16,9 @@ import torch
 from firstlight._version import __version__
 from firstlight.algorithms import AlgorithmRequest, Candidate, Objective, Problem
 from firstlight.algorithms.ensembles import Ensemble, members
-from firstlight.algorithms.problem import WatchStates
+from firstlight.algorithms.measuring import Measuring
+from firstlight.algorithms.onlooker import Onlooker
+from firstlight.algorithms.queries import Queries
 from firstlight.algorithms.result import (
     RESULT_NAME,
     SearchInterrupted,
@@ -27,6 +29,7 @@ from firstlight.algorithms.result import (
 )
 from firstlight.errors import FirstlightError, SettingError, StoreError
 from firstlight.proxies import Score
+from firstlight.run.costs import LatencySource
 from firstlight.run.executor import Executor, one_thread
 from firstlight.run.latency import LatencyRequest, LookedUp, MeasuredHere, time_runs
 from firstlight.run.scoring import NetworkScore, ScoreService, Setting
@@ -42,13 +45,9 @@ def run_search(
     search: SearchSetting,
     executor: Executor,
     directory: Path | None = None,
-    watch: Callable[[Candidate], None] = lambda candidate: None,
-    watch_states: WatchStates = lambda states, total, note, leading: None,
+    onlooker: Onlooker | None = None,
 ) -> SearchResult:
     """Run or resume the search. With a `directory`, every score is kept there and the result is written to it.
-
-    `watch` is told of every network that was scored, `watch_states` how many states of supernets were, of how many,
-    what there is to say about them, and which architecture they lead to.
 
     Ctrl-C raises `SearchInterrupted`, with the result of what was scored so far.
     """
@@ -61,6 +60,11 @@ def run_search(
         )
     algorithm, latency = search.request, LatencyRequest(search.latency)
     algorithm.algorithm.check(search.setting.space)
+    if algorithm.algorithm.asks_truth and search.truth is None:
+        raise SettingError(
+            f"{algorithm.algorithm.name} asks what trained networks reach. Name data to train them on (--data digits), "
+            "or a table of trained networks (--table FILE)."
+        )
     if search.latency != SearchSetting.latency and not search.asks_for_latency:
         raise SettingError(
             f"Latencies shall come from {search.latency!r}, but nothing asks for any. Add a limit on latency "
@@ -68,18 +72,10 @@ def run_search(
         )
     with open_store(directory) as store:
         run = _begin(store, search, directory)
-        ledger = _Ledger(store, run, watch)
+        onlooker = onlooker or Onlooker()
+        ledger = _Ledger(store, run, onlooker)
         source = latency.source(search.setting, store) if search.asks_for_latency else None
-        problem = ledger.problem = Problem(
-            ScoreService(search.setting, members(search.by), executor, store),
-            Objective(search.by, search.limits, search.wanted_costs),
-            python_generator(search.setting.seed, "search", search.algorithm),
-            search.samples,
-            ledger.enter,
-            source,
-            watch_states,
-            ledger.keep,
-        )
+        problem = ledger.problem = _problem(search, executor, store, ledger, source, onlooker)
         try:
             with executor.staying(), _judged_at_last(store, run, problem):
                 algorithm.run(problem)
@@ -96,6 +92,25 @@ def run_search(
         content = {"settings": search.as_json(), "version": __version__, **result.as_json()}
         (directory / RESULT_NAME).write_text(json.dumps(content, indent=2) + "\n")
     return result
+
+
+def _problem(
+    search: SearchSetting,
+    executor: Executor,
+    store: Store,
+    ledger: _Ledger,
+    latency: LatencySource | None,
+    onlooker: Onlooker,
+) -> Problem:
+    """By what proxies say, or by what trained networks reach."""
+    objective = Objective(search.by, search.limits, search.wanted_costs)
+    rng = python_generator(search.setting.seed, "search", search.algorithm)
+    if search.truth is None:
+        service = ScoreService(search.setting, members(search.by), executor, store)
+        return Problem(service, objective, rng, search.samples, ledger.enter, latency, onlooker.states, ledger.keep)
+    measuring = Measuring(search.setting, executor, store, onlooker.measured)
+    truth = search.truth.open(executor, store)
+    return Queries(truth, objective, rng, search.samples, ledger.enter, measuring, onlooker.asks, latency, ledger.keep)
 
 
 def _replaced(search: SearchSetting, directory: Path | None) -> Iterator[str]:
@@ -123,8 +138,8 @@ class _Ledger:
 
     problem: Problem
 
-    def __init__(self, store: Store, run: Run, watch: Callable[[Candidate], None]) -> None:
-        self._store, self._run, self._watch = store, run, watch
+    def __init__(self, store: Store, run: Run, onlooker: Onlooker) -> None:
+        self._store, self._run, self._onlooker = store, run, onlooker
         self._start = time.perf_counter()
         self._earlier = store.elapsed(run)
         self._reused = 0
@@ -142,7 +157,7 @@ class _Ledger:
         assert network.cost is not None  # a space knows it without running anything
         dear = self._dear_costs(network.architecture)
         self._store.add_trial(self._run, Trial(network.architecture, network.cost, candidate.utility, elapsed, dear))
-        self._watch(candidate)
+        self._onlooker.scored(candidate)
 
     def keep(self, leading: Architecture) -> None:
         """What there is to report of a run that is killed: what it leads to, and what was found out so far."""
@@ -183,7 +198,8 @@ class _Ledger:
         front = front_of(trials, problem.objective.costs) if problem.objective.costs else ()
         best = self._chosen(front[0].architecture if front else None)
         seconds = time.perf_counter() - self._start
-        computing = self._score_seconds + problem.state_seconds
+        training = self._score_seconds if search.truth else 0.0
+        computing = problem.state_seconds + self._score_seconds - training
         return SearchResult(
             search,
             best,
@@ -195,16 +211,20 @@ class _Ledger:
             computing,
             computing / _forward_seconds(search.setting, best.architecture),
             front,
-            (*problem.notes, *self._notes(search, latency)),
+            (*problem.notes, *self._notes(search, latency, best.architecture)),
             problem.states_scored,
             self._dear_costs(best.architecture),
             states_reused=problem.states_reused,
-            reused_seconds=self._reused_seconds + problem.reused_state_seconds,
+            reused_seconds=(0.0 if search.truth else self._reused_seconds) + problem.reused_state_seconds,
+            training_seconds=training,
+            judged=problem.judged if isinstance(problem, Queries) else 0,
             findings=problem.findings,
             history=self._history(trials, [places[trial.architecture] for trial in trials]),
         )
 
-    def _notes(self, search: SearchSetting, latency: MeasuredHere | LookedUp | None) -> Iterator[str]:
+    def _notes(self, search: SearchSetting, latency: MeasuredHere | LookedUp | None, chosen: str) -> Iterator[str]:
+        if search.truth is not None and isinstance(self.problem, Queries):
+            yield from search.truth.remarks(self.problem.truth, chosen)
         missing = self.problem.remaining
         if missing and not search.request.algorithm.decides_by_itself:
             yield f"{self.problem.scored} networks were scored, and not {search.samples}: the search found no others."

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Protocol
+from typing import Any, Protocol
 
+from firstlight.run.executor import Executor
 from firstlight.run.in_space import Surroundings
 from firstlight.run.scoring import NetworkScore
+from firstlight.run.store import Store
 
 
 class Source(Protocol):
@@ -15,6 +17,20 @@ class Source(Protocol):
 
     def scores(self, architectures: Iterable[str]) -> Iterator[NetworkScore]:
         """One answer for each different architecture among these, as they become known; in any order."""
+        ...
+
+
+class TruthRequest(Protocol):
+    """Where the truth is to come from, as a user says it."""
+
+    def open(self, executor: Executor, store: Store) -> Truth: ...
+
+    def as_json(self) -> dict[str, Any]:
+        """Everything that decides it."""
+        ...
+
+    def remarks(self, truth: Truth, architecture: str) -> list[str]:
+        """What else is known of a network that was chosen by it."""
         ...
 
 

@@ -14,7 +14,6 @@ from firstlight.cli.options import (
     BatchesOption,
     BatchOption,
     DeviceOption,
-    InputOption,
     Json,
     LabelsOption,
     RepeatsOption,
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
     from firstlight.algorithms.result import SearchSetting
 
 
+BY_TRUTH = "By what trained networks reach"
 # of a run's folder, before the digest that tells it apart
 LONGEST_NAME = 100
 # more than any number of networks below which workers would not pay
@@ -58,6 +58,56 @@ def search(
         str | None, typer.Option(help="The algorithm's setting of that name: percentile, fix or ada of nasi.")
     ] = None,
     samples: Annotated[int, typer.Option(help="How many networks may be scored.", min=1)] = 500,
+    data: Annotated[
+        str | None,
+        typer.Option(
+            help="Judge networks by training them briefly: on digits, npz:PATH, folder:PATH, or a name in "
+            "$FIRSTLIGHT_DATA.",
+            rich_help_panel=BY_TRUTH,
+        ),
+    ] = None,
+    table: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Or look up what they reach in a table of trained networks.", rich_help_panel=BY_TRUTH
+        ),
+    ] = None,
+    target: Annotated[
+        str | None,
+        typer.Option(
+            help="The table's column; default: validation accuracy after the fewest epochs.", rich_help_panel=BY_TRUTH
+        ),
+    ] = None,
+    queries: Annotated[
+        int | None,
+        typer.Option(help="How many networks may be asked about; default: 20.", min=1, rich_help_panel=BY_TRUTH),
+    ] = None,
+    metric: Annotated[
+        str | None,
+        typer.Option(
+            help="The setting of hnas: the proxy that it tunes, such as ntk_trace or dextr.", rich_help_panel=BY_TRUTH
+        ),
+    ] = None,
+    pool: Annotated[
+        int | None,
+        typer.Option(
+            help="The setting of hnas, verify and portfolio: among how many networks proxies choose; default: 2,000.",
+            min=1,
+            rich_help_panel=BY_TRUTH,
+        ),
+    ] = None,
+    epochs: Annotated[
+        int | None,
+        typer.Option(help="With --data: for how many epochs; default: 3.", min=1, rich_help_panel=BY_TRUTH),
+    ] = None,
+    data_samples: Annotated[
+        int | None,
+        typer.Option(
+            help="With --data: use only so many samples, training and validation together.",
+            min=10,
+            rich_help_panel=BY_TRUTH,
+        ),
+    ] = None,
     max_params: Annotated[str | None, typer.Option(help="Most parameters, such as 1.0M.")] = None,
     max_macs: Annotated[str | None, typer.Option(help="Most multiply-accumulates, such as 120M.")] = None,
     min_params: Annotated[str | None, typer.Option(help="Fewest parameters.")] = None,
@@ -85,7 +135,13 @@ def search(
             "Runtime), or table:FILE:COLUMN."
         ),
     ] = "measured",
-    input: InputOption = "synthetic",
+    input: Annotated[
+        str | None,
+        typer.Option(
+            help="What proxies are shown: synthetic (default, or else the --data), circle, digits, npz:PATH, "
+            "folder:PATH, or a name in $FIRSTLIGHT_DATA.",
+        ),
+    ] = None,
     labels: LabelsOption = "true",
     batch_size: BatchOption = None,
     batches: BatchesOption = None,
@@ -100,7 +156,7 @@ def search(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Find the best network of a space under limits, without training any.
+    """Find the best network of a space under limits, without training any, or guided by a few short trainings.
 
     Run the same command again to resume a search that was cut off: nothing is scored twice.
 
@@ -113,34 +169,37 @@ def search(
     Example: firstlight search darts --algorithm nasi --variant ada --input digits --labels random
 
     Example: firstlight search nasbench201 --algorithm pareto --objectives macs,latency
+
+    Example: firstlight search nasbench201 --algorithm hnas --data digits@16 --queries 8 --pool 100 --skeleton cells=1
     """
     from firstlight.algorithms import AlgorithmRequest
-    from firstlight.algorithms.base import with_batches_of
-    from firstlight.algorithms.ensembles import members, parse_criterion
+    from firstlight.algorithms.ensembles import members
     from firstlight.algorithms.objective import parse_limits
     from firstlight.algorithms.result import SearchInterrupted, SearchSetting
     from firstlight.algorithms.runner import run_search
     from firstlight.console import show_result, watching
     from firstlight.errors import SettingError, UnknownNameError
+    from firstlight.evaluate.asking import read_count, read_criterion, truth_request
     from firstlight.run.costs import read_costs
     from firstlight.run.scoring import source_for
-    from firstlight.spaces import find_space
 
     if executor != "local":
         raise UnknownNameError("executor", executor, ["local"])
-    if variant is not None:
-        if ":variant=" in algorithm:
-            raise SettingError(f"The variant is named in {algorithm!r} and by --variant {variant}. Leave one out.")
-        algorithm += f":variant={variant}"
-    algorithm = with_batches_of(batch_size, algorithm)
+    for name, value in {"variant": variant, "metric": metric, "pool": pool}.items():
+        if value is not None:
+            if f":{name}=" in algorithm:
+                raise SettingError(f"The {name} is named in {algorithm!r} and by --{name} {value}. Leave one out.")
+            algorithm += f":{name}={value}"
     request = AlgorithmRequest.parse(algorithm)
-    by = parse_criterion(request.usual_proxy(find_space(space)) if proxy is None else proxy)
+    by_truth = table is not None or data is not None
+    by = read_criterion(proxy, request, space, by_truth)
+    samples = read_count(samples, queries, by_truth)
     # the work of an algorithm that decides by itself is not that of the networks which it scores
-    work = MUCH_WORK if request.algorithm.decides_by_itself else samples
+    work = MUCH_WORK if request.algorithm.decides_by_itself or by_truth else samples
+    source = source_for(members(by), input or data or "synthetic", batch_size, batches, labels)
+    setting = read_setting(space, source, skeleton, seed, device, repeats)
     wanted = SearchSetting(
-        read_setting(
-            space, source_for(members(by), input, batch_size, batches, labels), skeleton, seed, device, repeats
-        ),
+        setting,
         by,
         algorithm,
         samples,
@@ -155,18 +214,13 @@ def search(
         ),
         read_costs(filter(None, objectives.split(","))),
         latency,
+        truth_request(setting, table=table, target=target, data=data, epochs=epochs, data_samples=data_samples),
     )
     directory = out or _default_directory(wanted)
     with resumable(directory):
         try:
-            with watching(work) as watcher:
-                result = run_search(
-                    wanted,
-                    choose_executor(workers, work),
-                    directory,
-                    lambda candidate: watcher.saw(candidate.utility),
-                    watcher.states,
-                )
+            with watching(samples if by_truth else work, "asking" if by_truth else "scoring") as watcher:
+                result = run_search(wanted, choose_executor(workers, work), directory, watcher)
         except SearchInterrupted as interrupted:
             if as_json:
                 typer.echo(json.dumps(interrupted.result.as_json()))

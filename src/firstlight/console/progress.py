@@ -20,6 +20,8 @@ from rich.progress import (
 )
 from rich.text import Text
 
+from firstlight.algorithms.objective import Candidate
+from firstlight.algorithms.onlooker import Onlooker
 from firstlight.console.terminal import notices
 
 # After so many seconds without a word, a line says how far the work is
@@ -61,16 +63,20 @@ class _Scoring(_Lines):
             yield Text(f"now {self.leading}", no_wrap=True, overflow="ellipsis", style="dim")
 
 
-class Watcher:
+class Watcher(Onlooker):
     """Counts networks as they are scored and shows the best value so far."""
 
-    def __init__(self, progress: _Scoring, total: int) -> None:
+    def __init__(self, progress: _Scoring, total: int, what: str) -> None:
         self._progress = progress
-        self._task = progress.add_task(
-            "scoring", total=total, best="", visible=False
-        )  # until there is something to see
+        self._what = what
+        # neither is shown until there is something to see
+        self._judging = progress.add_task("judging the pool", total=None, best="", visible=False)
+        self._task = progress.add_task(what, total=total, best="", visible=False)
         self._best: float | None = None
         self._counts_states = False
+
+    def scored(self, candidate: Candidate) -> None:
+        self.saw(candidate.utility)
 
     def saw(self, value: float | None) -> None:
         if self._counts_states:
@@ -81,9 +87,9 @@ class Watcher:
         self._progress.update(self._task, advance=1, best=best, visible=True)
 
     def states(self, count: int, total: int | None, note: str, leading: str) -> None:
-        """States of a supernet; where their number is known, they are what is counted, and networks are not."""
+        """Where their number is known, they are what is counted, and networks are not."""
         if total is None:
-            self._progress.update(self._task, description=f"scoring, {count:,} states", visible=True)
+            self._progress.update(self._task, description=f"{self._what}, {count:,} states", visible=True)
         else:
             self._counts_states = True
             self._progress.leading = leading
@@ -91,9 +97,15 @@ class Watcher:
                 self._task, description="steps", completed=count, total=total, best=note, visible=True
             )
 
+    def measured(self, done: int, total: int) -> None:
+        self._progress.update(self._judging, completed=done, total=total, visible=True)
+
+    def asks(self, note: str, architecture: str) -> None:
+        self._progress.leading = f"{architecture} ({note})"
+
 
 @contextmanager
-def watching(total: int) -> Iterator[Watcher]:
+def watching(total: int, what: str = "scoring") -> Iterator[Watcher]:
     """A live line on standard error: done/total, rate, time left, best so far.
 
     Written into a file, it is a new line every half a minute.
@@ -108,7 +120,7 @@ def watching(total: int) -> Iterator[Watcher]:
     )
     with _Scoring(*columns, console=notices, disable=total < 2) as progress:
         try:
-            yield Watcher(progress, total)
+            yield Watcher(progress, total, what)
         finally:
             progress.leading = ""  # what was found is told with the result
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import shlex
 import shutil
 import sys
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 from firstlight.algorithms.ensembles import members
@@ -22,7 +23,10 @@ SHOWN_OF_FRONT = 12
 
 def show_result(result: SearchResult) -> None:
     console.print(f"\n{_headline(result)}:")
-    show_network(result.best)
+    if result.setting.truth is None:
+        show_network(result.best)
+    else:
+        _show_trained(result)
     for name, amount in result.dear_costs.items():
         source = f" ({result.setting.latency})" if name == "latency" else ""
         console.print(f"  {written(name, amount)}{source}", markup=False)
@@ -39,6 +43,14 @@ def show_result(result: SearchResult) -> None:
     if result.setting.setting.own_space is None:
         console.print("In Python, to train it:")
         console.print(f"  {_building(result)}", markup=False, soft_wrap=True)
+
+
+def _show_trained(result: SearchResult) -> None:
+    """What the network reaches, in the place of what a proxy says of it."""
+    epochs = result.score.parts.get("epochs")
+    after = "" if epochs is None else f" after {epochs:.0f} epoch{'' if epochs == 1 else 's'}"
+    show_network(replace(result.best, scores={}))
+    console.print(f"  validation accuracy: {result.score.value:.2f} %{after}", markup=False)
 
 
 def _headline(result: SearchResult) -> str:
@@ -82,6 +94,8 @@ def _show_front(result: SearchResult) -> None:
 
 def _effort(result: SearchResult) -> str:
     """What the search took."""
+    if result.setting.truth is not None:
+        return _effort_of_queries(result)
     plural = "" if result.scored == 1 else "s"
     words = f"{result.scored} network{plural} scored and {result.reused} reused in {result.seconds:.1f} s"
     if result.states:
@@ -99,10 +113,26 @@ def _effort(result: SearchResult) -> str:
     return words + "."
 
 
+def _effort_of_queries(result: SearchResult) -> str:
+    """What a search by the truth took."""
+    words = f"{result.scored + result.reused} networks were asked about"
+    if result.scored and result.reused:
+        words += f", {result.reused} of them known from before"
+    if not math.isnan(result.training_seconds):
+        words += f"; training them {'took' if result.scored else 'had taken'} {result.training_seconds:,.0f} s"
+    if result.judged:
+        before = f" ({result.reused_seconds:,.0f} s of it before)" if result.reused_seconds else ""
+        words += (
+            f". Proxies had judged {result.judged:,} networks, in {result.score_seconds:,.0f} s of computing{before}"
+        )
+    return f"{words}. The search took {result.seconds:,.1f} s."
+
+
 def _arguments(result: SearchResult) -> str:
     """What `score` must be told to see the chosen network exactly as the search did."""
     setting = result.setting.setting
-    proxies = dict.fromkeys([*map(str, members(result.setting.by)), "params"])
+    judged_by = [setting.space.proxy] if result.setting.truth else map(str, members(result.setting.by))
+    proxies = dict.fromkeys([*judged_by, "params"])
     words = [setting.space_name, result.best.architecture, "--proxy", ",".join(proxies)]
     words += [
         "--input",
