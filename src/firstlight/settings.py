@@ -29,12 +29,17 @@ def read_settings(kind: str, name: str, known: Mapping[str, inspect.Parameter], 
     for pair in pairs:
         key, equals, value = pair.partition("=")
         if not equals or key not in known:
-            allowed = ", ".join(known) or "none"
+            allowed = ", ".join(map(_described, known.values())) or "none"
             raise SettingError(
                 f"{pair!r} is not a setting of the {kind} {name!r}. Write name:setting=value; settings: {allowed}."
             )
         found[key] = _read(name, known[key], value)
     return tuple(sorted(item for item in found.items() if item[1] != known[item[0]].default))
+
+
+def _described(setting: inspect.Parameter) -> str:
+    allowed = choices(setting)
+    return f"{setting.name} ({', '.join(allowed)})" if allowed else setting.name
 
 
 def check_settings(name: str, settings: Settings, least: Mapping[str, int] | None = None) -> None:

@@ -17,7 +17,7 @@ from tests.supernet.test_one_shot import every_space
 from tests.supernet.test_trace_step import batch, hard_weights, network_of, plain_trace
 
 import firstlight
-from firstlight.algorithms.base import with_batches_of
+from firstlight.algorithms.base import AlgorithmRequest, with_batches_of
 from firstlight.algorithms.ensembles import parse_criterion
 from firstlight.algorithms.nasi import Rule, ridge
 from firstlight.algorithms.one_shot_steps import StepJob, Steps
@@ -124,6 +124,12 @@ def test_ridge_finds_what_makes_the_trace_large() -> None:
 def test_settings_that_make_no_sense_are_refused(settings: str) -> None:
     with pytest.raises(SettingError, match=settings.split("=")[0]):
         firstlight.search("nasbench201", algorithm=f"nasi:steps=1:batch=2:{settings}", skeleton=SMALL, workers=0)
+
+
+def test_an_unknown_setting_is_answered_with_those_there_are_and_their_names() -> None:
+    allowed = r"settings: steps, batch, variant \(percentile, fix, ada\), .*, normalise \(running, unit\), temperature,"
+    with pytest.raises(SettingError, match=allowed):
+        AlgorithmRequest.parse("nasi:step=3")
 
 
 # ---------------------------------------- whole searches
@@ -233,6 +239,15 @@ def test_a_skeleton_that_lacks_a_kind_of_cell_is_refused_before_any_step(tmp_pat
     with pytest.raises(SettingError, match=r"needs 3 cells or more.*cells=2"):
         search("darts", skeleton=SMALL | {"cells": 2}, out=tmp_path / "run")
     assert not list(tmp_path.iterdir())
+
+
+def test_what_a_skeleton_does_not_change_of_the_steps_is_said() -> None:
+    of_cells = {"channels": 8, "cells": 1, "input_shape": (3, 8, 8)}
+    result = search("nasbench1shot1-s1", "nasi-ridge:steps=1:batch=2", skeleton=of_cells, batch_size=2)
+    (note,) = result.notes
+    assert note.startswith("Steps go through the one-shot network of cells=9,channels=16,classes=10,")
+    assert ": cells, channels of the skeleton are for the chosen network only" in note
+    assert search("darts", "nasi-ridge:steps=1:batch=2", batch_size=2).notes == ()
 
 
 def test_spaces_without_a_one_shot_network_are_refused() -> None:

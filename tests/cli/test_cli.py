@@ -179,7 +179,7 @@ def test_a_search_by_an_ensemble(tmp_path: Path) -> None:
         (("score", "nasbench201", CELL, "--proxy", "dexter"), "Did you mean 'dextr'"),
         (("score", "nasbench201", CELL, "--proxy", ","), "No proxy was named"),
         (("score", "nasbench201", "|none~0|+"), "at character"),
-        (("score", "nasbench201"), "No architecture was given"),
+        (("score", "nasbench201"), "`firstlight rank nasbench201 --samples 20`"),
         (("score", "nasbench201", "--from", "nowhere.txt"), "cannot be read"),
         (("score", "nasbench201", CELL, "--input", "cifar11"), "cifar11"),
         (("score", "nasbench201", CELL, "--skeleton", "channels"), "not a skeleton setting"),

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import shlex
+import sys
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.console.test_progress import GENOTYPE
 from typer.testing import CliRunner
 
 import firstlight
@@ -55,6 +58,17 @@ def test_what_an_interrupted_search_leads_to(found: SearchResult, capsys: pytest
     assert "What 3 steps lead to so far:" in capsys.readouterr().out
     show_result(replace(found, finished=False, setting=replace(found.setting, algorithm="random")))
     assert "The best so far, of 1 of 500:" in capsys.readouterr().out
+
+
+def test_commands_to_go_on_with_can_be_pasted_into_a_shell(
+    found: SearchResult, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["/my tools/firstlight-2"])
+    genotype = replace(found.best, architecture=GENOTYPE)
+    show_result(replace(found, best=genotype, directory=Path("runs/it's mine")))
+    report, score = (shlex.split(line) for line in capsys.readouterr().out.splitlines() if "/my tools" in line)
+    assert report == ["/my tools/firstlight-2", "report", "runs/it's mine"]
+    assert score[:4] == ["/my tools/firstlight-2", "score", "nasbench201", GENOTYPE]
 
 
 def test_the_score_command_sees_what_the_search_saw(found: SearchResult) -> None:

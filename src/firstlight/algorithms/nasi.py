@@ -188,6 +188,13 @@ def _search(problem: Problem, judge: StepJudge, steps: int, seconds: float, rule
         raise
     if judge.scored < steps:
         problem.notes.append(f"{judge.scored} of {steps} steps were taken: then {seconds:g} s of computing were spent.")
+    asked = judge.asked
+    unheard = [name for name, value in asked.setting.skeleton_settings if getattr(asked.skeleton, name, None) != value]
+    if unheard:
+        problem.notes.append(
+            f"Steps go through the one-shot network of {asked.skeleton}: {', '.join(unheard)} of the skeleton are for "
+            "the chosen network only."
+        )
     _settle(problem, judge, rule)
 
 

@@ -26,7 +26,7 @@ from firstlight.run.executor import Executor, Lost
 from firstlight.run.scoring import Setting
 from firstlight.run.store import ScoreKey, Store
 from firstlight.seeds import derive, torch_generator
-from firstlight.spaces import Architecture
+from firstlight.spaces import Architecture, Skeleton
 from firstlight.supernet import Choice, OneShot
 from firstlight.supernet.trace_step import (
     Path,
@@ -57,11 +57,15 @@ class StepSetting:
     temperature: float = 1.0
 
     def __post_init__(self) -> None:
-        self.one_shot.skeleton(self.setting.skeleton)  # one that cannot be searched in is refused before any step
+        self.skeleton  # noqa: B018 - one that cannot be searched in is refused before any step
 
     @functools.cached_property
     def one_shot(self) -> OneShot:
         return self.setting.space.one_shot()
+
+    @functools.cached_property
+    def skeleton(self) -> Skeleton:
+        return self.one_shot.skeleton(self.setting.skeleton)
 
     @functools.cached_property
     def choices(self) -> tuple[Choice, ...]:
@@ -96,9 +100,8 @@ class StepSetting:
 
     def build(self) -> nn.Module:
         setting = self.setting
-        skeleton = self.one_shot.skeleton(setting.skeleton)
         network = self.one_shot.build(
-            skeleton, seed=setting.seed, device=setting.device, initialisation=setting.initialisation
+            self.skeleton, seed=setting.seed, device=setting.device, initialisation=setting.initialisation
         )
         return ready_for_steps(network)
 
@@ -107,7 +110,7 @@ class StepSetting:
         path = " ".join(f"{name}={','.join(options)}" for name, options in self.drawn(number).path.items())
         return ScoreKey(
             space=setting.space_key,
-            skeleton=f"{self.one_shot.name}:{self.one_shot.skeleton(setting.skeleton)},{setting.initialisation}",
+            skeleton=f"{self.one_shot.name}:{self.skeleton},{setting.initialisation}",
             architecture=path,
             proxy=f"one-shot {'slopes' if self.slopes else 'trace'}",
             revision=REVISION,

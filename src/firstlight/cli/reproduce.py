@@ -24,7 +24,9 @@ if TYPE_CHECKING:
 
 def reproduce(
     name: Annotated[str | None, typer.Argument(help="The experiment; without one, all are listed.")] = None,
-    samples: Annotated[int | None, typer.Option(help="How many networks to take; default: some for minutes.")] = None,
+    samples: Annotated[
+        int | None, typer.Option(help="Networks to take, or steps of each search; default: some for minutes.")
+    ] = None,
     data: Annotated[
         Path | None, typer.Option(metavar="FOLDER", help="Where tables and images are; default: $FIRSTLIGHT_DATA.")
     ] = None,

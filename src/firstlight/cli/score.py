@@ -103,7 +103,10 @@ def score(
     setting = read_setting(target, shown, skeleton, seed, device, repeats)
     texts = read_architectures(setting.space, architectures, source)
     if not texts:
-        raise SettingError("No architecture was given. Name some after the space, or read them with --from FILE.")
+        raise SettingError(
+            "No architecture was given. Name some after the space, or read them with --from FILE. Some at random: "
+            f"`firstlight rank {target} --samples 20`."
+        )
     _score_architectures(setting, texts, requests, choose_executor(workers, len(texts)), as_json)
 
 

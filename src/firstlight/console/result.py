@@ -159,4 +159,4 @@ def _command() -> str:
     path = Path(sys.argv[0])
     if path.name == "__main__.py":
         return "python -m firstlight"
-    return path.name if shutil.which(path.name) else str(path)
+    return path.name if shutil.which(path.name) else shlex.quote(str(path))

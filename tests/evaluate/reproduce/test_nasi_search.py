@@ -12,10 +12,11 @@ from tests.evaluate.reproduce.test_measures import Counting
 from tests.evaluate.reproduce.toy import SMALL, write_all_cells
 
 import firstlight
+from firstlight.errors import SettingError
 from firstlight.evaluate.reproduce import EXPERIMENTS
 from firstlight.evaluate.reproduce.benchmarks import Shelf
 from firstlight.evaluate.reproduce.lab import Lab
-from firstlight.evaluate.reproduce.nasi_search import LONG, NASI, NASI_RIDGE, SHORT, search
+from firstlight.evaluate.reproduce.nasi_search import LONG, NASI, NASI_RIDGE, RULE, SHORT, _rule, search
 from firstlight.evaluate.reproduce.runner import reproduce
 from firstlight.run.store import Store
 
@@ -89,6 +90,22 @@ def test_it_runs_and_remembers(name: str, data: Path, out: Path) -> None:
     assert lines["control: cells of convolutions only: accuracy, %", "NB201 CIFAR-10"].ours
     assert lines["control: random cells without none: accuracy, %", "NB201 ImageNet16-120"].ours
     assert any("steps took" in remark for remark in outcome.findings.remarks)
+    assert any("needs 10 seeds, and 1 was given" in remark for remark in outcome.findings.remarks)
+    assert outcome.settings["steps"] == "10 of each search"
+    assert ("networks" in outcome.settings) == (name == "nasi-table8")
+
+
+def test_samples_are_steps(data: Path) -> None:
+    few = FEW | {"samples": 3}
+    with pytest.raises(SettingError, match="samples is 3; nasi-nb201 needs 4 steps of each search"):
+        reproduce(EXPERIMENTS["nasi-nb201"], data=data, **few)
+    with pytest.raises(SettingError, match="samples is 3; nasi-table8 needs 10 networks"):
+        reproduce(EXPERIMENTS["nasi-table8"], data=data, **few)
+
+
+def test_ten_seeds_are_enough_for_an_interval() -> None:
+    assert list(_rule(a_lab(seeds=tuple(range(10))))) == [RULE]
+    assert list(_rule(a_lab(seeds=tuple(range(9)))))[1:]
 
 
 def test_budgets_stand_beside_the_published_ones(data: Path, out: Path) -> None:

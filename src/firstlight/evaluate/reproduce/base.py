@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 Verdict = Literal["agrees", "differs", "too wide to tell", "no published value", "not measured"]
 # How networks are taken: the first of a table, at random, or by their accuracy
 Choice = Literal["first", "random", "picked"]
+# What samples are: networks, or the steps of each search; the same number of both where an experiment does both
+Sampled = Literal["networks", "steps"]
 
 
 @dataclass(frozen=True)
@@ -112,9 +114,9 @@ class Findings:
 class Experiment:
     """Something a paper published, how it is measured here, and what that needs.
 
-    `needs` are the benchmarks its parts are about; one that is there is enough to run. `samples` is how many networks
-    are taken unless the user says otherwise, and `chosen` how; `seeds` is how many seeds, counted up from the user's,
-    unless several are named.
+    `needs` are the benchmarks its parts are about; one that is there is enough to run. `samples` is how many networks,
+    or what else is `sampled`, are taken unless the user says otherwise, and `chosen` how; `seeds` is how many seeds,
+    counted up from the user's, unless several are named.
     """
 
     name: str
@@ -126,6 +128,7 @@ class Experiment:
     run: Callable[[Lab], Findings]
     chosen: Choice = "random"
     seeds: int = 1
+    sampled: tuple[Sampled, ...] = ("networks",)
 
     @property
     def citation(self) -> str:

@@ -7,7 +7,7 @@ and budgets share them.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from firstlight.algorithms.nasi import Rule, ridge
@@ -30,6 +30,7 @@ from firstlight.evaluate.reproduce.nasi import (
     shows_images,
     width_remark,
 )
+from firstlight.evaluate.statistics import FEWEST
 
 NASI, NASI_RIDGE = "NASI", "nasi-ridge"
 STEP_BATCH = 16
@@ -114,7 +115,7 @@ def _table2(lab: Lab) -> Findings:
                     architectures = found.architectures[NASI]
                     lines.append(lookup.difference(f"{NASI}, {shown} minus {TRUE_TITLE}", architectures, usual))
             lines += lookup.controls()
-    remarks = (RULE, LOOKED_UP, ONE_SHOT_NETWORKS, CONTROLS, *noise_remark(lab), _computing(costs))
+    remarks = (*_rule(lab), LOOKED_UP, ONE_SHOT_NETWORKS, CONTROLS, *noise_remark(lab), _computing(costs))
     return Findings(tuple(lines), remarks)
 
 
@@ -135,7 +136,7 @@ def _table8(lab: Lab) -> Findings:
                 lines += _by_method(lookup, found, f"batches of {batch}")
             lines += lookup.controls()
     unrecorded = "Our records have no copy of this table, only that its batches are of 8 to 128."
-    return Findings(tuple(lines), (unrecorded, RULE, CONTROLS, *width_remark(lab), _computing(costs)))
+    return Findings(tuple(lines), (unrecorded, *_rule(lab), CONTROLS, *width_remark(lab), _computing(costs)))
 
 
 def _nb201(lab: Lab) -> Findings:
@@ -155,7 +156,7 @@ def _nb201(lab: Lab) -> Findings:
         f"The paper's budgets are 30 s (T) and 120 s (4T) of its own machine; ours are steps, {LONGER} times as many "
         "in the longer one."
     )
-    return Findings(tuple(lines), (RULE, budget, CONTROLS, _computing(costs)))
+    return Findings(tuple(lines), (*_rule(lab), budget, CONTROLS, _computing(costs)))
 
 
 def _by_method(lookup: Lookup, found: Found, how: str, published: Published | None = None) -> list[Finding]:
@@ -164,6 +165,13 @@ def _by_method(lookup: Lookup, found: Found, how: str, published: Published | No
         lookup.mean(f"{method}, {how}", architectures, published if method == NASI else None)
         for method, architectures in found.architectures.items()
     ]
+
+
+def _rule(lab: Lab) -> Iterator[str]:
+    yield RULE
+    if len(lab.seeds) < FEWEST:
+        given = f"{len(lab.seeds)} {'was' if len(lab.seeds) == 1 else 'were'} given"
+        yield f"An interval needs {FEWEST} seeds, and {given}: searches have a mean in the notes, and no verdict."
 
 
 def _computing(costs: list[str]) -> str:
@@ -179,6 +187,7 @@ nasi_table2 = Experiment(
     samples=25,
     run=_table2,
     seeds=10,
+    sampled=("steps",),
 )
 nasi_table8 = Experiment(
     "nasi-table8",
@@ -189,6 +198,7 @@ nasi_table8 = Experiment(
     samples=25,
     run=_table8,
     seeds=10,
+    sampled=("networks", "steps"),
 )
 nasi_nb201 = Experiment(
     "nasi-nb201",
@@ -199,4 +209,5 @@ nasi_nb201 = Experiment(
     samples=100,
     run=_nb201,
     seeds=10,
+    sampled=("steps",),
 )

@@ -24,6 +24,8 @@ CHOSEN: dict[Choice, str] = {
     "random": "drawn at random",
     "picked": "picked by accuracy",
 }
+# Of a search; the shorter of two budgets may be a quarter of them
+FEWEST_STEPS = 4
 
 
 @dataclass(frozen=True)
@@ -92,11 +94,7 @@ def reproduce(
     directory = None if out is None else Path(out)
     settings = tuple(sorted((skeleton or {}).items()))
     count = experiment.samples if samples is None else samples
-    least = 2 * FEWEST if experiment.chosen == "picked" else FEWEST
-    if count < least:
-        raise SettingError(
-            f"samples is {count}; {experiment.name} needs {least} networks or more, or no interval is defined."
-        )
+    _refuse_few(experiment, count)
     with open_store(directory) as store:
         lab = Lab(
             shelf, make_executor(workers), store, count, seeds, input, settings, experiment.chosen, resamples, watch
@@ -107,6 +105,17 @@ def reproduce(
     if directory is not None:
         _write(outcome, directory)
     return outcome
+
+
+def _refuse_few(experiment: Experiment, count: int) -> None:
+    if "networks" in experiment.sampled:
+        least, why = FEWEST, "networks or more, or no interval is defined"
+        if experiment.chosen == "picked":
+            least *= 2
+    else:
+        least, why = FEWEST_STEPS, "steps of each search or more"
+    if count < least:
+        raise SettingError(f"samples is {count}; {experiment.name} needs {least} {why}.")
 
 
 def _caveats(lab: Lab) -> tuple[str, ...]:
@@ -122,8 +131,9 @@ def _described(lab: Lab, experiment: Experiment) -> dict[str, str]:
     skeletons = {benchmark.space: str(lab.setting(benchmark.space).skeleton) for benchmark in there}
     tables = dict.fromkeys(lab.shelf.table(benchmark).origin for benchmark in there)
     columns = {benchmark.name: lab.shelf.column(benchmark) for benchmark in there}
+    taken = {"networks": f"{lab.samples}, {CHOSEN[lab.chosen]}", "steps": f"{lab.samples} of each search"}
     return {
-        "networks": f"{lab.samples}, {CHOSEN[lab.chosen]}",
+        **{sampled: taken[sampled] for sampled in experiment.sampled},
         "tables": ", ".join(tables),
         "compared with": ", ".join(f"{name}: {column}" for name, column in columns.items()),
         "input": lab.images_name,

@@ -9,6 +9,9 @@ from markupsafe import Markup, escape
 
 from firstlight.report.charts.frame import LONGEST, RIGHT, WIDTH, cut, svg
 
+# How wide a digit is
+LETTER = 7.3
+
 
 def heat_map(
     rows: Sequence[str],
@@ -48,7 +51,7 @@ def heat_map(
                 continue
             x, known = left + width * column, not math.isnan(value)
             kind = "none" if not known else "agree" if value >= 0 else "oppose"
-            said = f"{name}, {columns[column]}: {_fixed(value, digits + 1) if known else 'not defined'}"
+            said = f"{name}, {columns[column]}: {_written(value, digits + 1, math.inf) if known else 'not defined'}"
             cell = (
                 f'x="{x}" y="{y}" width="{width - 1}" height="{height - 1}" '
                 f'fill-opacity="{min(1.0, abs(value) / scale) if known else 0.0:.2f}"'
@@ -58,15 +61,21 @@ def heat_map(
                 f'<rect class="cell {kind}" {cell}><title>{escape(said)}{", taken" if taken else ""}</title></rect>'
             )
             if width >= 30 and known:
-                kind = "operation strong" if taken else "operation"
+                kind = ' class="strong"' if taken else ""
                 parts.append(
-                    f'<text class="{kind}" x="{x + width / 2:.1f}" y="{middle:.1f}" text-anchor="middle">'
-                    f"{_fixed(value, digits)}</text>"
+                    f'<text{kind} x="{x + width / 2:.1f}" y="{middle:.1f}" text-anchor="middle">'
+                    f"{_written(value, digits, width)}</text>"
                 )
             if taken:
                 framed.append(f'<rect class="frame" x="{x}" y="{y}" width="{width - 1}" height="{height - 1}"/>')
     beside = 8 if upright else round(12 + 4.6 * min(LONGEST, across))
     return svg(left + width * len(columns) + beside, top + height * len(rows) + 8, label, [*parts, *framed])
+
+
+def _written(value: float, digits: int, width: float) -> str:
+    """Small numbers among larger ones have one digit that counts, where there is room, instead of zeros."""
+    fixed, short = _fixed(value, digits), f"{value:.1g}"
+    return short if value and not float(fixed) and LETTER * len(short) < width else fixed
 
 
 def _fixed(value: float, digits: int) -> str:
