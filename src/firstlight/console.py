@@ -261,8 +261,8 @@ def show_result(result: SearchResult) -> None:
         folder = shlex.quote(str(result.directory))
         console.print(f"Files of this run: {result.directory}", markup=False, soft_wrap=True)
         console.print("Go on with:")
-        console.print(f"  {_command()} report {folder}", markup=False, soft_wrap=True)
-        console.print(f"  {_command()} score {_arguments(result)}", markup=False, soft_wrap=True)
+        console.print(f"  {program()} report {folder}", markup=False, soft_wrap=True)
+        console.print(f"  {program()} score {_arguments(result)}", markup=False, soft_wrap=True)
     if result.setting.setting.own_space is None:
         console.print("In Python, to train it:")
         console.print(f"  {_building(result)}", markup=False, soft_wrap=True)
@@ -353,7 +353,7 @@ def _arguments(result: SearchResult) -> str:
     return shlex.join(words)
 
 
-def _command() -> str:
+def program() -> str:
     """How to call this program again from the same shell: by its name if that is found, else by its path."""
     path = Path(sys.argv[0])
     if path.name == "__main__.py":

@@ -133,6 +133,11 @@ class Store:
             self._connection.close()  # in this moment another process has removed what it had made
             self._open()
 
+    @property
+    def folder(self) -> Path | None:
+        """Where the file lies; None for a store that is in memory only."""
+        return None if self.path == ":memory:" else Path(self.path).parent
+
     def _open(self) -> None:
         with self._explained():
             self._connection = sqlite3.connect(self.path, isolation_level=None, timeout=60)
