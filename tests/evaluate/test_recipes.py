@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
+from pathlib import Path
+
 import pytest
 
 from firstlight.errors import SettingError, UnknownNameError
@@ -53,3 +56,17 @@ def test_what_was_put_together_in_python_is_meant() -> None:
 def test_what_is_no_recipe(text: str, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         RecipeRequest.parse(text)
+
+
+def test_the_page_tells_every_setting_of_every_recipe() -> None:
+    text = (Path(__file__).parents[2] / "docs" / "train.md").read_text(encoding="utf-8")
+    table = text.partition("## Recipes")[2].partition("## The folder")[0]
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines() if "|" in line]
+    names = [name.strip("`") for name in rows[0][2:]]
+    assert names == list(RECIPES)
+    told = {row[0].strip("`"): row[2:] for row in rows[2:]}
+    assert told.keys() == {field.name for field in dataclasses.fields(TrainingRecipe)}
+    for setting, values in told.items():
+        for name, value in zip(names, values, strict=True):
+            expected = getattr(RECIPES[name], setting)
+            assert value == (f"{expected:g}" if isinstance(expected, float) else str(expected)), (name, setting)
