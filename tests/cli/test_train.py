@@ -37,6 +37,12 @@ def test_lines_for_people_and_json_for_machines(tmp_path: Path) -> None:
     assert 0 <= content["test_accuracy"] <= 1
 
 
+def test_help_explains_with_examples() -> None:
+    text = CliRunner().invoke(app, ["train", "--help"]).stdout
+    assert "Example: firstlight train nasbench201" in text
+    assert "Example: torchrun" in text
+
+
 def test_notes_are_shown_and_epochs_can_be_set(tmp_path: Path) -> None:
     found = run(tmp_path, "--epochs", "1", recipe="darts-cifar:batch_size=16:cutout=2")
     assert found.exit_code == 0, found.output

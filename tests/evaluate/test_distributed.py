@@ -13,9 +13,12 @@ import pytest
 import torch
 from torch import nn
 
+from firstlight.data import Dataset
 from firstlight.errors import SettingError
 from firstlight.evaluate.checkpoint import read_tensors
 from firstlight.evaluate.distributed import ALONE, Ranks, joined
+from firstlight.evaluate.recipe import TrainingRecipe
+from firstlight.evaluate.training import train
 
 SCRIPT = """
 import json
@@ -24,13 +27,31 @@ from pathlib import Path
 import torch
 import firstlight
 from firstlight.evaluate.checkpoint import write_tensors
+from firstlight.evaluate.distributed import joined
+from tests.evaluate.test_distributed import plain_training
 torch.set_num_threads(1)
 space, rank, folder = firstlight.space("nasbench201"), sys.argv[1], Path(sys.argv[2])
-found = firstlight.train(space.name, space.example(), "digits@8", recipe="quick:epochs=2:batch_size=15", seed=1,
-    data_samples=58, skeleton={"channels": 2, "cells": 1}, out=folder / "run")
+with joined(None) as (ranks, device):
+    found = firstlight.train(space.name, space.example(), "digits@8", recipe="quick:epochs=2:batch_size=15", seed=1,
+        data_samples=58, skeleton={"channels": 2, "cells": 1}, out=folder / "run")
+    linear = plain_training(ranks)
 write_tensors(folder / f"{rank}.safetensors", found.model.state_dict(), {})
+write_tensors(folder / f"linear-{rank}.safetensors", linear.state_dict(), {})
 (folder / f"{rank}.json").write_text(json.dumps(found.as_json()["epochs"]))
 """
+
+
+def plain_training(ranks: Ranks) -> nn.Module:
+    """Without BatchNorm, whether one process has a batch or several share it makes no difference; slices are uneven."""
+    generator = torch.Generator().manual_seed(0)
+    x, y = torch.randn(25, 3, 4, 4, generator=generator), torch.arange(25) % 3
+    model = nn.Sequential(nn.Flatten(), nn.Linear(48, 3))
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.normal_(generator=generator)
+    recipe = TrainingRecipe(epochs=2, batch_size=7, flip=True, crop=1)
+    train(model, Dataset(x, y, x[:9], y[:9], 3, "made up"), recipe, ranks=ranks)
+    return model
 
 
 def test_two_processes_end_with_one_network(tmp_path: Path) -> None:
@@ -62,6 +83,8 @@ def test_two_processes_end_with_one_network(tmp_path: Path) -> None:
     for name in mine:
         assert torch.equal(mine[name], theirs[name]), name
         assert torch.equal(mine[name], kept[name]), name
+    for name, tensor in plain_training(ALONE).state_dict().items():
+        torch.testing.assert_close(read_tensors(tmp_path / "linear-0.safetensors")[name], tensor)
     content = json.loads((tmp_path / "run" / "result.json").read_text())
     assert content["settings"]["processes"] == 2
     assert sorted(file.name for file in (tmp_path / "run").iterdir()) == [

@@ -80,6 +80,12 @@ def test_the_same_call_again_trains_nothing_and_others_are_refused(tmp_path: Pat
         trained(tmp_path)
 
 
+def test_a_folder_that_cannot_be_made_is_noticed_before_the_training(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(StoreError, match="cannot be made"):
+        trained(tmp_path / "file" / "run", watch=lambda *args: pytest.fail("too late"))
+
+
 def test_without_a_folder_the_network_is_in_memory() -> None:
     found, again, other = trained(), trained(), trained(seed=1)
     assert found.directory is None

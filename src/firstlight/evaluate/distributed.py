@@ -67,7 +67,13 @@ ALONE = Ranks()
 
 @contextmanager
 def joined(device: str | None) -> Iterator[tuple[Ranks, str | None]]:
-    """Within it, this process works with the others that torchrun has started, on the device that is its own."""
+    """Within it, this process works with the others that torchrun has started, on the device that is its own.
+
+    In a script that has joined them by itself, that is left as it is.
+    """
+    if dist.is_available() and dist.is_initialized():
+        yield Ranks(dist.get_rank(), dist.get_world_size()), device
+        return
     count = int(os.environ.get("WORLD_SIZE", "1"))
     if count == 1:
         yield ALONE, device

@@ -24,6 +24,7 @@ from firstlight.evaluate.trained import CHECKPOINT_NAME, Trained, find_trained
 from firstlight.evaluate.training import WatchSteps
 from firstlight.run.in_space import in_space
 from firstlight.run.outcome import Epoch
+from firstlight.run.store import make_folder
 from firstlight.spaces import Architecture, Space
 
 WatchEpochs = Callable[[int, int, Epoch], None]
@@ -126,6 +127,8 @@ class _Job:
         network = build_for_training(
             setting.space, self.architecture, setting.skeleton, recipe, seed=setting.seed, device=setting.device
         )
+        if self.directory is not None:
+            make_folder(self.directory)  # before there is anything to lose
         checkpoint = None if self.directory is None else Checkpoint(self.directory / CHECKPOINT_NAME, self.settings)
         known = 0 if checkpoint is None else len(checkpoint.epochs())
         numbers = itertools.count(known + 1)
