@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from firstlight.api import rank, score, search, space
     from firstlight.evaluate import Table, load_table
     from firstlight.evaluate.calls import compare, correlate, trust
+    from firstlight.evaluate.recipe import TrainingRecipe
+    from firstlight.evaluate.trained import Trained
+    from firstlight.evaluate.trainer import train
     from firstlight.probe import Probe
     from firstlight.proxies import PROXIES, Parts, Score, proxy
     from firstlight.ranking import Ranking
@@ -35,6 +38,8 @@ _HOMES = {
     "Skeleton": "spaces",
     "Space": "spaces",
     "Table": "evaluate",
+    "Trained": "evaluate.trained",
+    "TrainingRecipe": "evaluate.recipe",
     "algorithm": "algorithms",
     "choices": "spaces",
     "compare": "evaluate.calls",
@@ -46,6 +51,7 @@ _HOMES = {
     "score": "api",
     "search": "api",
     "space": "api",
+    "train": "evaluate.trainer",
     "trust": "evaluate.calls",
 }
 
@@ -65,6 +71,8 @@ __all__ = [
     "Skeleton",
     "Space",
     "Table",
+    "Trained",
+    "TrainingRecipe",
     "__version__",
     "algorithm",
     "choices",
@@ -77,6 +85,7 @@ __all__ = [
     "score",
     "search",
     "space",
+    "train",
     "trust",
 ]
 

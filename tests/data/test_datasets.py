@@ -87,6 +87,71 @@ def test_a_folder(tmp_path: Path) -> None:
     assert sorted(data.y_val.tolist()) == [0, 1]
 
 
+def test_a_test_part_of_its_own_is_used(tmp_path: Path) -> None:
+    x = np.random.default_rng(0).integers(0, 256, (40, 3, 4, 4), dtype=np.uint8)
+    y = np.arange(40) % 2
+    source = write(tmp_path / "a.npz", x_train=x[:32], y_train=y[:32], x_test=x[32:], y_test=y[32:])
+    plain, tested = load_dataset(source), load_dataset(source, test=True)
+    assert plain.x_test is None
+    assert torch.equal(plain.x_train, tested.x_train)  # the split that stored results depend on stays
+    assert tested.x_test is not None
+    mean, deviation = x[:32].mean(), x[:32].std()  # about those of the part to learn from
+    torch.testing.assert_close(tested.x_test, (torch.tensor(x[32:]) - mean) / deviation, atol=0.2, rtol=0.1)
+    assert tested.y_test.tolist() == y[32:].tolist()
+    assert tested.fingerprint.startswith("a:24+8+8:")
+    assert tested.fingerprint != plain.fingerprint
+
+
+def test_else_a_fifth_is_held_out_whatever_the_seed(source: str) -> None:
+    numbers = np.arange(40, dtype=np.float32).repeat(48).reshape(40, 3, 4, 4)
+    path = Path(source.removeprefix("npz:")).with_name("plain.npz")
+    name = write(path, x=numbers, y=np.array([0] * 10 + [2] * 30))
+    found = [load_dataset(name, seed=seed, test=True) for seed in (0, 1)]
+    held_out = []
+    for data in found:
+        everything = torch.cat([data.x_train, data.x_val, data.x_test])[:, 0, 0, 0]
+        assert len(everything.unique()) == 40  # nothing is in two parts
+        assert (len(data.x_train), len(data.x_val), len(data.x_test)) == (24, 8, 8)
+        assert data.y_test.bincount().tolist() == [2, 0, 6]
+        held_out.append(torch.searchsorted(everything.sort().values, data.x_test[:, 0, 0, 0].contiguous()).tolist())
+    assert held_out[0] == held_out[1]
+    assert not torch.equal(found[0].x_val, found[1].x_val)
+
+
+def test_a_folder_beside(tmp_path: Path) -> None:
+    for part, names in (("train", "ab"), ("test", "ab")):
+        for name in names:
+            (tmp_path / part / name).mkdir(parents=True)
+            for number in range(4 if part == "train" else 3):
+                Image.new("L", (6, 6), 40 * number).save(tmp_path / part / name / f"{number}.png")
+    data = load_dataset(f"folder:{tmp_path}/train@8", test=True)
+    assert (len(data.x_train), len(data.x_val), len(data.x_test)) == (6, 2, 6)
+    assert data.y_test.tolist() == [0, 0, 0, 1, 1, 1]
+    (tmp_path / "test" / "b").rename(tmp_path / "test" / "c")
+    with pytest.raises(DataError, match="in one of them only: b, c"):
+        load_dataset(f"folder:{tmp_path}/train@8", test=True)
+
+
+def test_test_parts_that_do_not_fit(tmp_path: Path) -> None:
+    x, y = np.random.default_rng(0).normal(size=(12, 8, 8)), np.arange(12) % 2
+    for arrays, message in (
+        ({"x_test": x[:, :4], "y_test": y}, r"\(1, 8, 8\), those to test with of \(1, 4, 8\)"),
+        ({"x_test": x, "y_test": y + 1}, "has the label 2; labels to learn from end at 1"),
+        ({"x_test": x}, "must hold arrays x_test and y_test"),
+    ):
+        with pytest.raises(DataError, match=message):
+            load_dataset(write(tmp_path / "a.npz", x_train=x, y_train=y, **arrays), test=True)
+    with pytest.raises(DataError, match="too few to hold out a fifth"):
+        load_dataset(write(tmp_path / "b.npz", x=x[:2], y=y[:2]), test=True)
+
+
+def test_images_of_different_sizes(tmp_path: Path) -> None:
+    images = np.empty(2, dtype=object)
+    images[:] = [np.zeros((8, 8)), np.zeros((9, 9))]
+    with pytest.raises(DataError, match="Images of different sizes"):
+        load_dataset(write(tmp_path / "a.npz", x=images, y=np.arange(2)))
+
+
 @settings(deadline=None)
 @given(st.lists(st.integers(0, 4), min_size=1, max_size=60), st.data())
 def test_every_part_is_in_proportion(labels: list[int], data: st.DataObject) -> None:

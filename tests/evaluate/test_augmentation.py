@@ -1,7 +1,8 @@
-"""Flips and shifts do to each image what they say, and nothing else."""
+"""Flips, shifts and cuts do to each image what they say, and nothing else."""
 
 from __future__ import annotations
 
+import pytest
 import torch
 from tests import nets
 from torch import Tensor
@@ -51,8 +52,35 @@ def shifted(image: Tensor, down: int, right: int) -> Tensor:
     return result
 
 
+@pytest.mark.parametrize("side", [2, 3])
+def test_a_square_of_each_image_is_blanked_out(side: int) -> None:
+    x = nets.images(200, side=6)
+    found = set()
+    for image, cut in zip(x, changed(x, cutout=side), strict=True):
+        middles = [
+            (row, column)
+            for row in range(6)
+            for column in range(6)
+            if torch.equal(cut, blanked(image, row, column, side))
+        ]
+        assert len(middles) == 1
+        found.add(middles[0])
+    assert len(found) == 36
+
+
+def blanked(image: Tensor, row: int, column: int, side: int) -> Tensor:
+    """Pixel by pixel."""
+    result = image.clone()
+    for down in range(side):
+        for right in range(side):
+            place = row - side // 2 + down, column - side // 2 + right
+            if min(place) >= 0 and max(place) < 6:
+                result[:, place[0], place[1]] = 0
+    return result
+
+
 def test_the_generator_decides() -> None:
     x = nets.images(20)
-    first, again, other = (changed(x, seed, flip=True, crop=2) for seed in (0, 0, 1))
+    first, again, other = (changed(x, seed, flip=True, crop=2, cutout=2) for seed in (0, 0, 1))
     assert torch.equal(first, again)
     assert not torch.equal(first, other)

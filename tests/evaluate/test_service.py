@@ -5,7 +5,7 @@ from __future__ import annotations
 import pickle
 import random
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ import pytest
 
 from firstlight.data import load_dataset
 from firstlight.errors import DataError, ParseError, SettingError
+from firstlight.evaluate.checkpoint import Checkpoint
 from firstlight.evaluate.recipe import TrainingRecipe
 from firstlight.evaluate.service import Evaluation, EvaluationJob, EvaluationService, EvaluationSetting
 from firstlight.run.executor import Executor, InProcess, Lost, make_executor
@@ -75,6 +76,46 @@ def test_a_run_that_was_cut_off_trains_only_what_is_missing(tmp_path: Path) -> N
         *((text, False) for text in texts[2:]),
     ]
     assert [found.result for found in resumed[:2]] == [found.result for found in cut_off]
+
+
+def test_a_training_that_was_cut_off_goes_on_behind_its_last_epoch(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    setting = replace(SMALL, recipe=replace(SMALL.recipe, epochs=3))
+    texts, folder = architectures(1), tmp_path / "checkpoints"
+    expected = evaluations(InProcess(), texts, setting=setting)
+    with Store(tmp_path / "store.sqlite") as store, monkeypatch.context() as cutting:
+        save = Checkpoint.save
+
+        def save_and_cut(self: Checkpoint, *args: Any) -> None:
+            save(self, *args)
+            raise KeyboardInterrupt
+
+        cutting.setattr(Checkpoint, "save", save_and_cut)
+        with pytest.raises(KeyboardInterrupt):
+            evaluations(InProcess(), texts, store, setting)
+    (kept,) = folder.iterdir()
+    known = Checkpoint(kept, asdict(setting.key(texts[0]))).epochs()
+    assert known == list(expected[texts[0]].result.epochs[:1])
+    with Store(tmp_path / "store.sqlite") as store:
+        resumed = evaluations(InProcess(), texts, store, setting)
+    assert resumed == expected
+    assert resumed[texts[0]].result.epochs[0].seconds == known[0].seconds  # not trained again
+    assert not folder.exists()
+
+
+def test_recipes_that_ask_more_of_a_network() -> None:
+    skeleton = (("cells", 3), ("channels", 2))
+    recipe = TrainingRecipe(epochs=2, batch_size=8, drop_path=0.5, auxiliary_weight=0.4, validation=0.5)
+    setting = EvaluationSetting("darts", "digits@32", recipe, skeleton_settings=skeleton, samples=16)
+    assert len(setting.dataset.x_val) == 8
+    text = str(SPACES["darts"].example())
+    found = [
+        evaluations(InProcess(), [text], setting=replace(setting, recipe=changed))[text].result
+        for changed in (recipe, replace(recipe, drop_path=0), replace(recipe, auxiliary_weight=0))
+    ]
+    assert all(result.ok for result in found)
+    assert len({result.epochs[-1].train_loss for result in found}) == 3
 
 
 def test_what_an_accuracy_depends_on_is_in_its_key() -> None:

@@ -6,6 +6,7 @@ import functools
 import itertools
 import random
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,8 +16,10 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from firstlight.data import Dataset, load_dataset
+from firstlight.errors import SettingError
+from firstlight.evaluate.checkpoint import Checkpoint
 from firstlight.evaluate.recipe import TrainingRecipe
-from firstlight.evaluate.training import train
+from firstlight.evaluate.training import Position, train
 from firstlight.run.executor import one_thread
 from firstlight.run.outcome import Epoch, TrainingResult
 
@@ -78,7 +81,7 @@ def test_digits_are_learned() -> None:
     assert float(F.cross_entropy(logits, digits().y_val)) == pytest.approx(last.val_loss, rel=1e-4)
 
 
-@pytest.mark.parametrize("settings", [{}, {"dropout": 0.5}, {"flip": True, "crop": 1}])
+@pytest.mark.parametrize("settings", [{}, {"dropout": 0.5}, {"flip": True, "crop": 1, "cutout": 2}])
 def test_the_seed_decides_everything(settings: dict[str, Any]) -> None:
     torch.manual_seed(1)
     first = quick(**settings)
@@ -99,6 +102,10 @@ def test_the_seed_decides_everything(settings: dict[str, Any]) -> None:
         {"batch_size": 8},
         {"flip": True},
         {"crop": 1},
+        {"cutout": 2},
+        {"warm_up_epochs": 1},
+        {"min_learning_rate": 0.05},
+        {"schedule": "linear"},
         {"dropout": 0.5},
     ],
 )
@@ -170,3 +177,89 @@ def test_the_rates_used_are_those_of_the_schedule(monkeypatch: pytest.MonkeyPatc
     quick(learning_rate=0.3)
     recipe = TrainingRecipe(learning_rate=0.3)
     assert used == [recipe.learning_rate_at(number, 8) for number in range(8)]
+
+
+class Headed(nn.Module):
+    """Two classifiers, of which the second is for training only, and a chance that is noted in every step."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.drop_path = 0.0
+        self.head, self.auxiliary = nn.Linear(48, 3), nn.Linear(48, 3)
+        self.chances: list[float] = []
+
+    def forward(self, x: Tensor) -> Any:
+        x = x.flatten(1)
+        if not self.training:
+            return self.head(x)
+        self.chances.append(self.drop_path)
+        return self.head(x), self.auxiliary(x)
+
+
+def test_the_chance_of_dropping_is_set_for_each_epoch_and_taken_back() -> None:
+    model = Headed()
+    train(model, made_up(), TrainingRecipe(epochs=4, batch_size=12, drop_path=0.2))
+    assert model.chances == pytest.approx([0, 0, 0.05, 0.05, 0.1, 0.1, 0.15, 0.15])
+    assert model.drop_path == 0
+
+
+def test_the_auxiliary_loss_is_weighed_by_hand() -> None:
+    data, weight, rate = made_up(samples=6), 0.4, 0.1
+    recipe = TrainingRecipe(
+        epochs=1, batch_size=6, momentum=0, nesterov=False, weight_decay=0, clip_norm=0, auxiliary_weight=weight
+    )
+    model = Headed()
+    before = [parameter.detach().clone() for parameter in model.parameters()]
+    main, auxiliary = (F.cross_entropy(logits, data.y_train) for logits in model(data.x_train))
+    gradients = torch.autograd.grad(main + weight * auxiliary, [*model.parameters()])
+    result = train(model, data, recipe)
+    for was, now, gradient in zip(before, model.parameters(), gradients, strict=True):
+        torch.testing.assert_close(now, was - rate * gradient)
+    assert result.epochs[0].train_loss == pytest.approx(main.item())  # what validation can be compared with
+
+
+def test_a_head_that_weighs_nothing_learns_nothing() -> None:
+    model = Headed()
+    before = model.auxiliary.weight.detach().clone()
+    assert train(model, made_up(), TrainingRecipe(epochs=1, batch_size=12)).ok
+    assert torch.equal(model.auxiliary.weight, before)
+
+
+@pytest.mark.parametrize(("setting", "lacking"), [("drop_path", "edges"), ("auxiliary_weight", "auxiliary head")])
+def test_networks_that_cannot_do_what_the_recipe_asks(setting: str, lacking: str) -> None:
+    with pytest.raises(SettingError, match=f"{setting} is 0.2, but the network has no {lacking}"):
+        quick(**{setting: 0.2})
+
+
+class CutOffError(Exception):
+    pass
+
+
+@pytest.mark.parametrize("after", [1, 2])
+def test_a_training_that_was_cut_off_ends_with_the_same_weights(after: int, tmp_path: Path) -> None:
+    recipe = TrainingRecipe(epochs=4, batch_size=6, flip=True, crop=1, cutout=2, warm_up_epochs=1)
+    checkpoint = Checkpoint(tmp_path / "a.safetensors", {"recipe": str(recipe)})
+    whole = small(dropout=0.5)
+    expected = train(whole, made_up(), recipe, seed=3)
+    seen: list[Epoch] = []
+
+    def cut_off(epoch: Epoch) -> None:
+        seen.append(epoch)
+        if len(seen) == after:
+            raise CutOffError
+
+    with pytest.raises(CutOffError):
+        train(small(dropout=0.5), made_up(), recipe, seed=3, checkpoint=checkpoint, watch=cut_off)
+    resumed = small(dropout=0.5)
+    torch.manual_seed(after)  # what is drawn elsewhere makes no difference
+    result = train(resumed, made_up(), recipe, seed=3, checkpoint=checkpoint, watch=seen.append)
+    assert result == expected
+    assert tuple(seen) == result.epochs  # none was trained twice
+    for name, tensor in whole.state_dict().items():
+        assert torch.equal(resumed.state_dict()[name], tensor), name
+
+
+def test_every_step_is_told() -> None:
+    seen: list[Position] = []
+    train(small(), made_up(), TrainingRecipe(epochs=2, batch_size=12), watch_steps=seen.append)
+    assert seen == [(1, 2, 1, 2), (1, 2, 2, 2), (2, 2, 1, 2), (2, 2, 2, 2)]

@@ -21,6 +21,7 @@ from firstlight.cli.search import search
 from firstlight.cli.show import show
 from firstlight.cli.spaces import spaces
 from firstlight.cli.table import table
+from firstlight.cli.train import train
 from firstlight.cli.trust import trust
 from firstlight.errors import FirstlightError
 
@@ -60,6 +61,7 @@ def common(
         sys.path.insert(0, os.getcwd())
 
 
-for _command in (proxies, spaces, algorithms, show, score, rank, search, correlate, trust, compare, reproduce, report):
+_JUDGING = (proxies, spaces, algorithms, show, score, rank, search)
+for _command in (*_JUDGING, train, correlate, trust, compare, reproduce, report):
     app.command()(_command)
 app.add_typer(table, name="table")

@@ -4,7 +4,7 @@ from firstlight.console.progress import counting, phases, watching
 from firstlight.console.ranking import show_ranking
 from firstlight.console.result import show_result
 from firstlight.console.scores import describe, show_network
-from firstlight.console.terminal import console, notices, show_facts, show_figures, show_graph, show_table
+from firstlight.console.terminal import console, notices, program, show_facts, show_figures, show_graph, show_table
 
 __all__ = [
     "console",
@@ -12,6 +12,7 @@ __all__ = [
     "describe",
     "notices",
     "phases",
+    "program",
     "show_facts",
     "show_figures",
     "show_graph",

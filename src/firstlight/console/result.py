@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import math
 import shlex
-import shutil
-import sys
 from dataclasses import asdict, replace
-from pathlib import Path
 
 from firstlight.algorithms.ensembles import members
 from firstlight.algorithms.result import SearchResult
 from firstlight.console.scores import figure, show_network
-from firstlight.console.terminal import console, show_figures
+from firstlight.console.terminal import console, program, show_figures
 from firstlight.data.inputs import TRUE_LABELS
 from firstlight.proxies import ProxyRequest
 from firstlight.run.costs import written
@@ -38,8 +35,8 @@ def show_result(result: SearchResult) -> None:
         folder = shlex.quote(str(result.directory))
         console.print(f"Files of this run: {result.directory}", markup=False, soft_wrap=True)
         console.print("Go on with:")
-        console.print(f"  {_command()} report {folder}", markup=False, soft_wrap=True)
-        console.print(f"  {_command()} score {_arguments(result)}", markup=False, soft_wrap=True)
+        console.print(f"  {program()} report {folder}", markup=False, soft_wrap=True)
+        console.print(f"  {program()} score {_arguments(result)}", markup=False, soft_wrap=True)
     if result.setting.setting.own_space is None:
         console.print("In Python, to train it:")
         console.print(f"  {_building(result)}", markup=False, soft_wrap=True)
@@ -152,11 +149,3 @@ def _arguments(result: SearchResult) -> str:
         pairs = (f"{n}={'x'.join(map(str, v)) if isinstance(v, tuple) else v}" for n, v in setting.skeleton_settings)
         words += ["--skeleton", ",".join(pairs)]
     return shlex.join(words)
-
-
-def _command() -> str:
-    """How to call this program again from the same shell: by its name if that is found, else by its path."""
-    path = Path(sys.argv[0])
-    if path.name == "__main__.py":
-        return "python -m firstlight"
-    return path.name if shutil.which(path.name) else shlex.quote(str(path))

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import shlex
+import shutil
+import sys
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 
 from rich.console import Console, RenderableType
 from rich.table import Table
@@ -52,3 +56,11 @@ def show_figures(headers: Sequence[str], rows: Iterable[Iterable[str]], *text: s
         table.add_row(*(Text(cell) for cell in row))
     table.width = console.measure(table, options=console.options.update(width=100_000)).maximum
     console.print(table, soft_wrap=True)
+
+
+def program() -> str:
+    """How to call this program again from the same shell: by its name if that is found, else by its path."""
+    path = Path(sys.argv[0])
+    if path.name == "__main__.py":
+        return "python -m firstlight"
+    return path.name if shutil.which(path.name) else shlex.quote(str(path))

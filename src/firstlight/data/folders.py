@@ -43,6 +43,24 @@ def read_folder(name: str, path: str, side: int) -> Samples:
     return Samples(name, f"{folder.resolve().name}@{side}", np.array(labels), read, ignored, representative=1_000)
 
 
+def find_test_folder(path: str) -> Path | None:
+    """`test` beside a folder `train`, if there is one; it must have the same classes."""
+    folder = Path(path).expanduser()
+    if not folder.name.lower().startswith("train"):
+        return None
+    beside = next((entry for entry in _entries(folder.parent, path) if entry.name.lower() in ("test", "testing")), None)
+    if beside is None or not beside.is_dir():
+        return None
+    known, found = ([entry.name for entry in _classes(part, _entries(part, path))] for part in (folder, beside))
+    if known != found:
+        different = sorted(set(known) ^ set(found))
+        raise DataError(
+            f"{beside} is taken for the test part of {folder}, but these classes are in one of them only: "
+            f"{', '.join(different)}. Make them the same, or give the folder to learn from another name."
+        )
+    return beside
+
+
 def _entries(folder: Path, path: str) -> list[Path]:
     try:
         if path:

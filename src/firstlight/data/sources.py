@@ -18,7 +18,7 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
-from firstlight.data.folders import read_folder
+from firstlight.data.folders import find_test_folder, read_folder
 from firstlight.data.samples import Array, Samples
 from firstlight.errors import DataError
 
@@ -37,6 +37,22 @@ def read_samples(name: str) -> Samples:
         return read_folder(name, stem.removeprefix("folder:"), side)
     images, labels = _from_npz(_find(name))
     return Samples(name, Path(name.removeprefix("npz:")).stem, labels, images.__getitem__)
+
+
+def read_test_samples(name: str) -> Samples | None:
+    """The part that a data set which can be read has for final tests; None if it has none."""
+    stem, side = split_side(name)
+    if stem == "digits":
+        return None
+    if stem.startswith("folder:"):
+        folder = find_test_folder(stem.removeprefix("folder:"))
+        return None if folder is None else read_folder(name, str(folder), side)
+    path = _find(name)
+    with np.load(path, allow_pickle=False) as arrays:
+        if "x_test" not in arrays:
+            return None
+    images, labels = _from_npz(path, "_test")
+    return Samples(name, "test", labels, images.__getitem__)
 
 
 def split_side(name: str) -> tuple[str, int]:
@@ -61,45 +77,49 @@ def _digits(side: int) -> tuple[Array, Array]:
     return enlarged.mul_(255 / 16).round_().to(torch.uint8).numpy(), labels
 
 
-def _from_npz(path: Path) -> tuple[Array, Array]:
+def _from_npz(path: Path, suffix: str = "_train") -> tuple[Array, Array]:
     """The images and labels; a file that is asked for again and has not changed is not unpacked again."""
     try:
         changed = path.stat()
     except OSError:
         raise DataError(f"There is no file {path}.") from None
-    return _unpacked(path, changed.st_mtime_ns, changed.st_size)
+    return _unpacked(path, suffix, changed.st_mtime_ns, changed.st_size)
 
 
 @lru_cache(maxsize=1)
-def _unpacked(path: Path, _changed: int, _size: int) -> tuple[Array, Array]:
+def _unpacked(path: Path, suffix: str, _changed: int, _size: int) -> tuple[Array, Array]:
     try:
         arrays = np.load(path, allow_pickle=False)
         if not isinstance(arrays, np.lib.npyio.NpzFile):
             raise DataError(f"{path} holds a single array; save x and y together with numpy.savez.")
         with arrays:
-            suffix = "_train" if "x_train" in arrays else ""
+            if suffix == "_train" and "x_train" not in arrays:
+                suffix = ""
             if f"x{suffix}" not in arrays or f"y{suffix}" not in arrays:
-                raise DataError(
-                    f"{path} must hold arrays x and y (or x_train and y_train); "
-                    f"it holds: {', '.join(arrays) or 'none'}."
-                )
+                wanted = "x_test and y_test" if suffix == "_test" else "x and y (or x_train and y_train)"
+                raise DataError(f"{path} must hold arrays {wanted}; it holds: {', '.join(arrays) or 'none'}.")
             images, labels = arrays[f"x{suffix}"], arrays[f"y{suffix}"]
     except (OSError, EOFError, ValueError, BadZipFile, zlib.error) as error:
         kind = type(error).__name__
-        raise DataError(f"{path} is not an .npz file of plain arrays without pickles ({kind}).") from error
+        raise DataError(
+            f"{path} is not an .npz file of plain arrays without pickles ({kind}). Images of different sizes make no "
+            "such array: bring them to one size, or save them as files and write folder:PATH."
+        ) from error
     if not (np.issubdtype(images.dtype, np.integer) or np.issubdtype(images.dtype, np.floating)):
-        raise DataError(f"{path}: x must hold real numbers; got {images.dtype}.")
+        raise DataError(f"{path}: x{suffix} must hold real numbers; got {images.dtype}.")
     if images.ndim == 3:
         images = images[:, None]
     if images.ndim != 4 or labels.shape != images.shape[:1] or not len(images):
         raise DataError(
-            f"{path}: x must be images (N, C, H, W) or (N, H, W), channels first, and y their N labels; "
+            f"{path}: x{suffix} must be images (N, C, H, W) or (N, H, W), channels first, and y their N labels; "
             f"got {images.shape} and {labels.shape}."
         )
     if images.shape[-1] in (1, 3) and images.shape[1] > 4:
-        raise DataError(f"{path}: x looks like (N, H, W, C), {images.shape}; put the channels first: (N, C, H, W).")
+        raise DataError(
+            f"{path}: x{suffix} looks like (N, H, W, C), {images.shape}; put the channels first: (N, C, H, W)."
+        )
     if not np.issubdtype(labels.dtype, np.integer) or labels.min() < 0:
-        raise DataError(f"{path}: y must hold whole numbers from 0 on; got {labels.dtype} from {labels.min()}.")
+        raise DataError(f"{path}: y{suffix} must hold whole numbers from 0 on; got {labels.dtype} from {labels.min()}.")
     return images, labels
 
 

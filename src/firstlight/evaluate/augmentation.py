@@ -13,7 +13,9 @@ def augmented(x: Tensor, recipe: TrainingRecipe, generator: torch.Generator) -> 
     if recipe.flip:
         mirrored = torch.rand(len(x), generator=generator) < 0.5
         x = torch.where(mirrored[:, None, None, None].to(x.device), x.flip(-1), x)
-    return _moved(x, recipe.crop, generator) if recipe.crop else x
+    if recipe.crop:
+        x = _moved(x, recipe.crop, generator)
+    return _cut_out(x, recipe.cutout, generator) if recipe.cutout else x
 
 
 def _moved(x: Tensor, pixels: int, generator: torch.Generator) -> Tensor:
@@ -25,3 +27,20 @@ def _moved(x: Tensor, pixels: int, generator: torch.Generator) -> Tensor:
     padded = F.pad(x, (pixels,) * 4).permute(0, 2, 3, 1)
     image = torch.arange(count, device=x.device)[:, None, None]
     return padded[image, rows[:, :, None], columns[:, None, :]].permute(0, 3, 1, 2).contiguous()
+
+
+def _cut_out(x: Tensor, side: int, generator: torch.Generator) -> Tensor:
+    """A square of each image set to 0, the mean of a channel; around any pixel, so that it may lie partly outside."""
+    count, _, height, width = x.shape
+    rows, columns = (
+        _within(torch.randint(length, (count, 1), generator=generator), side, length).to(x.device)
+        for length in (height, width)
+    )
+    return x.masked_fill((rows[:, :, None] & columns[:, None, :])[:, None], 0)
+
+
+def _within(middle: Tensor, side: int, length: int) -> Tensor:
+    """Which of the places along an axis lie within the square around each middle."""
+    start = middle - side // 2
+    places = torch.arange(length)
+    return (start <= places) & (places < start + side)

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import hashlib
+import json
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
 from typing import Any
 
 from firstlight.data import Dataset, load_dataset
 from firstlight.errors import DataError
+from firstlight.evaluate.checkpoint import Checkpoint
+from firstlight.evaluate.fitting import build_for_training
 from firstlight.evaluate.recipe import TrainingRecipe
 from firstlight.evaluate.training import REVISION, train
 from firstlight.run.checks import check_device, check_seed, skeleton_for
@@ -42,7 +48,8 @@ class EvaluationSetting(InSpace):
 
     @functools.cached_property
     def dataset(self) -> Dataset:
-        return load_dataset(self.source_name, seed=self.seed, samples=self.samples)
+        share = self.recipe.validation
+        return load_dataset(self.source_name, seed=self.seed, samples=self.samples, validation=share)
 
     @functools.cached_property
     def skeleton(self) -> Skeleton:
@@ -75,10 +82,14 @@ class Evaluation:
 
 @dataclass(frozen=True)
 class EvaluationJob:
-    """Build and train: the job that executors run. A network that fails costs only its own result."""
+    """Build and train: the job that executors run. A network that fails costs only its own result.
+
+    With a folder for `checkpoints`, a training that is cut off and asked for again goes on behind its last epoch.
+    """
 
     setting: EvaluationSetting
     fingerprint: str
+    checkpoints: Path | None = None
 
     def __call__(self, architecture: str) -> TrainingResult:
         setting = self.setting
@@ -86,10 +97,30 @@ class EvaluationJob:
             raise DataError(f"{setting.source_name!r} has changed since the run began; start it again.")
         parsed = setting.space.parse(architecture)
         try:
-            network = setting.space.build(parsed, setting.skeleton, seed=setting.seed, device=setting.device)
-            return train(network, setting.dataset, setting.recipe, seed=setting.seed, device=setting.device)
+            network = build_for_training(
+                setting.space, parsed, setting.skeleton, setting.recipe, seed=setting.seed, device=setting.device
+            )
+            checkpoint = self._checkpoint(architecture)
+            result = train(
+                network,
+                setting.dataset,
+                setting.recipe,
+                seed=setting.seed,
+                device=setting.device,
+                checkpoint=checkpoint,
+            )
+            if checkpoint is not None:
+                checkpoint.remove()
+            return result
         except Exception as error:
             return TrainingResult.of_error(error)
+
+    def _checkpoint(self, architecture: str) -> Checkpoint | None:
+        if self.checkpoints is None:
+            return None
+        key = asdict(self.setting.key(architecture))
+        name = hashlib.blake2b(json.dumps(key).encode(), digest_size=12).hexdigest()
+        return Checkpoint(self.checkpoints / f"{name}.safetensors", key)
 
 
 class EvaluationService:
@@ -109,9 +140,13 @@ class EvaluationService:
                 missing.append(text)
             else:
                 yield Evaluation(text, known, reused=True)
-        job = EvaluationJob(self.setting, self.setting.dataset.fingerprint)
+        checkpoints = None if self.store.folder is None else self.store.folder / "checkpoints"
+        job = EvaluationJob(self.setting, self.setting.dataset.fingerprint, checkpoints)
         for text, result in self.executor.map(job, missing):
             if isinstance(result, Lost):
                 result = TrainingResult((), "failed", result.reason)
             self.store.add_evaluation(self.setting.key(text), result)
             yield Evaluation(text, result)
+        if checkpoints is not None:
+            with contextlib.suppress(OSError):  # it may never have been there, or others still need it
+                checkpoints.rmdir()

@@ -44,7 +44,7 @@ def open_store(directory: Path | None) -> Iterator[Store]:
     is_new = not path.exists()
     made = [folder for folder in (directory, *directory.parents) if not folder.exists()]
     try:
-        _make_folder(directory)
+        make_folder(directory)
         with Store(path) as store:
             try:
                 yield store
@@ -59,7 +59,7 @@ def open_store(directory: Path | None) -> Iterator[Store]:
         raise
 
 
-def _make_folder(directory: Path) -> None:
+def make_folder(directory: Path) -> None:
     try:
         directory.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -132,6 +132,11 @@ class Store:
         if self.path != ":memory:" and not Path(self.path).exists():
             self._connection.close()  # in this moment another process has removed what it had made
             self._open()
+
+    @property
+    def folder(self) -> Path | None:
+        """Where the file lies; None for a store that is in memory only."""
+        return None if self.path == ":memory:" else Path(self.path).parent
 
     def _open(self) -> None:
         with self._explained():

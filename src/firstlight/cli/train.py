@@ -1,0 +1,172 @@
+"""`firstlight train`: one network in earnest."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from firstlight.cli.options import Json, SeedOption, SkeletonOption, read_pairs
+
+if TYPE_CHECKING:
+    from firstlight.evaluate.trained import Trained
+    from firstlight.evaluate.trainer import WatchEpochs
+    from firstlight.evaluate.training import Position, WatchSteps
+    from firstlight.run.outcome import Epoch
+
+
+def train(
+    space: Annotated[str, typer.Argument(help="The search space, or module:space of your own.")],
+    architecture: Annotated[str, typer.Argument(help="An architecture, as the space writes it.")],
+    data: Annotated[
+        str,
+        typer.Option(help="What to train on: digits, npz:PATH, folder:PATH, or a name in the folder $FIRSTLIGHT_DATA."),
+    ],
+    out: Annotated[Path, typer.Option(help="Folder for checkpoint, weights and result.")],
+    recipe: Annotated[
+        str,
+        typer.Option(
+            help="How to train: quick, hnas, nb201-200, darts-cifar or darts-imagenet. Settings are written behind the "
+            "name: darts-cifar:epochs=10:batch_size=64."
+        ),
+    ] = "quick",
+    epochs: Annotated[int | None, typer.Option(help="The recipe's setting of that name.", min=1)] = None,
+    data_samples: Annotated[
+        int | None, typer.Option(help="Use only so many samples, training and validation together.", min=4)
+    ] = None,
+    skeleton: SkeletonOption = "",
+    seed: SeedOption = 0,
+    device: Annotated[str | None, typer.Option("--device", help="Where to train, as PyTorch writes it.")] = None,
+    tensorboard: Annotated[bool, typer.Option("--tensorboard", help="Log each epoch for TensorBoard as well.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Train one network, and say what it reaches on samples that played no part in it.
+
+    Run the same command again to go on with a training that was cut off: it ends with the same weights. Under torchrun
+    several processes share every batch.
+
+    Example: firstlight train nasbench201 '|nor_conv_3x3~0|+|none~0|skip_connect~1|+|none~0|none~1|nor_conv_1x1~2|'
+    --data digits --out runs/digits
+
+    Example: torchrun --nproc-per-node 4 -m firstlight train darts "Genotype(...)" --data folder:photos/train
+    --recipe darts-cifar --skeleton channels=36,cells=20 --device cuda --out runs/photos
+    """
+    from firstlight.evaluate import trainer
+
+    speaks = os.environ.get("RANK", "0") == "0"  # of several processes, the first
+    with _told_how_to_go_on(out), _progress(speaks) as (watch, watch_steps):
+        found = trainer.train(
+            space,
+            architecture,
+            data,
+            recipe=recipe,
+            epochs=epochs,
+            data_samples=data_samples,
+            skeleton=dict(read_pairs(skeleton)),
+            seed=seed,
+            device=device,
+            out=out,
+            tensorboard=tensorboard,
+            watch=watch,
+            watch_steps=watch_steps,
+        )
+    if speaks:
+        if as_json:
+            typer.echo(json.dumps(found.as_json()))
+        else:
+            _show(found, out)
+    if not found.result.ok:
+        raise typer.Exit(1)
+
+
+@contextmanager
+def _told_how_to_go_on(folder: Path) -> Iterator[None]:
+    """Ctrl-C ends the command with what is kept and what to type, and no traceback."""
+    from firstlight.console import notices, program
+    from firstlight.evaluate.trained import CHECKPOINT_NAME
+
+    try:
+        yield
+    except KeyboardInterrupt:
+        kept = (folder / CHECKPOINT_NAME).exists()
+        said = (
+            f"All epochs that were finished are kept in {folder}. To go on:" if kept else "Nothing is kept. To begin:"
+        )
+        notices.print(f"\nInterrupted. {said}", markup=False, soft_wrap=True)
+        notices.print(f"  {program()} {shlex.join(sys.argv[1:])}", markup=False, soft_wrap=True)
+        raise typer.Exit(130) from None
+
+
+@contextmanager
+def _progress(speaks: bool) -> Iterator[tuple[WatchEpochs, WatchSteps]]:
+    """Two live lines on standard error, for all epochs and for the current one; without a terminal, a line for each."""
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    from firstlight.console import notices
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+        TextColumn("left  {task.fields[note]}"),
+    )
+    with Progress(*columns, console=notices, disable=not (speaks and notices.is_terminal)) as progress:
+        whole = progress.add_task("training", total=None, visible=False, note="")
+        current = progress.add_task("epoch", total=None, visible=False, note="")
+
+        def saw_step(at: Position) -> None:
+            if progress.tasks[whole].total is None:  # what was done by an earlier command says nothing about the speed
+                before = (at.epoch - 1) * at.steps
+                progress.reset(whole, total=at.epochs * at.steps, completed=before, visible=True)
+            if at.step == 1:
+                name = f"epoch {at.epoch}/{at.epochs}"
+                progress.reset(current, total=at.steps, description=name, visible=True)
+            progress.advance(whole)
+            progress.advance(current)
+
+        seconds: list[float] = []
+
+        def saw_epoch(done: int, total: int, epoch: Epoch) -> None:
+            note = f"validation {100 * epoch.val_accuracy:.2f} %"
+            progress.update(whole, note=note)
+            seconds.append(epoch.seconds)
+            if speaks and not notices.is_terminal:
+                left = (total - done) * sum(seconds) / len(seconds)
+                notices.print(
+                    f"epoch {done}/{total}: loss {epoch.train_loss:.4f}, training {100 * epoch.train_accuracy:.2f} %, "
+                    f"{note}, {epoch.seconds:.1f} s, {left:,.0f} s left",
+                    soft_wrap=True,
+                )
+
+        yield saw_epoch, saw_step
+
+
+def _show(found: Trained, folder: Path) -> None:
+    from firstlight.console import console
+    from firstlight.evaluate.trained import HISTORY_NAME, RESULT_NAME, WEIGHTS_NAME
+
+    result, samples = found.result, found.samples
+    if found.known:
+        console.print(f"{found.known} of {len(result.epochs)} epochs were known from before.")
+    for note in found.notes:
+        console.print(note, markup=False, soft_wrap=True)
+    if result.best is None or result.last is None or found.test_accuracy is None:
+        console.print(f"The training ended early, {result.status}: {result.note}", markup=False, soft_wrap=True)
+        return
+    best = result.epochs.index(result.best) + 1
+    for accuracy, part, when in (
+        (result.best.val_accuracy, "validation", f"best, after epoch {best}"),
+        (result.last.val_accuracy, "validation", "after the last epoch"),
+        (found.test_accuracy, "test", "after the last epoch"),
+    ):
+        console.print(f"{100 * accuracy:6.2f} % of {samples[part]:,} {part} samples, {when}")
+    console.print(f"{len(result.epochs)} epochs of {samples['training']:,} samples in {result.seconds:,.1f} s.")
+    console.print(f"{WEIGHTS_NAME}, {RESULT_NAME} and {HISTORY_NAME} are in {folder}", markup=False, soft_wrap=True)

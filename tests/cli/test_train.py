@@ -1,0 +1,78 @@
+"""`firstlight train` from the command line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from firstlight.cli import app
+from firstlight.evaluate.checkpoint import Checkpoint
+
+CELL = "|nor_conv_3x3~0|+|none~0|skip_connect~1|+|none~0|none~1|nor_conv_1x1~2|"
+RECIPE = "quick:epochs=2:batch_size=16"
+
+
+def run(out: Path, *more: str, recipe: str = RECIPE) -> Any:
+    asked = ["--data", "digits@8", "--data-samples", "60", "--skeleton", "channels=2,cells=1", "--recipe", recipe]
+    return CliRunner().invoke(app, ["train", "nasbench201", CELL, *asked, "--out", str(out), *more])
+
+
+def test_lines_for_people_and_json_for_machines(tmp_path: Path) -> None:
+    first = run(tmp_path)
+    assert first.exit_code == 0, first.output
+    lines = [line for line in first.stderr.splitlines() if line.startswith("epoch")]
+    assert [line.partition(":")[0] for line in lines] == ["epoch 1/2", "epoch 2/2"]
+    assert "0 s left" in lines[-1]
+    assert "% of 359 test samples, after the last epoch" in first.stdout
+    assert "% of 15 validation samples, best, after epoch" in first.stdout
+    assert "known from before" not in first.stdout
+    again = run(tmp_path)
+    assert "2 of 2 epochs were known from before." in again.stdout
+    content = json.loads(run(tmp_path, "--json").stdout)
+    assert content == json.loads((tmp_path / "result.json").read_text())
+    assert 0 <= content["test_accuracy"] <= 1
+
+
+def test_help_explains_with_examples() -> None:
+    text = CliRunner().invoke(app, ["train", "--help"]).stdout
+    assert "Example: firstlight train nasbench201" in text
+    assert "Example: torchrun" in text
+
+
+def test_notes_are_shown_and_epochs_can_be_set(tmp_path: Path) -> None:
+    found = run(tmp_path, "--epochs", "1", recipe="darts-cifar:batch_size=16:cutout=2")
+    assert found.exit_code == 0, found.output
+    assert "epoch 1/1" in found.stderr
+    assert "drop_path=0.2 of the recipe 'darts-cifar' was left out" in found.stdout
+    assert "auxiliary_weight=0.4 of the recipe 'darts-cifar' was left out" in found.stdout
+
+
+def test_ctrl_c_says_what_to_type(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    save = Checkpoint.save
+
+    def save_and_interrupt(self: Checkpoint, *args: Any) -> None:
+        save(self, *args)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("sys.argv", ["firstlight", "train", "nasbench201", CELL])
+    with monkeypatch.context() as interrupting:
+        interrupting.setattr(Checkpoint, "save", save_and_interrupt)
+        cut_off = run(tmp_path)
+    assert cut_off.exit_code == 130
+    assert f"All epochs that were finished are kept in {tmp_path}. To go on:" in cut_off.stderr
+    assert f"firstlight train nasbench201 '{CELL}'" in cut_off.stderr
+    assert [file.name for file in tmp_path.iterdir()] == ["checkpoint.safetensors"]
+    resumed = run(tmp_path)
+    assert "1 of 2 epochs were known from before." in resumed.stdout
+    assert "epoch 2/2" in resumed.stderr
+    assert "epoch 1/2" not in resumed.stderr
+
+
+def test_a_training_that_diverges_is_a_failure(tmp_path: Path) -> None:
+    found = run(tmp_path, recipe=f"{RECIPE}:learning_rate=1e30:clip_norm=0")
+    assert found.exit_code == 1
+    assert "The training ended early, diverged: The" in found.stdout
