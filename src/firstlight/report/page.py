@@ -14,6 +14,7 @@ from firstlight.drawing.vector import draw
 from firstlight.errors import FirstlightError, StoreError
 from firstlight.report.charts.lines import Line, lines
 from firstlight.report.charts.scatter import Point, scatter
+from firstlight.report.hnas import hnas_charts
 from firstlight.report.one_shot import one_shot_charts
 from firstlight.report.template import render_page
 from firstlight.run.costs import UNITS, written
@@ -71,8 +72,11 @@ def render(run: Run, trials: list[Trial]) -> str:
     costs = tuple(filter(None, run.settings.get("objectives", "").split(",")))
     front = front_of(scored, costs) if costs else ()
     shown = _thinned(scored, ranking, front)
-    steps = result.get("findings", {}).get("one_shot")
+    findings = result.get("findings", {})
+    steps, learned = findings.get("one_shot"), findings.get("hnas")
     drawing = _drawing(run.settings["space"], chosen) if chosen else None
+    by_truth = "target" in run.settings or "training" in run.settings
+    merit = "validation accuracy, %" if by_truth else run.settings["proxy"]
     return render_page(
         "search.html",
         run=run,
@@ -82,8 +86,8 @@ def render(run: Run, trials: list[Trial]) -> str:
         ranking=ranking[:BEST_ROWS],
         without_score=len(trials) - len(scored),
         graph=draw(drawing) if drawing else "",
-        against_costs=[_against_cost(cost, shown, front, best, run.settings["proxy"]) for cost in costs or ("params",)],
-        over_time=scatter(_over_time(shown, best), "seconds of search", run.settings["proxy"], record=True),
+        against_costs=[_against_cost(cost, shown, front, best, merit) for cost in costs or ("params",)],
+        over_time=scatter(_over_time(shown, best), "seconds of search", merit, record=True),
         shown=len(shown),
         scored=len(scored),
         costs=costs,
@@ -93,8 +97,10 @@ def render(run: Run, trials: list[Trial]) -> str:
         if len(costs) in (1, 2) and front
         else "",
         seconds=max((trial.elapsed for trial in trials), default=result.get("seconds", 0.0)),
-        parts=_parts_of(best, run),
+        parts={} if by_truth else _parts_of(best, run),
         one_shot=one_shot_charts(steps) if steps else None,
+        hnas=hnas_charts(learned, chosen) if learned else None,
+        by_truth=by_truth,
     )
 
 
