@@ -116,7 +116,7 @@ def _problem(
 def _replaced(search: SearchSetting, directory: Path | None) -> Iterator[str]:
     """That a folder has had the result of another rule for the same steps."""
     earlier = settings_of_result(directory) if directory else None
-    if earlier and earlier != search.as_json():
+    if earlier and earlier["algorithm"] != str(search.request):
         yield (
             f"{RESULT_NAME} and the report of this folder were those of {earlier['algorithm']}, and are now those of "
             f"{search.request}. Run the other one again to have them back: no step is taken twice."
@@ -287,14 +287,13 @@ def _begin(store: Store, search: SearchSetting, directory: Path | None) -> Run:
     """The run of this folder, or another one of it that makes something else of the same steps."""
     settings = search.as_json()
     for run in store.runs():
-        if run.settings == settings:
+        differing = {n for n in run.settings.keys() | settings.keys() if run.settings.get(n) != settings.get(n)}
+        if not differing:
             return run
-        differences = [
-            f"{name} was {run.settings.get(name)!r}, now {settings.get(name)!r}"
-            for name in sorted(run.settings.keys() | settings.keys())
-            if run.settings.get(name) != settings.get(name) and not (name == "algorithm" and _share_steps(run, search))
-        ]
-        if differences:
+        if _share_steps(run, search):
+            differing.discard("algorithm")
+        if differing:
+            differences = [f"{n} was {run.settings.get(n)!r}, now {settings.get(n)!r}" for n in sorted(differing)]
             raise StoreError(
                 f"The folder {directory} holds another run: {'; '.join(differences)}. "
                 "Name another folder with --out, or use the earlier settings to resume that run."
