@@ -172,7 +172,7 @@ def search(
     target: str | None = None,
     data: str | None = None,
     epochs: int | None = None,
-    recipe: TrainingRecipe | None = None,
+    recipe: TrainingRecipe | str | None = None,
     data_samples: int | None = None,
     queries: int | None = None,
     max_params: float | str | None = None,

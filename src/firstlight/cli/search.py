@@ -100,6 +100,13 @@ def search(
         int | None,
         typer.Option(help="With --data: for how many epochs; default: 3.", min=1, rich_help_panel=BY_TRUTH),
     ] = None,
+    recipe: Annotated[
+        str | None,
+        typer.Option(
+            help="With --data: how to train, such as hnas or quick:batch_size=32; see `firstlight train --help`.",
+            rich_help_panel=BY_TRUTH,
+        ),
+    ] = None,
     data_samples: Annotated[
         int | None,
         typer.Option(
@@ -173,6 +180,7 @@ def search(
     Example: firstlight search nasbench201 --algorithm hnas --data digits@16 --queries 8 --pool 100 --skeleton cells=1
     """
     from firstlight.algorithms import AlgorithmRequest
+    from firstlight.algorithms.base import with_batches_of
     from firstlight.algorithms.ensembles import members
     from firstlight.algorithms.objective import parse_limits
     from firstlight.algorithms.result import SearchInterrupted, SearchSetting
@@ -190,6 +198,7 @@ def search(
             if f":{name}=" in algorithm:
                 raise SettingError(f"The {name} is named in {algorithm!r} and by --{name} {value}. Leave one out.")
             algorithm += f":{name}={value}"
+    algorithm = with_batches_of(batch_size, algorithm)
     request = AlgorithmRequest.parse(algorithm)
     by_truth = table is not None or data is not None
     by = read_criterion(proxy, request, space, by_truth)
@@ -214,7 +223,9 @@ def search(
         ),
         read_costs(filter(None, objectives.split(","))),
         latency,
-        truth_request(setting, table=table, target=target, data=data, epochs=epochs, data_samples=data_samples),
+        truth_request(
+            setting, table=table, target=target, data=data, epochs=epochs, recipe=recipe, data_samples=data_samples
+        ),
     )
     directory = out or _default_directory(wanted)
     with resumable(directory):

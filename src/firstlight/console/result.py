@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 import shlex
 from dataclasses import asdict, replace
+from pathlib import Path
 
 from firstlight.algorithms.ensembles import members
 from firstlight.algorithms.result import SearchResult
 from firstlight.console.scores import figure, show_network
 from firstlight.console.terminal import console, program, show_figures
-from firstlight.data.inputs import TRUE_LABELS
+from firstlight.data.inputs import CIRCLE, SYNTHETIC, TRUE_LABELS
 from firstlight.proxies import ProxyRequest
 from firstlight.run.costs import written
 
@@ -35,10 +36,15 @@ def show_result(result: SearchResult) -> None:
         folder = shlex.quote(str(result.directory))
         console.print(f"Files of this run: {result.directory}", markup=False, soft_wrap=True)
         console.print("Go on with:")
-        console.print(f"  {program()} report {folder}", markup=False, soft_wrap=True)
-        console.print(f"  {program()} score {_arguments(result)}", markup=False, soft_wrap=True)
+        for words in (
+            f"report {folder}",
+            f"train {_training(result, result.directory)}",
+            f"export {folder} -o {shlex.quote(str(result.directory / 'exported'))}",
+            f"score {_arguments(result)}",
+        ):
+            console.print(f"  {program()} {words}", markup=False, soft_wrap=True)
     if result.setting.setting.own_space is None:
-        console.print("In Python, to train it:")
+        console.print("In Python:")
         console.print(f"  {_building(result)}", markup=False, soft_wrap=True)
 
 
@@ -145,7 +151,18 @@ def _arguments(result: SearchResult) -> str:
         words += ["--labels", setting.source.labels]
     if setting.repeats > 1:
         words += ["--repeats", str(setting.repeats)]
-    if setting.skeleton_settings:
-        pairs = (f"{n}={'x'.join(map(str, v)) if isinstance(v, tuple) else v}" for n, v in setting.skeleton_settings)
-        words += ["--skeleton", ",".join(pairs)]
-    return shlex.join(words)
+    return shlex.join([*words, *_skeleton(result)])
+
+
+def _training(result: SearchResult, directory: Path) -> str:
+    """What `train` must be told: the images that networks were shown, or some that are always at hand."""
+    setting = result.setting.setting
+    data = "digits" if setting.source.name in (SYNTHETIC, CIRCLE) else setting.source.name
+    words = [setting.space_name, result.best.architecture, "--data", data, *_skeleton(result)]
+    return shlex.join([*words, "--out", str(directory / "trained")])
+
+
+def _skeleton(result: SearchResult) -> list[str]:
+    settings = result.setting.setting.skeleton_settings
+    pairs = (f"{n}={'x'.join(map(str, v)) if isinstance(v, tuple) else v}" for n, v in settings)
+    return ["--skeleton", ",".join(pairs)] if settings else []

@@ -15,6 +15,7 @@ from firstlight.algorithms.source import Truth
 from firstlight.errors import SettingError
 from firstlight.evaluate.contest import table_truth, training_truth
 from firstlight.evaluate.recipe import TrainingRecipe
+from firstlight.evaluate.recipes import RecipeRequest
 from firstlight.evaluate.service import EvaluationSetting
 from firstlight.evaluate.tables import Table, load_table
 from firstlight.evaluate.truth import TRUTH, TableSetting, TableTruth, TrainingTruth
@@ -78,7 +79,7 @@ def truth_request(
     target: str | None = None,
     data: str | None = None,
     epochs: int | None = None,
-    recipe: TrainingRecipe | None = None,
+    recipe: TrainingRecipe | str | None = None,
     data_samples: int | None = None,
 ) -> AskTable | AskTraining | None:
     """In the words of the library's calls; None if nothing asks for the truth. `setting` is how networks are made."""
@@ -93,7 +94,7 @@ def truth_request(
     if data is None:
         _refuse_without("data to train on (--data)", epochs=epochs, recipe=recipe, data_samples=data_samples)
         return None
-    how = recipe or TrainingRecipe()
+    how = RecipeRequest.parse(recipe).recipe if isinstance(recipe, str) else recipe or TrainingRecipe()
     training = EvaluationSetting(
         **space,
         source_name=data,
