@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rich.console import Console, RenderableType
 from rich.progress import (
@@ -33,6 +34,9 @@ from firstlight.ranking import FEWEST_TO_COMPARE, Agreement, Ranking
 from firstlight.run.costs import written
 from firstlight.run.scoring import NetworkScore
 from firstlight.spaces import Drawing
+
+if TYPE_CHECKING:
+    from firstlight.export import Export
 
 console = Console(highlight=False)
 # progress and remarks go here, so that standard output holds only what was asked for
@@ -266,6 +270,16 @@ def show_result(result: SearchResult) -> None:
     if result.setting.setting.own_space is None:
         console.print("In Python, to train it:")
         console.print(f"  {_building(result)}", markup=False, soft_wrap=True)
+
+
+def show_export(export: Export) -> None:
+    console.print(export.architecture, markup=False, soft_wrap=True, style="bold")
+    console.print(f"{export.cost.params:,} parameters, {export.cost.macs:,} MACs for one input")
+    console.print(f"Weights: {export.weights}", markup=False, soft_wrap=True)
+    if export.difference is not None:
+        console.print(f"ONNX Runtime differs from PyTorch by {export.difference:.1e} of the largest output")
+    for name in export.files:
+        console.print(f"  {export.directory / name}", markup=False, soft_wrap=True)
 
 
 def _headline(result: SearchResult) -> str:

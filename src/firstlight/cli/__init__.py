@@ -12,6 +12,7 @@ from firstlight._version import __version__
 from firstlight.cli.algorithms import algorithms
 from firstlight.cli.compare import compare
 from firstlight.cli.correlate import correlate
+from firstlight.cli.export import export
 from firstlight.cli.proxies import proxies
 from firstlight.cli.rank import rank
 from firstlight.cli.report import report
@@ -60,6 +61,9 @@ def common(
         sys.path.insert(0, os.getcwd())
 
 
-for _command in (proxies, spaces, algorithms, show, score, rank, search, correlate, trust, compare, reproduce, report):
+for _command in (
+    *(proxies, spaces, algorithms, show, export, score, rank, search),
+    *(correlate, trust, compare, reproduce, report),
+):
     app.command()(_command)
 app.add_typer(table, name="table")
