@@ -222,9 +222,8 @@ def _common_name(names: list[str], values: list[Any], modules: list[nn.Module]) 
     # a number in a forward pass: perhaps the module has a name for it
     for name in vars(modules[0]):
         own = [vars(module).get(name) for module in modules]
-        if name.isidentifier() and not name.startswith("_") and all(type(value) is int for value in own):
-            if own == values:
-                return name
+        if name.isidentifier() and not name.startswith("_") and type(own[0]) is int and own == values:
+            return name
     return "number"
 
 

@@ -75,7 +75,12 @@ def _run(network: nn.Module, values: list[Tensor]) -> Outputs:
         module.register_forward_hook(lambda module, given, output: outputs[module].append(output))
         for module in network.modules()
     ]
-    network(*values)
+    try:
+        network(*values)
+    except Exception as error:  # whatever the user's code does with a tensor that has no numbers
+        raise UntraceableError(
+            f"its forward pass cannot be followed on tensors without numbers ({type(error).__name__}: {error})"
+        ) from error
     for hook in hooks:
         hook.remove()
     return outputs
@@ -97,7 +102,7 @@ def _trace(
         found[path] = Forward(module, arguments, outputs)
     except UntraceableError:
         raise
-    except Exception as error:  # whatever the user's code does with a tensor that has no numbers
+    except Exception as error:  # whatever the user's code does with what is no tensor
         raise UntraceableError(f"{_title(module, path)}: {type(error).__name__}: {error}") from error
     for name, given in found[path].calls.items():
         _trace(module.get_submodule(name), given, prefix + name, found, outputs)
@@ -200,10 +205,7 @@ class _Tracer(fx.Tracer):
         return proxy
 
     def to_bool(self, obj: fx.Proxy) -> bool:
-        twin = self._twin(obj)
-        if isinstance(twin, Tensor):
-            raise UntraceableError(f"{_title(self.root, '')} decides by the numbers in a tensor")
-        return bool(twin)
+        return bool(self._twin(obj))
 
     def iter(self, obj: Any) -> Iterator[Any]:
         return iter([obj[place] for place in range(len(self._twin(obj)))])
