@@ -33,7 +33,7 @@ Written by Firstlight {version}. Needs nothing but PyTorch:
 {classes}
 
 def build():
-    """The network, with weights as PyTorch draws them."""
+    """The network before its weights are loaded: layers as PyTorch draws them, other weights zero."""
     return {network}
 
 
@@ -85,9 +85,10 @@ def write_source(network: nn.Module, inputs: Tensor, title: str, facts: list[str
     imports = [f"import {name}" for name in sorted(standard)]
     imports += ["from collections import OrderedDict"] * ("OrderedDict(" in body) + ["from pathlib import Path", ""]
     imports += ["import torch", *["import torch.nn.functional as F"] * ("F." in body), "from torch import nn"]
+    told = (fact.replace("\\", "\\\\").replace('"', "'") for fact in facts)  # inside of a docstring
     text = FILE.format(
         title=title,
-        facts="\n".join(line for fact in facts for line in textwrap.wrap(fact, 110, break_on_hyphens=False)),
+        facts="\n".join(line for fact in told for line in textwrap.wrap(fact, 110, break_on_hyphens=False)),
         version=version,
         imports="\n".join(imports) + "\n",
         classes=classes,
