@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 import shutil
 import uuid
 from collections.abc import Iterable, Iterator, Mapping
@@ -14,10 +15,11 @@ from typing import Any
 
 import torch
 from torch import nn
+from torch.utils._pytree import tree_leaves
 
 from firstlight._version import __version__
 from firstlight.cost import Cost
-from firstlight.errors import SettingError, UnknownNameError, UnsupportedError
+from firstlight.errors import FirstlightError, SettingError, UnknownNameError, UnsupportedError
 from firstlight.export.runs import read_run, read_skeleton
 from firstlight.export.source import write_source
 from firstlight.export.weights import WEIGHTS_NAME, load_weights, save_weights
@@ -193,14 +195,17 @@ def _write_onnx(network: nn.Module, skeleton: Skeleton, path: Path) -> float:
         program = onnx_program(network, _samples(skeleton, 2), "the export to ONNX", any_batch=True)
         program.save(path, external_data=False)
         session = onnx_session(path.read_bytes())
-        largest = 0.0
-        for count in CHECKED_BATCHES:
-            inputs = _samples(skeleton, count)
-            with torch.no_grad():
-                expected = network(inputs)
-            (given,) = session.run(None, {session.get_inputs()[0].name: inputs.numpy()})
-            apart = (torch.from_numpy(given) - expected).abs().max() / expected.abs().max().clamp(min=1e-12)
-            largest = max(largest, float(apart))
+        largest = max(
+            (_difference(network, session, _samples(skeleton, count)) for count in CHECKED_BATCHES), key=_rank
+        )
+    except FirstlightError:
+        raise
+    except Exception as error:  # whatever the exporter makes of a network of the user's
+        reason = str(error).partition("\n")[0]
+        raise UnsupportedError(
+            f"PyTorch cannot write this network as ONNX: {type(error).__name__}: {reason}. The other formats work all "
+            "the same: leave out onnx."
+        ) from error
     finally:
         network.train(training)
     if not largest <= MOST_DIFFERENCE:
@@ -209,6 +214,22 @@ def _write_onnx(network: nn.Module, skeleton: Skeleton, path: Path) -> float:
             f"{MOST_DIFFERENCE:g} is allowed. The other formats work all the same: leave out onnx."
         )
     return largest
+
+
+@torch.no_grad()
+def _difference(network: nn.Module, session: Any, inputs: torch.Tensor) -> float:
+    expected = tree_leaves(network(inputs))
+    given = session.run(None, {session.get_inputs()[0].name: inputs.numpy()})
+    apart = [
+        (torch.from_numpy(output) - wanted).abs().max() / wanted.abs().max().clamp(min=1e-12)
+        for output, wanted in zip(given, expected, strict=True)
+    ]
+    return float(torch.stack(apart).max())
+
+
+def _rank(difference: float) -> float:
+    """What is not a number is worse than any."""
+    return math.inf if math.isnan(difference) else difference
 
 
 # ---------------------------------------- folders
