@@ -13,6 +13,7 @@ from tools import docs
 from firstlight.algorithms import ALGORITHMS, AlgorithmRequest
 from firstlight.algorithms.ensembles import Ensemble
 from firstlight.algorithms.nasi import Rule
+from firstlight.export import FORMATS, export_network
 from firstlight.facts import ensemble_facts, facts
 from firstlight.proxies import PROXIES, Parts, ProxyRequest, proxy
 from firstlight.references import REFERENCES
@@ -136,3 +137,14 @@ def test_the_page_of_nasi_knows_its_settings_and_their_defaults() -> None:
         space, _, words = line.partition(" --algorithm ")
         request = AlgorithmRequest.parse(words.split()[0])
         request.algorithm.check(SPACES[space])
+
+
+def test_the_page_of_export_shows_what_is_written(tmp_path: Path) -> None:
+    text = (ROOT / "docs" / "export.md").read_text(encoding="utf-8")
+    shown = next(code for code in re.findall(r"```python\n(.*?)```", text, re.DOTALL) if code.startswith("class"))
+    (architecture,) = re.findall(r"^firstlight export nasbench201 '(.*)' -o", text, re.MULTILINE)
+    export_network("nasbench201", architecture, tmp_path / "out", formats=["source"])
+    written = (tmp_path / "out" / "network.py").read_text(encoding="utf-8")
+    for part in shown.strip().split("\n\n\n"):  # but for the line breaks, which the formatter of the pages sets
+        assert "".join(part.split()) in "".join(written.split())
+    assert all(f"| `{name}` | `{file}` |" in text for name, file in FORMATS.items())

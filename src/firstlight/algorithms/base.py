@@ -93,7 +93,7 @@ class AlgorithmRequest:
 
 
 def with_batches_of(size: int | None, text: str) -> str:
-    """The text of a request in which steps, or proxies that choose, see batches of this size unless it names another."""
+    """The text of a request whose steps, or proxies that choose, see batches of this size unless it names another."""
     needs = AlgorithmRequest.parse(text).algorithm.needs
     sees = "one_shot" in needs or "truth" in needs
     return text if size is None or not sees or ":batch=" in text else f"{text}:batch={size}"

@@ -24,6 +24,8 @@ from firstlight.run.store import Trial
 if TYPE_CHECKING:
     import pandas as pd
 
+    from firstlight.export import Export
+
 RESULT_NAME = "result.json"  # in a run's folder
 # In how many steps the growth of a front is shown, by the number of aims; of more aims volumes take too long
 FRONT_STEPS = {2: 40, 3: 10}
@@ -118,6 +120,21 @@ class SearchResult:
         """The chosen network, with the very weights it was scored with."""
         setting = self.setting.setting
         return setting.space.build(self.best.architecture, setting.skeleton, seed=setting.seed, device=device)
+
+    def export(self, out: Path | str, **options: Any) -> Export:
+        """Write the chosen network into a folder; `options` are those of `firstlight.export.export_network`."""
+        from firstlight.export import export_network  # needs more than a search does
+
+        setting = self.setting.setting
+        return export_network(
+            setting.space,
+            self.best.architecture,
+            out,
+            skeleton=setting.skeleton.settings(),
+            seed=setting.seed,
+            space_name=setting.space_name,
+            **options,
+        )
 
     def to_frame(self) -> pd.DataFrame:
         """Every network in the order in which it was scored: values of the proxies, utility, costs, time."""

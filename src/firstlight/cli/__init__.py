@@ -12,6 +12,7 @@ from firstlight._version import __version__
 from firstlight.cli.algorithms import algorithms
 from firstlight.cli.compare import compare
 from firstlight.cli.correlate import correlate
+from firstlight.cli.export import export
 from firstlight.cli.proxies import proxies
 from firstlight.cli.rank import rank
 from firstlight.cli.report import report
@@ -62,6 +63,6 @@ def common(
 
 
 _JUDGING = (proxies, spaces, algorithms, show, score, rank, search)
-for _command in (*_JUDGING, train, correlate, trust, compare, reproduce, report):
+for _command in (*_JUDGING, train, export, correlate, trust, compare, reproduce, report):
     app.command()(_command)
 app.add_typer(table, name="table")

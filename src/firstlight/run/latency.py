@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import platform
 import statistics
 import time
-import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import ceil, floor, inf, sqrt
 from pathlib import Path
@@ -18,7 +15,8 @@ from typing import TYPE_CHECKING
 import torch
 from torch import nn
 
-from firstlight.errors import MissingExtraError, SettingError
+from firstlight.errors import SettingError
+from firstlight.onnx import onnx_program, onnx_session
 from firstlight.proxies import Score
 from firstlight.run.store import ScoreKey, Store
 from firstlight.spaces import Architecture
@@ -87,34 +85,10 @@ def _pass(model: nn.Module, inputs: torch.Tensor) -> Callable[[], object]:
 
 
 def _onnx_session(model: nn.Module, inputs: torch.Tensor, threads: int) -> Callable[[], object]:
-    try:
-        import onnxruntime
-        import onnxscript  # noqa: F401 - the exporter needs it
-    except ImportError as error:
-        raise MissingExtraError("latency with ONNX Runtime", "onnx") from error
-    with _quietly():
-        program = torch.onnx.export(model, (inputs,), dynamo=True, verbose=False)
-    assert program is not None
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = threads
-    content = program.model_proto.SerializeToString()
-    session = onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
+    content = onnx_program(model, inputs, "latency with ONNX Runtime").model_proto.SerializeToString()
+    session = onnx_session(content, threads)
     given = {session.get_inputs()[0].name: inputs.cpu().numpy()}
     return lambda: session.run(None, given)
-
-
-@contextmanager
-def _quietly() -> Iterator[None]:
-    """The exporter speaks of packages that are not there and not needed."""
-    logger = logging.getLogger("torch.onnx")
-    level = logger.level
-    logger.setLevel(logging.ERROR)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            yield
-    finally:
-        logger.setLevel(level)
 
 
 class MeasuredHere:

@@ -173,7 +173,7 @@ class VisionTransformer(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         patches = self.patches(x).flatten(2).transpose(1, 2)
-        tokens = torch.cat([self.token.expand(len(x), -1, -1), patches], dim=1) + self.positions
+        tokens = torch.cat([self.token.expand(x.shape[0], -1, -1), patches], dim=1) + self.positions
         tokens = self.norm(self.body(tokens))
         logits: Tensor = self.head(tokens[:, 0] if self.class_token else tokens[:, 1:].mean(1))
         return logits

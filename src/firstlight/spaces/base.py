@@ -38,8 +38,12 @@ class Skeleton:
     classes: int = 10
 
     def __str__(self) -> str:
-        settings = sorted(dataclasses.asdict(self).items())
+        settings = sorted(self.settings().items())
         return ",".join(f"{name}={_plain(value)}" for name, value in settings if value != ())
+
+    def settings(self) -> dict[str, Any]:
+        """By their names, as `Space.skeleton` takes them."""
+        return dataclasses.asdict(self)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,66 @@
+"""What the folder of a search or of a training says about its network."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from firstlight.algorithms.result import RESULT_NAME
+from firstlight.errors import DataError
+from firstlight.export.weights import WEIGHTS_NAME
+from firstlight.spaces import Skeleton, Space
+
+
+@dataclass(frozen=True)
+class RunFacts:
+    """The network that a run ended with; `skeleton` is its text, and `weights` are there if it was trained."""
+
+    space: str
+    architecture: str
+    skeleton: str
+    seed: int
+    weights: Path | None
+
+
+def is_run(text: str) -> bool:
+    """Whether a word of the user's means a folder: no architecture is the name of one."""
+    return Path(text).is_dir()
+
+
+def read_run(folder: Path) -> RunFacts:
+    """From `result.json`; searches name their network under `best`, trainings directly."""
+    path = folder / RESULT_NAME
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        settings = content["settings"]
+        found = content if "architecture" in content else content["best"]
+        weights = folder / WEIGHTS_NAME
+        return RunFacts(
+            settings["space"],
+            found["architecture"],
+            settings["skeleton"],
+            int(settings["seed"]),
+            weights if weights.is_file() else None,
+        )
+    except FileNotFoundError as error:
+        raise DataError(
+            f"{folder} holds no result ({RESULT_NAME} is missing). Give the folder of a search or a training that has "
+            "come to its end; run the same command again to resume one that was cut off."
+        ) from error
+    except (KeyError, TypeError, ValueError) as error:
+        raise DataError(f"{path} does not name a network: {type(error).__name__}: {error}.") from error
+
+
+def read_skeleton(space: Space[Any], text: str) -> Skeleton:
+    """The inverse of `str(skeleton)`."""
+    known = {field.name: field for field in dataclasses.fields(space.skeleton_type)}
+    settings: dict[str, Any] = {}
+    for item in filter(None, text.split(",")):
+        name, _, value = item.partition("=")
+        numbers = tuple(map(int, value.split("x")))
+        several = name in known and isinstance(known[name].default, tuple)
+        settings[name] = numbers if several else numbers[0]
+    return space.skeleton(**settings)
