@@ -95,9 +95,11 @@ def test_every_gradient_is_divided_by_the_longest_so_far() -> None:
     for gradient in gradients:
         longest = max(longest, float(np.linalg.norm(gradient)))
         total += gradient / longest / 4
-    assert Rule(mu=0.0).growth(steps)[-1] == pytest.approx(total)
+    assert Rule(mu=0.0, normalise="running").growth(steps)[-1] == pytest.approx(total)
+    assert Rule("fix", mu=0.0).growth(steps)[-1] == pytest.approx(total)  # as in the paper
     unit = sum(gradient / np.linalg.norm(gradient) for gradient in gradients) / 4
-    assert Rule(mu=0.0, normalise="unit").growth(steps)[-1] == pytest.approx(unit)
+    for rule in (Rule(mu=0.0), Rule("fix", mu=0.0, normalise="unit")):
+        assert rule.growth(steps)[-1] == pytest.approx(unit)
 
 
 def test_thresholds() -> None:
@@ -127,7 +129,7 @@ def test_settings_that_make_no_sense_are_refused(settings: str) -> None:
 
 
 def test_an_unknown_setting_is_answered_with_those_there_are_and_their_names() -> None:
-    allowed = r"settings: steps, batch, variant \(percentile, fix, ada\), .*, normalise \(running, unit\), temperature,"
+    allowed = r"settings: steps, batch, variant \(percentile, fix, ada\), .*, normalise \(usual, running, unit\), temperature,"
     with pytest.raises(SettingError, match=allowed):
         AlgorithmRequest.parse("nasi:step=3")
 

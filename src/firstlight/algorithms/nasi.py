@@ -17,7 +17,7 @@ from firstlight.run.costs import written
 from firstlight.spaces import Space
 
 Variant = Literal["percentile", "fix", "ada"]
-Normalisation = Literal["running", "unit"]
+Normalisation = Literal["usual", "running", "unit"]
 # Spaces with more architectures are large for the rule of mu
 LARGE_SPACE = 10**7
 # So many points of the way of each preference are kept for the report
@@ -40,7 +40,7 @@ def nasi(
     mu: str = "rule",
     nu: float = 0.0,
     percentile: float = 75.0,
-    normalise: Normalisation = "running",
+    normalise: Normalisation = "usual",
     temperature: float = 1.0,
     none: bool = False,
     seconds: float = 0.0,
@@ -60,7 +60,8 @@ def nasi(
     both take the mean of the first 50 T. `mu=rule`, as in the paper, is 1 in small spaces and 2 in large ones; above
     nu the gradient is 1 - mu times that of T, and so nothing at all for 1.
 
-    `normalise=unit` gives every step the length 1. `none` lets `none` be chosen: its slope is always 0, so that it wins
+    `normalise=running` is the sum above; `unit` gives every step the length 1, so that a single one with a huge
+    gradient does not silence those after it, and is usual for the percentile. `none` lets `none` be chosen: its slope is always 0, so that it wins
     wherever the others do harm. When `seconds` of computing are spent, no more steps are taken. A loss whose gradient
     is not bounded by a constant, as the paper's theory asks, is no hindrance here.
     """
@@ -96,7 +97,7 @@ class Rule:
     mu: float = 1.0
     nu: float = 0.0
     percentile: float = 75.0
-    normalise: Normalisation = "running"
+    normalise: Normalisation = "usual"
     temperature: float = 1.0
 
     def __post_init__(self) -> None:
@@ -105,6 +106,10 @@ class Rule:
                 f"nasi cannot go by percentile={self.percentile:g}, temperature={self.temperature:g}, nu={self.nu:g} "
                 f"and mu={self.mu:g}: a percentile is between 0 and 100, the temperature above 0, nu and mu not below."
             )
+
+    @property
+    def gives_unit_length(self) -> bool:
+        return self.normalise == "unit" or (self.normalise == "usual" and self.variant == "percentile")
 
     def thresholds(self, traces: Floats) -> Floats:
         """nu at every step."""
@@ -133,7 +138,7 @@ class Rule:
         """Delta after each step, in parts of the whole number of steps; the last row is what counts."""
         gradients = self.gradients(steps)
         lengths = np.linalg.norm(gradients, axis=1)
-        scale = np.maximum.accumulate(lengths) if self.normalise == "running" else lengths
+        scale = lengths if self.gives_unit_length else np.maximum.accumulate(lengths)
         unit = np.divide(gradients, scale[:, None], out=np.zeros_like(gradients), where=scale[:, None] > 0)
         return np.cumsum(unit, axis=0) / len(steps)
 

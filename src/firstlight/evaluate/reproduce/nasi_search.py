@@ -54,7 +54,8 @@ LONGER = 4
 
 RULE = (
     "A search is one seed. It takes as many steps as there are samples, without `none`, and nu is the 75th percentile "
-    "of its own traces with mu = 1. nasi-ridge looks at the same steps. Intervals are over seeds."
+    "of its own traces with mu = 1; all steps have one length. nasi-ridge looks at the same steps. Intervals are over "
+    "seeds."
 )
 CONTROLS = "Controls are means over all cells of the table that are made so, with intervals over these cells."
 ONE_SHOT_NETWORKS = (
