@@ -61,9 +61,9 @@ def nasi(
     nu the gradient is 1 - mu times that of T, and so nothing at all for 1.
 
     `normalise=running` is the sum above; `unit` gives every step the length 1, so that a single one with a huge
-    gradient does not silence those after it, and is usual for the percentile. `none` lets `none` be chosen: its slope is always 0, so that it wins
-    wherever the others do harm. When `seconds` of computing are spent, no more steps are taken. A loss whose gradient
-    is not bounded by a constant, as the paper's theory asks, is no hindrance here.
+    gradient does not silence those after it, and is usual for the percentile. `none` lets `none` be chosen: its slope
+    is always 0, so that it wins wherever the others do harm. When `seconds` of computing are spent, no more steps are
+    taken. A loss whose gradient is not bounded by a constant, as the paper's theory asks, is no hindrance here.
     """
     rule = Rule(variant, _read_mu(mu, problem), nu, percentile, normalise, temperature)
     judge = problem.one_shot(batch_size=batch, none=none, temperature=temperature)
