@@ -37,6 +37,27 @@ def test_lines_for_people_and_json_for_machines(tmp_path: Path) -> None:
     assert 0 <= content["test_accuracy"] <= 1
 
 
+def test_what_a_search_has_chosen_is_trained_and_exported(tmp_path: Path) -> None:
+    def call(*words: str) -> Any:
+        found = CliRunner().invoke(app, [*words, "--json"])
+        assert found.exit_code == 0, found.output
+        return json.loads(found.stdout)
+
+    searched, trained = str(tmp_path / "run"), str(tmp_path / "run" / "trained")
+    small = ["--skeleton", "channels=2,cells=1", "--samples", "3", "--input", "digits@8"]
+    best = call("search", "nasbench201", "--proxy", "params", *small, "--out", searched)["best"]
+    asked = ["--data", "digits@8", "--data-samples", "60", "--recipe", RECIPE, "--epochs", "1", "--out", trained]
+    settings = call("train", searched, *asked)["settings"]
+    assert settings["architecture"] == best["architecture"]
+    assert settings["skeleton"] == "cells=1,channels=2,classes=10,input_shape=3x8x8"
+    exported = call("export", trained, "-o", str(tmp_path / "exported"), "--format", "safetensors")
+    assert exported["architecture"] == best["architecture"]
+    weights = [Path(folder, "weights.safetensors").read_bytes() for folder in (trained, tmp_path / "exported")]
+    assert len(set(map(len, weights))) == 1
+    unknown = CliRunner().invoke(app, ["train", "nowhere", *asked])
+    assert "'nowhere' is not the folder of a search" in str(unknown.exception or unknown.output)
+
+
 def test_help_explains_with_examples() -> None:
     text = CliRunner().invoke(app, ["train", "--help"]).stdout
     assert "Example: firstlight train nasbench201" in text

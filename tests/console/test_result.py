@@ -66,8 +66,12 @@ def test_commands_to_go_on_with_can_be_pasted_into_a_shell(
     monkeypatch.setattr(sys, "argv", ["/my tools/firstlight-2"])
     genotype = replace(found.best, architecture=GENOTYPE)
     show_result(replace(found, best=genotype, directory=Path("runs/it's mine")))
-    report, score = (shlex.split(line) for line in capsys.readouterr().out.splitlines() if "/my tools" in line)
+    report, train, export, score = (
+        shlex.split(line) for line in capsys.readouterr().out.splitlines() if "/my tools" in line
+    )
     assert report == ["/my tools/firstlight-2", "report", "runs/it's mine"]
+    assert train[1:] == ["train", "runs/it's mine", "--data", "digits", "--out", "runs/it's mine/trained"]
+    assert export == ["/my tools/firstlight-2", "export", "runs/it's mine/trained", "-o", "runs/it's mine/exported"]
     assert score[:4] == ["/my tools/firstlight-2", "score", "nasbench201", GENOTYPE]
 
 

@@ -141,7 +141,7 @@ def test_onnx_that_differs_is_refused(tmp_path: Path, monkeypatch: pytest.Monkey
 def run_folder(folder: Path, **changes: Any) -> Path:
     folder.mkdir()
     settings = {"space": "nasbench201", "skeleton": str(SPACE.skeleton(**SMALL)), "seed": 5} | changes
-    (folder / "result.json").write_text(json.dumps({"settings": settings, "architecture": CELL}))
+    (folder / "result.json").write_text(json.dumps({"settings": settings | {"architecture": CELL}}))
     return folder
 
 

@@ -8,8 +8,9 @@ import shlex
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -23,13 +24,21 @@ if TYPE_CHECKING:
 
 
 def train(
-    space: Annotated[str, typer.Argument(help="The search space, or module:space of your own.")],
-    architecture: Annotated[str, typer.Argument(help="An architecture, as the space writes it.")],
+    space: Annotated[
+        str,
+        typer.Argument(
+            metavar="SPACE|RUN", help="The search space, or module:space of your own; or the folder of a search alone."
+        ),
+    ],
     data: Annotated[
         str,
         typer.Option(help="What to train on: digits, npz:PATH, folder:PATH, or a name in the folder $FIRSTLIGHT_DATA."),
     ],
     out: Annotated[Path, typer.Option(help="Folder for checkpoint, weights and result.")],
+    architecture: Annotated[
+        str | None,
+        typer.Argument(help="An architecture, as the space writes it; that of the search, if its folder is given."),
+    ] = None,
     recipe: Annotated[
         str,
         typer.Option(
@@ -55,11 +64,17 @@ def train(
     Example: firstlight train nasbench201 '|nor_conv_3x3~0|+|none~0|skip_connect~1|+|none~0|none~1|nor_conv_1x1~2|'
     --data digits --out runs/digits
 
+    Example: firstlight train runs/found --data digits --out runs/digits
+
     Example: torchrun --nproc-per-node 4 -m firstlight train darts "Genotype(...)" --data folder:photos/train
     --recipe darts-cifar --skeleton channels=36,cells=20 --device cuda --out runs/photos
     """
     from firstlight.evaluate import trainer
 
+    settings = dict(read_pairs(skeleton))
+    if architecture is None:
+        space, architecture, found_with = _of_run(space)
+        settings = found_with | settings
     speaks = os.environ.get("RANK", "0") == "0"  # of several processes, the first
     with _told_how_to_go_on(out), _progress(speaks) as (watch, watch_steps):
         found = trainer.train(
@@ -69,7 +84,7 @@ def train(
             recipe=recipe,
             epochs=epochs,
             data_samples=data_samples,
-            skeleton=dict(read_pairs(skeleton)),
+            skeleton=settings,
             seed=seed,
             device=device,
             out=out,
@@ -84,6 +99,23 @@ def train(
             _show(found, out)
     if not found.result.ok:
         raise typer.Exit(1)
+
+
+def _of_run(folder: str) -> tuple[str, str, dict[str, Any]]:
+    """Space, architecture and skeleton of what a search has chosen; shape and classes are for the data to say."""
+    from firstlight.errors import SettingError
+    from firstlight.export.runs import is_run, read_run, read_skeleton
+    from firstlight.spaces import find_space
+
+    if not is_run(folder):
+        raise SettingError(
+            f"{folder!r} is not the folder of a search. Give one, or a space and an architecture of it: "
+            "firstlight train SPACE ARCHITECTURE --data digits --out FOLDER."
+        )
+    facts = read_run(Path(folder))
+    skeleton = asdict(read_skeleton(find_space(facts.space), facts.skeleton))
+    kept = {name: value for name, value in skeleton.items() if name not in ("input_shape", "classes")}
+    return facts.space, facts.architecture, kept
 
 
 @contextmanager

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import shlex
 from dataclasses import asdict, replace
-from pathlib import Path
 
 from firstlight.algorithms.ensembles import members
 from firstlight.algorithms.result import SearchResult
@@ -36,10 +35,11 @@ def show_result(result: SearchResult) -> None:
         folder = shlex.quote(str(result.directory))
         console.print(f"Files of this run: {result.directory}", markup=False, soft_wrap=True)
         console.print("Go on with:")
+        trained = shlex.quote(str(result.directory / "trained"))
         for words in (
             f"report {folder}",
-            f"train {_training(result, result.directory)}",
-            f"export {folder} -o {shlex.quote(str(result.directory / 'exported'))}",
+            f"train {folder} --data {shlex.quote(_data(result))} --out {trained}",
+            f"export {trained} -o {shlex.quote(str(result.directory / 'exported'))}",
             f"score {_arguments(result)}",
         ):
             console.print(f"  {program()} {words}", markup=False, soft_wrap=True)
@@ -154,12 +154,10 @@ def _arguments(result: SearchResult) -> str:
     return shlex.join([*words, *_skeleton(result)])
 
 
-def _training(result: SearchResult, directory: Path) -> str:
-    """What `train` must be told: the images that networks were shown, or some that are always at hand."""
-    setting = result.setting.setting
-    data = "digits" if setting.source.name in (SYNTHETIC, CIRCLE) else setting.source.name
-    words = [setting.space_name, result.best.architecture, "--data", data, *_skeleton(result)]
-    return shlex.join([*words, "--out", str(directory / "trained")])
+def _data(result: SearchResult) -> str:
+    """The images that networks were shown, or some that are always at hand."""
+    shown = result.setting.setting.source.name
+    return "digits" if shown in (SYNTHETIC, CIRCLE) else shown
 
 
 def _skeleton(result: SearchResult) -> list[str]:

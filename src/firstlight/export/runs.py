@@ -31,15 +31,15 @@ def is_run(text: str) -> bool:
 
 
 def read_run(folder: Path) -> RunFacts:
-    """From `result.json`; searches name their network under `best`, trainings directly."""
+    """From `result.json`; trainings name their network among the settings, searches under `best`."""
     path = folder / RESULT_NAME
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
         settings = content["settings"]
-        found = content if "architecture" in content else content["best"]
+        found = settings if "architecture" in settings else content["best"]
         weights = folder / WEIGHTS_NAME
         return RunFacts(
-            settings["space"],
+            settings["space"].partition("@")[0],  # one's own has a digest of its code behind it
             found["architecture"],
             settings["skeleton"],
             int(settings["seed"]),
