@@ -62,8 +62,11 @@ POOLS = (
 )
 MEASURED_SO = (
     f"M is that of batches of {SMALL_BATCH} images, and kappa that of 64 images on the narrow twin of a network; the "
-    f"paper takes {PAPER_BATCH} for M, which changes it little, and mostly the network itself for kappa. HNAS compares "
-    "places in the pool in place of raw values, because no scale of nu suits every metric."
+    f"paper takes {PAPER_BATCH} for M, which changes it little, and mostly the network itself for kappa."
+)
+BY_PLACES = (
+    "HNAS compares places among the networks that a search chooses among, and not raw values as in the paper, because "
+    "no scale of nu suits every metric."
 )
 BESIDE = (
     "Random search and regularised evolution choose among the whole table. The published figures of evolution are of "
@@ -188,6 +191,7 @@ def _remarks(lab: Lab) -> Sequence[str]:
         asked + (fewer if queries_of(lab) < QUERIES else ""),
         POOLS,
         MEASURED_SO,
+        BY_PLACES,
         ABSOLUTE,
         *few_seeds_remark(lab),
     )
