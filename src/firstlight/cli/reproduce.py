@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 def reproduce(
     name: Annotated[str | None, typer.Argument(help="The experiment; without one, all are listed.")] = None,
     samples: Annotated[
-        int | None, typer.Option(help="Networks to take, or steps of each search; default: some for minutes.")
+        int | None,
+        typer.Option(help="Networks, steps of each search, or images of a batch; default: some for minutes."),
     ] = None,
     data: Annotated[
         Path | None, typer.Option(metavar="FOLDER", help="Where tables and images are; default: $FIRSTLIGHT_DATA.")

@@ -54,6 +54,12 @@ def test_differences_are_between_searches_of_one_seed(tmp_path: Path) -> None:
     assert turned.ours.value == 24
 
 
+def test_the_best_of_some(tmp_path: Path) -> None:
+    write_all_cells(tmp_path)
+    assert lookup(tmp_path).best_of([POOLING, CONVOLUTIONS, "not in the table"]) == CONVOLUTIONS
+    assert lookup(tmp_path, errors=True).best_of([POOLING, CONVOLUTIONS]) == CONVOLUTIONS
+
+
 def test_controls(tmp_path: Path) -> None:
     convolutions, anything = lookup(write_all_cells(tmp_path)).controls()
     assert convolutions.ours is not None

@@ -16,8 +16,9 @@ if TYPE_CHECKING:
 Verdict = Literal["agrees", "differs", "too wide to tell", "no published value", "not measured"]
 # How networks are taken: the first of a table, at random, or by their accuracy
 Choice = Literal["first", "random", "picked"]
-# What samples are: networks, or the steps of each search; the same number of both where an experiment does both
-Sampled = Literal["networks", "steps"]
+# What samples are: networks; the steps of each search; the networks that searches choose among; the images of a batch.
+# The same number of both where an experiment does two of these
+Sampled = Literal["networks", "steps", "pool", "images"]
 
 
 @dataclass(frozen=True)
@@ -114,9 +115,9 @@ class Findings:
 class Experiment:
     """Something a paper published, how it is measured here, and what that needs.
 
-    `needs` are the benchmarks its parts are about; one that is there is enough to run. `samples` is how many networks,
-    or what else is `sampled`, are taken unless the user says otherwise, and `chosen` how; `seeds` is how many seeds,
-    counted up from the user's, unless several are named.
+    `needs` are the benchmarks its parts are about, if any; one that is there is enough to run. `samples` is how many
+    networks, or what else is `sampled`, are taken unless the user says otherwise, and `chosen` how; `seeds` is how many
+    seeds, counted up from the user's, unless several are named.
     """
 
     name: str

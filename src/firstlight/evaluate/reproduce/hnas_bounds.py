@@ -12,6 +12,9 @@ from firstlight.evaluate.statistics import FEWEST, Numbers, spearman
 from firstlight.seeds import derive
 
 METRICS = {"Grad": "grad_norm", "SNIP": "snip", "GraSP": "grasp", "Trace": "ntk_trace"}
+# Those of the paper's appendix
+OTHER_METRICS = {"KNAS": "knas", "Fisher": "fisher", "SynFlow": "synflow", "NASWOT": "naswot:variant=hnas"}
+PROXY_OF = METRICS | OTHER_METRICS
 KAPPA = "ntk_condition"
 TINY = 1e-6
 # Where the two numbers of the bound are looked for: nu as a share of the largest M, and the exponent of mu
@@ -30,7 +33,7 @@ def size_of(values: Numbers) -> Numbers:
 
 def size(metric: str) -> Formula:
     """M itself: the realizable case."""
-    return lambda utilities, _known: size_of(utilities[METRICS[metric]])
+    return lambda utilities, _known: size_of(utilities[PROXY_OF[metric]])
 
 
 def condition_only(metric: str) -> Formula:
@@ -42,7 +45,7 @@ def bound(metric: str) -> Formula:
     """- ( kappa / M + mu |M^2 - nu^2| ), for the half of the networks that mu and nu were not chosen on."""
 
     def formula(utilities: Utilities, known: Known) -> Numbers:
-        return tuned(size_of(utilities[METRICS[metric]]), _ratio(utilities, metric), known)
+        return tuned(size_of(utilities[PROXY_OF[metric]]), _ratio(utilities, metric), known)
 
     return formula
 
@@ -74,5 +77,5 @@ def tuned(m: Numbers, ratio: Numbers, known: Known) -> Numbers:
 
 def _ratio(utilities: Utilities, metric: str) -> Numbers:
     """kappa / M; the condition number is the better the lower, so that its utility is its negative."""
-    found: Numbers = -utilities[KAPPA] / (size_of(utilities[METRICS[metric]]) + TINY)
+    found: Numbers = -utilities[KAPPA] / (size_of(utilities[PROXY_OF[metric]]) + TINY)
     return found

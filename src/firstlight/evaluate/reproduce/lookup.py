@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -34,6 +34,13 @@ class Lookup:
     def difference(self, what: str, architectures: Sequence[str], others: Sequence[str]) -> Finding:
         """Between searches that have the seed in common."""
         return self._line(what, self._reached(architectures) - self._reached(others))
+
+    def best_of(self, architectures: Sequence[str]) -> str:
+        """The one that reaches most; those that the table does not have are left out."""
+        return max((text for text in architectures if text in self._figures), key=self._merit)
+
+    def _merit(self, text: str) -> float:
+        return -self._figures[text] if self.errors else self._figures[text]
 
     def controls(self) -> list[Finding]:
         """What cells reach that nobody searched for."""
@@ -88,3 +95,9 @@ class Lookup:
 def in_percent(accuracies: Numbers) -> Numbers:
     """Tables may have fractions."""
     return accuracies * (100 if np.nanmax(accuracies) <= 1 else 1)
+
+
+def few_seeds_remark(lab: Lab) -> Iterator[str]:
+    if len(lab.seeds) < FEWEST:
+        given = f"{len(lab.seeds)} {'was' if len(lab.seeds) == 1 else 'were'} given"
+        yield f"An interval needs {FEWEST} seeds, and {given}: searches have a mean in the notes, and no verdict."

@@ -17,7 +17,7 @@ from firstlight.data.inputs import RANDOM_LABELS, SYNTHETIC, TRUE_LABELS
 from firstlight.evaluate.reproduce.base import Experiment, Finding, Findings, Published
 from firstlight.evaluate.reproduce.benchmarks import NB201_C10, NB201_TEST, ONE_SHOT
 from firstlight.evaluate.reproduce.lab import Lab, same_table
-from firstlight.evaluate.reproduce.lookup import Lookup
+from firstlight.evaluate.reproduce.lookup import Lookup, few_seeds_remark
 from firstlight.evaluate.reproduce.nasi import (
     BATCH,
     ESTIMATE,
@@ -30,7 +30,6 @@ from firstlight.evaluate.reproduce.nasi import (
     shows_images,
     width_remark,
 )
-from firstlight.evaluate.statistics import FEWEST
 
 NASI, NASI_RIDGE = "NASI", "nasi-ridge"
 STEP_BATCH = 16
@@ -170,9 +169,7 @@ def _by_method(lookup: Lookup, found: Found, how: str, published: Published | No
 
 def _rule(lab: Lab) -> Iterator[str]:
     yield RULE
-    if len(lab.seeds) < FEWEST:
-        given = f"{len(lab.seeds)} {'was' if len(lab.seeds) == 1 else 'were'} given"
-        yield f"An interval needs {FEWEST} seeds, and {given}: searches have a mean in the notes, and no verdict."
+    yield from few_seeds_remark(lab)
 
 
 def _computing(costs: list[str]) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 from firstlight._version import __version__
 from firstlight.data.sources import DATA_FOLDER
 from firstlight.errors import DataError, SettingError, StoreError
-from firstlight.evaluate.reproduce.base import Choice, Experiment, Findings
+from firstlight.evaluate.reproduce.base import Choice, Experiment, Findings, Sampled
 from firstlight.evaluate.reproduce.benchmarks import Shelf
 from firstlight.evaluate.reproduce.lab import USUAL_IMAGES, Lab
 from firstlight.evaluate.statistics import FEWEST, RESAMPLES
@@ -24,8 +24,14 @@ CHOSEN: dict[Choice, str] = {
     "random": "drawn at random",
     "picked": "picked by accuracy",
 }
-# Of a search; the shorter of two budgets may be a quarter of them
-FEWEST_STEPS = 4
+# How many samples there must be, and of what. The shorter of two searches may have a quarter of the steps, and one in
+# a pool asks about a sixth of it
+LEAST: dict[Sampled, tuple[int, str]] = {
+    "networks": (FEWEST, "networks or more, or no interval is defined"),
+    "steps": (4, "steps of each search or more"),
+    "pool": (12, "networks or more for searches to choose among"),
+    "images": (2, "images or more, or a kernel has no condition number"),
+}
 
 
 @dataclass(frozen=True)
@@ -83,7 +89,7 @@ def reproduce(
     """
     shelf = shelf_in(data)
     missing = missing_parts(experiment, shelf)
-    if len(missing) == len(experiment.needs):
+    if missing and len(missing) == len(experiment.needs):
         reasons = "\n".join(f"  {name}: {reason}" for name, reason in missing.items())
         raise DataError(f"{experiment.name} cannot run yet. It needs one of these:\n{reasons}")
     seeds = (seed,) if isinstance(seed, int) else tuple(seed)
@@ -108,12 +114,9 @@ def reproduce(
 
 
 def _refuse_few(experiment: Experiment, count: int) -> None:
-    if "networks" in experiment.sampled:
-        least, why = FEWEST, "networks or more, or no interval is defined"
-        if experiment.chosen == "picked":
-            least *= 2
-    else:
-        least, why = FEWEST_STEPS, "steps of each search or more"
+    least, why = LEAST[experiment.sampled[0]]
+    if experiment.chosen == "picked":
+        least *= 2
     if count < least:
         raise SettingError(f"samples is {count}; {experiment.name} needs {least} {why}.")
 
@@ -131,15 +134,21 @@ def _described(lab: Lab, experiment: Experiment) -> dict[str, str]:
     skeletons = {benchmark.space: str(lab.setting(benchmark.space).skeleton) for benchmark in there}
     tables = dict.fromkeys(lab.shelf.table(benchmark).origin for benchmark in there)
     columns = {benchmark.name: lab.shelf.column(benchmark) for benchmark in there}
-    taken = {"networks": f"{lab.samples}, {CHOSEN[lab.chosen]}", "steps": f"{lab.samples} of each search"}
-    return {
-        **{sampled: taken[sampled] for sampled in experiment.sampled},
+    taken: dict[Sampled, str] = {
+        "networks": f"{lab.samples}, {CHOSEN[lab.chosen]}",
+        "steps": f"{lab.samples} of each search",
+        "pool": f"{lab.samples} networks, of which each search chooses among a random half",
+        "images": f"{lab.samples} in a batch",
+    }
+    described = {
+        **{str(sampled): taken[sampled] for sampled in experiment.sampled},
         "tables": ", ".join(tables),
         "compared with": ", ".join(f"{name}: {column}" for name, column in columns.items()),
         "input": lab.images_name,
         "skeleton": "; ".join(f"{space}: {text}" for space, text in skeletons.items()),
         "seeds": ", ".join(map(str, lab.seeds)),
     }
+    return {name: text for name, text in described.items() if text}
 
 
 def _write(outcome: Outcome, directory: Path) -> None:
