@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
+from safetensors.torch import load_file
 from typer.testing import CliRunner
 
 from firstlight.cli import app
@@ -52,8 +54,9 @@ def test_what_a_search_has_chosen_is_trained_and_exported(tmp_path: Path) -> Non
     assert settings["skeleton"] == "cells=1,channels=2,classes=10,input_shape=3x8x8"
     exported = call("export", trained, "-o", str(tmp_path / "exported"), "--format", "safetensors")
     assert exported["architecture"] == best["architecture"]
-    weights = [Path(folder, "weights.safetensors").read_bytes() for folder in (trained, tmp_path / "exported")]
-    assert len(set(map(len, weights))) == 1
+    own, given = (load_file(Path(folder, "weights.safetensors")) for folder in (trained, tmp_path / "exported"))
+    assert own.keys() == given.keys()
+    assert all(torch.equal(own[name], given[name]) for name in own)
     unknown = CliRunner().invoke(app, ["train", "nowhere", *asked])
     assert "'nowhere' is not the folder of a search" in str(unknown.exception or unknown.output)
 
