@@ -53,8 +53,8 @@ CONVENTION = (
 )
 NETWORKS = (
     f"Networks have 16 channels and {CELLS} cells, unless --skeleton says otherwise. kappa and M are of the kernel of "
-    "one batch, and medians over seeds, which draw the weights. The paper's batch is of 64; that of fewer images makes "
-    "kappa lower."
+    "one batch, and medians over seeds, which draw weights and images. The paper's batch is of 64; that of fewer "
+    "images makes kappa lower."
 )
 
 
