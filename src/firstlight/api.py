@@ -12,6 +12,7 @@ from firstlight.algorithms.base import with_batches_of
 from firstlight.algorithms.ensembles import members
 from firstlight.algorithms.objective import parse_limits
 from firstlight.algorithms.onlooker import Onlooker
+from firstlight.algorithms.queries import for_queries
 from firstlight.algorithms.result import SearchResult, SearchSetting
 from firstlight.algorithms.runner import run_search
 from firstlight.data.inputs import SYNTHETIC, TRUE_LABELS
@@ -167,7 +168,7 @@ def search(
     *,
     proxy: str | None = None,
     algorithm: str = "random",
-    samples: int = 500,
+    samples: int | None = None,
     table: str | os.PathLike[str] | Table | None = None,
     target: str | None = None,
     data: str | None = None,
@@ -198,6 +199,8 @@ def search(
 ) -> SearchResult:
     """Find the best network of a space under limits, without training any, or guided by a few short trainings.
 
+    So many networks are scored as `samples` says, by default 500.
+
     `space` is a name, or a space of your own: the object, a name that it was registered under, or `module:name`.
     Worker processes import it, so that it must stand at the top level of a module; otherwise pass `workers=0`.
 
@@ -227,6 +230,8 @@ def search(
     """
     algorithm = with_batches_of(batch_size, algorithm)
     wanted_truth = table is not None or data is not None
+    if wanted_truth:
+        algorithm = for_queries(algorithm)
     by = read_criterion(proxy, AlgorithmRequest.parse(algorithm), space, wanted_truth)
     source = source_for(members(by), input or data or SYNTHETIC, batch_size, batches, labels)
     setting = make_setting(space, source, skeleton, seed, device, repeats)

@@ -28,6 +28,13 @@ def test_what_is_narrow_already_stays_as_it_is() -> None:
     assert np.array_equal(Twin(4, 16).of(setting).inputs.batches[0][0], setting.inputs.batches[0][0])
 
 
+def test_a_shape_that_was_asked_for_is_reduced_too() -> None:
+    setting = Setting("nasbench201", skeleton_settings=(("input_shape", (3, 32, 8)),))
+    assert Twin(4, 16).of(setting).skeleton.input_shape == (3, 16, 8)
+    wide = Setting("nasbench201", InputSource("digits"), skeleton_settings=(("input_shape", (3, 32, 32)),))
+    assert Twin(4, 16).of(wide).skeleton.input_shape == (3, 16, 16)
+
+
 def test_a_space_without_channels_keeps_its_width() -> None:
     assert dict(Twin(4, 16).of(Setting("nats-sss")).skeleton_settings) == {}
 

@@ -59,6 +59,14 @@ def test_several_at_a_time_differ_and_are_not_taken_for_known() -> None:
     assert surrogate._points == before
 
 
+def test_what_failed_counts_as_the_worst_that_is_known() -> None:
+    surrogate = climbed("ei", steps=0)
+    surrogate.learn((0.2, 0.2), None)
+    assert surrogate._values[-1] == min(surrogate._values[:3])
+    surrogate.learn((0.1, 0.1), 50.0)
+    assert surrogate._values[3] == 50.0
+
+
 def test_before_anything_is_known_it_proposes_anything() -> None:
     (point,) = Surrogate(2, "ei", random.Random(0)).propose()
     assert all(0 <= number <= 1 for number in point)

@@ -6,14 +6,17 @@ import json
 from pathlib import Path
 
 import pytest
+import torch
 from tests.evaluate.toy_truth import BEST, a_table
 
 import firstlight
 from firstlight.algorithms.onlooker import Onlooker
 from firstlight.algorithms.result import SearchSetting
 from firstlight.algorithms.runner import run_search
+from firstlight.data import InputSource, load_dataset
 from firstlight.errors import SettingError, StoreError
-from firstlight.evaluate.asking import truth_request
+from firstlight.evaluate.asking import AskTraining, truth_request
+from firstlight.evaluate.tables import as_table
 from firstlight.evaluate.truth import TRUTH
 from firstlight.report.page import write_report
 from firstlight.run.executor import make_executor
@@ -101,8 +104,61 @@ def test_what_happens_is_told() -> None:
         ({"target": "toy_val_4"}, "target is toy_val_4, which means nothing without a table"),
         ({"epochs": 2}, "epochs is 2, which means nothing without data to train on"),
         ({"data": "digits", "proxy": "dextr"}, "not by dextr"),
+        ({"data": "digits", "samples": 4}, "samples is 4, but networks are judged by what they reach"),
+        ({"data": "digits@8", "repeats": 2, "skeleton": {"channels": 2}}, "repeats is 2, but every network is asked"),
     ],
 )
 def test_what_contradicts_itself(asked: dict[str, object], message: str) -> None:
     with pytest.raises(SettingError, match=message):
         firstlight.search("nasbench201", workers=0, **asked)  # type: ignore[arg-type]
+
+
+def test_the_target_must_be_an_accuracy() -> None:
+    with pytest.raises(SettingError, match="no accuracy by its name"):
+        firstlight.search("transnas-micro", table=a_table(), target="toy_train_seconds_40", workers=0)
+
+
+def test_limits_are_those_of_the_skeleton_asked_for() -> None:
+    result = firstlight.search("transnas-micro", table=a_table(), queries=3, skeleton=SMALL, workers=0)
+    space = firstlight.space("transnas-micro")
+    assert result.best.cost == space.cost(space.parse(result.best.architecture), space.skeleton(**SMALL))
+
+
+def test_a_table_without_seconds_leaves_no_nan(tmp_path: Path) -> None:
+    table = as_table(a_table().frame.drop(columns=["toy_train_seconds_40", "some_seconds_40"]), "toy")
+    result = firstlight.search(
+        "transnas-micro", algorithm="verify:by=params:pool=8", table=table, queries=3, workers=0, out=tmp_path
+    )
+    assert "NaN" not in json.dumps(result.as_json())
+    assert "NaN" not in (tmp_path / "result.json").read_text()
+
+
+def test_recipes_are_followed_as_far_as_networks_can(tmp_path: Path) -> None:
+    request = truth_request(
+        Setting("nasbench201", skeleton_settings=(("cells", 1), ("channels", 2))), data="digits@8", recipe="hnas"
+    )
+    assert isinstance(request, AskTraining)
+    assert request.setting.recipe.drop_path == 0
+    assert "drop_path=0.2 of the recipe 'hnas' was left out" in request.notes[0]
+    assert request.merit == "validation accuracy after 10 epochs"
+
+
+def test_what_is_tested_on_later_plays_no_part_in_the_search() -> None:
+    skeleton = (("cells", 1), ("channels", 2))
+    request = truth_request(Setting("nasbench201", skeleton_settings=skeleton), data="digits@8")
+    assert isinstance(request, AskTraining)
+    searched = request.setting.dataset
+    held_out = load_dataset("digits@8", test=True)
+    assert held_out.x_test is not None
+    tested = {tuple(image.round(decimals=3).flatten().tolist()) for image in held_out.x_test[:50]}
+    seen = {
+        tuple(image.round(decimals=3).flatten().tolist()) for image in torch.cat([searched.x_train, searched.x_val])
+    }
+    assert not tested & seen
+
+
+def test_the_skeleton_is_that_of_the_networks_that_are_trained() -> None:
+    setting = Setting("nasbench201", InputSource("synthetic"), skeleton_settings=(("cells", 1), ("channels", 2)))
+    wanted = SearchSetting(setting, TRUTH, "random", 1, truth=truth_request(setting, data="digits@8"))
+    assert wanted.skeleton.input_shape == (3, 8, 8)
+    assert "input_shape=3x8x8" in wanted.as_json()["skeleton"]

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from firstlight.algorithms.problem import Problem
 from firstlight.errors import MissingExtraError
-from firstlight.settings import Settings, check_settings, read_settings, settings_of, write_settings
+from firstlight.settings import Settings, check_settings, choices, read_settings, settings_of, write_settings
 from firstlight.spaces import Space
 
 Need = Literal["choices", "supernet", "one_shot", "truth", "optuna"]
@@ -78,8 +78,14 @@ class AlgorithmRequest:
         from firstlight.algorithms import ALGORITHMS
 
         name, _, rest = text.strip().partition(":")
-        pairs = re.split(r":(?=\w+=)", rest) if rest else []  # an architecture among the settings may have colons too
         found = ALGORITHMS[name]
+        pairs: list[str] = []
+        # an architecture among the settings may have colons, and a proxy settings of its own
+        for part in re.split(r":(?=\w+=)", rest) if rest else ():
+            if part.partition("=")[0] in found.settings or not pairs or not _takes_text(found, pairs[-1]):
+                pairs.append(part)
+            else:
+                pairs[-1] += f":{part}"
         return cls(found, read_settings("algorithm", name, found.settings, pairs))
 
     def __str__(self) -> str:
@@ -90,6 +96,12 @@ class AlgorithmRequest:
 
     def run(self, problem: Problem) -> None:
         self.algorithm.function(problem, **dict(self.settings))
+
+
+def _takes_text(found: Algorithm, pair: str) -> bool:
+    """Whether a setting is any text, and not one of a few names."""
+    setting = found.settings.get(pair.partition("=")[0])
+    return setting is not None and isinstance(setting.default, str) and not choices(setting)
 
 
 def with_batches_of(size: int | None, text: str) -> str:

@@ -112,7 +112,9 @@ def measured(problem: Queries, metric: str, pool: int, batch_size: int, twin: Tw
     if not known.any():
         raise FirstlightError(f"None of the {len(texts)} networks of the pool has a signal by {metric}.")
     _say(problem, int((~known).sum()), f"of {len(texts)} networks of the pool have no signal and are left out")
-    if (values[known] > 0).any() and (values[known] < 0).any():
+    if not (values[known] > 0).any():
+        raise SettingError(f"hnas:metric is {metric!r}, which is negative throughout. Name one that is a size.")
+    if (values[known] < 0).any():
         problem.notes.append(f"{metric} has both signs in the pool: its size counts.")
     useless = known & ~(np.isfinite(kappa) & (kappa > 0))
     _say(problem, int(useless.sum()), "networks have no condition number of use and count as the worst by it")
@@ -178,9 +180,7 @@ class _Learned:
     def add(self, point: Sequence[float], text: str, reached: float | None) -> None:
         u, exponent = self.numbers(point)
         self._answers.append({"u": u, "exponent": exponent, "architecture": text, "reached": reached})
-        known = [answer["reached"] for answer in self._answers if answer["reached"] is not None]
-        # a network whose training failed counts as the worst so far
-        self._surrogate.learn(point, min(known, default=0.0) if reached is None else reached)
+        self._surrogate.learn(point, reached)
         self._problem.tell(f"u {u:.2f}, mu 10^{exponent:.1f}", text)
         self._problem.findings["hnas"] = {"answers": self._answers}
         self._problem.keep(self._problem.space.parse(self._problem.pool.best(1)[0]))

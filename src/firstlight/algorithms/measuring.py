@@ -34,6 +34,8 @@ class Twin:
         usual = asdict(setting.space.skeleton(**asked)).get("channels")
         if isinstance(usual, int) and usual > self.channels:
             asked["channels"] = self.channels
+        if len(shape := asked.get("input_shape", ())) == 3:
+            asked["input_shape"] = (shape[0], *(min(self.side, side) for side in shape[1:]))
         source = replace(setting.source, side=self.side)
         return replace(setting, source=source, skeleton_settings=tuple(sorted(asked.items())))
 

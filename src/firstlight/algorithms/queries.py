@@ -19,6 +19,16 @@ from firstlight.run.in_space import Surroundings
 from firstlight.run.scoring import NetworkScore, ScoreService
 from firstlight.spaces import Architecture
 
+# What an algorithm's name means unless its settings say otherwise: queries are few, so each must be learned from.
+# Evolution is as it was published on NAS-Bench-201, with ten networks alive of which the best has the next child.
+USUAL_SETTINGS = {"evolution": "population=10:tournament=10:children=1", "reinforce": "batch=1"}
+
+
+def for_queries(text: str) -> str:
+    """The text of a request with what is usual where networks are trained; settings that are written come last."""
+    name, _, settings = text.strip().partition(":")
+    return ":".join(filter(None, (name, USUAL_SETTINGS.get(name, ""), settings)))
+
 
 class Queries(Problem):
     """`budget` is the number of queries, whatever the fidelity of each. Networks without an answer are not asked about.
@@ -86,9 +96,6 @@ class Queries(Problem):
 
     def allows(self, architecture: Architecture) -> bool:
         return self.truth.knows(str(architecture)) and super().allows(architecture)
-
-    def distinct_samples(self) -> Iterator[Architecture]:
-        return (architecture for architecture in super().distinct_samples() if self.truth.knows(str(architecture)))
 
 
 @dataclass(frozen=True)

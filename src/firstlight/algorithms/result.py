@@ -20,6 +20,7 @@ from firstlight.algorithms.source import TruthRequest
 from firstlight.proxies import Score
 from firstlight.run.scoring import NetworkScore, Setting
 from firstlight.run.store import Trial
+from firstlight.spaces import Skeleton
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -49,6 +50,11 @@ class SearchSetting:
     truth: TruthRequest | None = None
 
     @property
+    def skeleton(self) -> Skeleton:
+        """What is around the searched part of the networks that are judged."""
+        return self.setting.skeleton if self.truth is None else self.truth.skeleton
+
+    @property
     def request(self) -> AlgorithmRequest:
         return AlgorithmRequest.parse(self.algorithm)
 
@@ -63,7 +69,7 @@ class SearchSetting:
     def as_json(self) -> dict[str, Any]:
         return {
             "space": self.setting.space_name,
-            "skeleton": str(self.setting.skeleton),
+            "skeleton": str(self.skeleton),
             "proxy": str(self.by),
             "algorithm": str(self.request),
             "samples": self.samples,
@@ -119,7 +125,7 @@ class SearchResult:
     def build(self, *, device: str | None = None) -> nn.Module:
         """The chosen network, with the very weights it was scored with."""
         setting = self.setting.setting
-        return setting.space.build(self.best.architecture, setting.skeleton, seed=setting.seed, device=device)
+        return setting.space.build(self.best.architecture, self.setting.skeleton, seed=setting.seed, device=device)
 
     def export(self, out: Path | str, **options: Any) -> Export:
         """Write the chosen network into a folder; `options` are those of `firstlight.export.export_network`."""
@@ -130,7 +136,7 @@ class SearchResult:
             setting.space,
             self.best.architecture,
             out,
-            skeleton=setting.skeleton.settings(),
+            skeleton=self.setting.skeleton.settings(),
             seed=setting.seed,
             space_name=setting.space_name,
             **options,

@@ -65,6 +65,11 @@ def run_search(
             f"{algorithm.algorithm.name} asks what trained networks reach. Name data to train them on (--data digits), "
             "or a table of trained networks (--table FILE)."
         )
+    if search.truth is not None and search.setting.repeats > 1 and not algorithm.algorithm.asks_truth:
+        raise SettingError(
+            f"repeats is {search.setting.repeats}, but every network is asked about once, and no proxy judges any. "
+            "Leave repeats out."
+        )
     if search.latency != SearchSetting.latency and not search.asks_for_latency:
         raise SettingError(
             f"Latencies shall come from {search.latency!r}, but nothing asks for any. Add a limit on latency "
@@ -199,7 +204,7 @@ class _Ledger:
         best = self._chosen(front[0].architecture if front else None)
         seconds = time.perf_counter() - self._start
         training = self._score_seconds if search.truth else 0.0
-        computing = problem.state_seconds + self._score_seconds - training
+        computing = problem.state_seconds + (0.0 if search.truth else self._score_seconds)
         return SearchResult(
             search,
             best,

@@ -9,6 +9,7 @@ from firstlight.run.executor import Executor
 from firstlight.run.in_space import Surroundings
 from firstlight.run.scoring import NetworkScore
 from firstlight.run.store import Store
+from firstlight.spaces import Skeleton
 
 
 class Source(Protocol):
@@ -24,6 +25,21 @@ class TruthRequest(Protocol):
     """Where the truth is to come from, as a user says it."""
 
     def open(self, executor: Executor, store: Store) -> Truth: ...
+
+    @property
+    def merit(self) -> str:
+        """In words, what a network is judged by."""
+        ...
+
+    @property
+    def skeleton(self) -> Skeleton:
+        """That of the networks which are judged."""
+        ...
+
+    @property
+    def data(self) -> str | None:
+        """What they are trained on, if that is known."""
+        ...
 
     def as_json(self) -> dict[str, Any]:
         """Everything that decides it."""

@@ -32,11 +32,17 @@ class Surrogate:
     def __init__(self, dimensions: int, acquisition: Acquisition, rng: random.Random) -> None:
         self._dimensions, self._acquisition, self._rng = dimensions, acquisition, rng
         self._points: list[tuple[float, ...]] = []
-        self._values: list[float] = []
+        self._answers: list[float | None] = []
 
-    def learn(self, point: Sequence[float], value: float) -> None:
+    def learn(self, point: Sequence[float], value: float | None) -> None:
+        """None, where something failed, counts as the worst of all that are known."""
         self._points.append(tuple(point))
-        self._values.append(value)
+        self._answers.append(value)
+
+    @property
+    def _values(self) -> list[float]:
+        worst = min((value for value in self._answers if value is not None), default=0.0)
+        return [worst if value is None else value for value in self._answers]
 
     def propose(self, count: int = 1) -> list[tuple[float, ...]]:
         """Where the acquisition function is highest; before anything is known, anywhere.
@@ -46,11 +52,11 @@ class Surrogate:
         known = len(self._points)
         if not known:
             return [tuple(self._rng.random() for _ in range(self._dimensions)) for _ in range(count)]
-        for _ in range(count):
-            point = self._highest()
-            self.learn(point, float(self.means([point])[0]))
-        proposed = self._points[known:]
-        del self._points[known:], self._values[known:]
+        proposed = [self._highest()]
+        while len(proposed) < count:
+            self.learn(proposed[-1], float(self.means([proposed[-1]])[0]))
+            proposed.append(self._highest())
+        del self._points[known:], self._answers[known:]
         return proposed
 
     def _highest(self) -> tuple[float, ...]:

@@ -13,7 +13,7 @@ from firstlight.errors import SettingError
 def verify(
     problem: Queries,
     *,
-    by: str = "rank_mean(dextr,meco)",
+    by: str = "log_rank(params,dextr,synflow)",
     pool: int = 2000,
     batch: int = 64,
     narrow: bool = True,

@@ -57,7 +57,7 @@ def search(
     variant: Annotated[
         str | None, typer.Option(help="The algorithm's setting of that name: percentile, fix or ada of nasi.")
     ] = None,
-    samples: Annotated[int, typer.Option(help="How many networks may be scored.", min=1)] = 500,
+    samples: Annotated[int | None, typer.Option(help="How many networks may be scored; default: 500.", min=1)] = None,
     data: Annotated[
         str | None,
         typer.Option(
@@ -183,6 +183,7 @@ def search(
     from firstlight.algorithms.base import with_batches_of
     from firstlight.algorithms.ensembles import members
     from firstlight.algorithms.objective import parse_limits
+    from firstlight.algorithms.queries import for_queries
     from firstlight.algorithms.result import SearchInterrupted, SearchSetting
     from firstlight.algorithms.runner import run_search
     from firstlight.console import show_result, watching
@@ -199,19 +200,21 @@ def search(
                 raise SettingError(f"The {name} is named in {algorithm!r} and by --{name} {value}. Leave one out.")
             algorithm += f":{name}={value}"
     algorithm = with_batches_of(batch_size, algorithm)
-    request = AlgorithmRequest.parse(algorithm)
     by_truth = table is not None or data is not None
+    if by_truth:
+        algorithm = for_queries(algorithm)
+    request = AlgorithmRequest.parse(algorithm)
     by = read_criterion(proxy, request, space, by_truth)
-    samples = read_count(samples, queries, by_truth)
+    count = read_count(samples, queries, by_truth)
     # the work of an algorithm that decides by itself is not that of the networks which it scores
-    work = MUCH_WORK if request.algorithm.decides_by_itself or by_truth else samples
+    work = MUCH_WORK if request.algorithm.decides_by_itself or by_truth else count
     source = source_for(members(by), input or data or "synthetic", batch_size, batches, labels)
     setting = read_setting(space, source, skeleton, seed, device, repeats)
     wanted = SearchSetting(
         setting,
         by,
         algorithm,
-        samples,
+        count,
         parse_limits(
             max_params=max_params,
             max_macs=max_macs,
@@ -230,7 +233,7 @@ def search(
     directory = out or _default_directory(wanted)
     with resumable(directory):
         try:
-            with watching(samples if by_truth else work, "asking" if by_truth else "scoring") as watcher:
+            with watching(count if by_truth else work, "asking" if by_truth else "scoring") as watcher:
                 result = run_search(wanted, choose_executor(workers, work), directory, watcher)
         except SearchInterrupted as interrupted:
             if as_json:

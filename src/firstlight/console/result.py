@@ -50,10 +50,10 @@ def show_result(result: SearchResult) -> None:
 
 def _show_trained(result: SearchResult) -> None:
     """What the network reaches, in the place of what a proxy says of it."""
-    epochs = result.score.parts.get("epochs")
-    after = "" if epochs is None else f" after {epochs:.0f} epoch{'' if epochs == 1 else 's'}"
+    truth, value = result.setting.truth, result.score.value
+    assert truth is not None
     show_network(replace(result.best, scores={}))
-    console.print(f"  validation accuracy: {result.score.value:.2f} %{after}", markup=False)
+    console.print(f"  {truth.merit}: {value:.2f}{' %' if value > 1 else ''}", markup=False)
 
 
 def _headline(result: SearchResult) -> str:
@@ -71,7 +71,7 @@ def _goes_in_steps(result: SearchResult) -> bool:
 def _building(result: SearchResult) -> str:
     """The call that makes the chosen network."""
     setting = result.setting.setting
-    skeleton, usual = asdict(setting.skeleton), asdict(setting.space.skeleton())
+    skeleton, usual = asdict(result.setting.skeleton), asdict(setting.space.skeleton())
     changed = ", ".join(f"{name}={value!r}" for name, value in skeleton.items() if value != usual[name])
     words = f"space = firstlight.space({setting.space_name!r}); model = space.build({result.best.architecture!r}"
     seed = f", seed={setting.seed}" if setting.seed else ""
@@ -155,8 +155,9 @@ def _arguments(result: SearchResult) -> str:
 
 
 def _data(result: SearchResult) -> str:
-    """The images that networks were shown, or some that are always at hand."""
-    shown = result.setting.setting.source.name
+    """What networks were trained on, or the images that they were shown, or some that are always at hand."""
+    truth = result.setting.truth
+    shown = (truth.data if truth else None) or result.setting.setting.source.name
     return "digits" if shown in (SYNTHETIC, CIRCLE) else shown
 
 

@@ -57,8 +57,8 @@ def load_inputs(
 ) -> Inputs:
     """Draw the batches. Data sets bring their own shape and number of classes; noise takes those that are given."""
     count = source.batch_size * source.batches
-    if source.side is not None:
-        input_shape = (*input_shape[:-2], *(min(source.side, side) for side in input_shape[-2:]))
+    if source.side is not None and len(input_shape) == 3:
+        input_shape = (input_shape[0], *(min(source.side, side) for side in input_shape[1:]))
     if source.name == SYNTHETIC:
         title = SYNTHETIC
         generator = torch_generator(seed, "synthetic input")
@@ -95,8 +95,9 @@ def load_inputs(
 
 
 def _reduced(x: Tensor, side: int) -> Tensor:
-    """Each pixel is the mean of those in its place; images that are small enough stay as they are."""
-    return x if max(x.shape[-2:]) <= side else F.adaptive_avg_pool2d(x, side)
+    """Each pixel is the mean of those in its place; sides that are small enough stay as they are."""
+    height, width = (min(side, length) for length in x.shape[-2:])
+    return x if (height, width) == x.shape[-2:] else F.adaptive_avg_pool2d(x, (height, width))
 
 
 def _on_circle(shape: tuple[int, ...], count: int, seed: int) -> Tensor:

@@ -14,17 +14,21 @@ from firstlight.algorithms.ensembles import Criterion, parse_criterion
 from firstlight.algorithms.source import Truth
 from firstlight.errors import SettingError
 from firstlight.evaluate.contest import table_truth, training_truth
+from firstlight.evaluate.fitting import fit_recipe
 from firstlight.evaluate.recipe import TrainingRecipe
 from firstlight.evaluate.recipes import RecipeRequest
 from firstlight.evaluate.service import EvaluationSetting
 from firstlight.evaluate.tables import Table, load_table
+from firstlight.evaluate.targets import Target
 from firstlight.evaluate.truth import TRUTH, TableSetting, TableTruth, TrainingTruth
 from firstlight.run.executor import Executor
 from firstlight.run.in_space import in_space
 from firstlight.run.scoring import Setting
 from firstlight.run.store import Store
-from firstlight.spaces import Space, find_space
+from firstlight.seeds import python_generator
+from firstlight.spaces import Skeleton, Space, find_space
 
+SAMPLES = 500
 # As many as HNAS takes
 QUERIES = 20
 
@@ -40,7 +44,24 @@ class AskTable:
     @classmethod
     def of(cls, table: Table, setting: TableSetting, target: str | None, seconds: str | None = None) -> AskTable:
         truth, report = table_truth(table, setting, target, fidelities=(), seconds=seconds)
+        if not Target.of_column(truth.target).is_accuracy:
+            raise SettingError(
+                f"The target {truth.target!r} is no accuracy by its name, as cifar10_val_12 is, and a search looks for "
+                "the highest. Name another column."
+            )
         return cls(truth, report, table.origin)
+
+    @property
+    def merit(self) -> str:
+        return str(Target.of_column(self.truth.target))
+
+    @property
+    def skeleton(self) -> Skeleton:
+        return self.truth.setting.skeleton
+
+    @property
+    def data(self) -> str | None:
+        return None
 
     def open(self, executor: Executor, store: Store) -> TableTruth:
         return self.truth
@@ -61,6 +82,20 @@ class AskTraining:
     """Found out by training each network that is asked about."""
 
     setting: EvaluationSetting
+    notes: tuple[str, ...] = ()
+
+    @property
+    def merit(self) -> str:
+        epochs = self.setting.recipe.epochs
+        return f"validation accuracy after {epochs} epoch{'' if epochs == 1 else 's'}"
+
+    @property
+    def skeleton(self) -> Skeleton:
+        return self.setting.skeleton
+
+    @property
+    def data(self) -> str | None:
+        return self.setting.source_name
 
     def open(self, executor: Executor, store: Store) -> TrainingTruth:
         return training_truth(self.setting, None, executor, store)
@@ -69,7 +104,8 @@ class AskTraining:
         return {"data": self.setting.dataset.fingerprint, "training": str(self.setting.recipe)}
 
     def remarks(self, truth: Truth, architecture: str) -> list[str]:
-        return ["Accuracies are those of the validation part after a short training; a full one tells more."]
+        short = "Accuracies are those of the validation part after a short training; a full one tells more."
+        return [*self.notes, short]
 
 
 def truth_request(
@@ -89,23 +125,28 @@ def truth_request(
     if table is not None:
         _refuse_without("data to train on (--data)", epochs=epochs, recipe=recipe, data_samples=data_samples)
         found = table if isinstance(table, Table) else load_table(Path(table))
-        return AskTable.of(found, TableSetting(**space), target)
+        around = tuple(setting.skeleton.settings().items())
+        return AskTable.of(found, TableSetting(**space, skeleton_settings=around), target)
     _refuse_without("a table of trained networks (--table)", target=target)
     if data is None:
         _refuse_without("data to train on (--data)", epochs=epochs, recipe=recipe, data_samples=data_samples)
         return None
-    how = RecipeRequest.parse(recipe).recipe if isinstance(recipe, str) else recipe or TrainingRecipe()
+    request = RecipeRequest.parse(recipe) if isinstance(recipe, str) else RecipeRequest.of(recipe or TrainingRecipe())
+    if epochs is not None:
+        request = request.with_epochs(epochs)
     training = EvaluationSetting(
         **space,
         source_name=data,
-        recipe=how if epochs is None else replace(how, epochs=epochs),
+        recipe=request.recipe,
         seed=setting.seed,
         skeleton_settings=setting.skeleton_settings,
         samples=data_samples,
         device=setting.device,
+        tests_later=True,
     )
-    training.skeleton  # noqa: B018 - data and skeleton are checked here, before any work starts
-    return AskTraining(training)
+    any_network = training.space.sample(python_generator(setting.seed, "any network"))
+    fitted, notes = fit_recipe(request, training.space, any_network, training.skeleton)
+    return AskTraining(replace(training, recipe=fitted), tuple(notes))
 
 
 def _refuse_without(what: str, **given: object) -> None:
@@ -128,10 +169,18 @@ def read_criterion(proxy: str | None, request: AlgorithmRequest, space: str | Sp
     return parse_criterion(proxy)
 
 
-def read_count(samples: int, queries: int | None, truth: bool) -> int:
+def read_count(samples: int | None, queries: int | None, truth: bool) -> int:
+    """How many networks are scored, or asked about."""
+    if samples is not None and truth:
+        raise SettingError(
+            f"samples is {samples}, but networks are judged by what they reach: say how many are asked about by "
+            "queries (--queries), and among how many proxies choose by the pool (--pool)."
+        )
     if queries is not None and not truth:
         raise SettingError(
             f"queries is {queries}, but nothing is asked: name data to train networks on (--data), or a table of "
             "trained networks (--table). How many are scored by a proxy is samples."
         )
-    return (QUERIES if queries is None else queries) if truth else samples
+    if truth:
+        return QUERIES if queries is None else queries
+    return SAMPLES if samples is None else samples

@@ -42,7 +42,8 @@ class Ranks:
         """The same network, whose gradients become the mean of those of all processes."""
         if self.count == 1:
             return model
-        return DistributedDataParallel(model, static_graph=True)  # which minds no layers that nothing comes out of
+        # static_graph minds no layers that nothing comes out of; statistics of BatchNorm are averaged after the epoch
+        return DistributedDataParallel(model, static_graph=True, broadcast_buffers=False)
 
     def sums(self, device: torch.device, *values: float) -> list[float]:
         """Each of the values, added up over all processes."""

@@ -10,7 +10,7 @@ from math import isfinite
 
 from firstlight.algorithms import ALGORITHMS, AlgorithmRequest, Candidate, Objective
 from firstlight.algorithms.measuring import Measuring
-from firstlight.algorithms.queries import Queries
+from firstlight.algorithms.queries import Queries, for_queries
 from firstlight.algorithms.source import Source, Truth
 from firstlight.errors import LimitError, SettingError, UnknownNameError
 from firstlight.evaluate.contest import Contest
@@ -20,10 +20,6 @@ from firstlight.proxies.base import refuse_ensemble
 from firstlight.run.in_space import in_space
 from firstlight.run.scoring import ScoreService, Setting, source_for
 from firstlight.seeds import python_generator
-
-# What an algorithm's name means here, unless its settings say otherwise: queries are few, so each must be learned from.
-# Evolution is as it was published on NAS-Bench-201, with ten networks alive of which the best has the next child.
-USUAL_SETTINGS = {"evolution": "population=10:tournament=10:children=1", "reinforce": "batch=1"}
 
 # Networks of a pool are judged by proxies once, and not anew for every seed of a contest
 MEASURED_WITH = 0
@@ -199,12 +195,11 @@ def parse_method(text: str) -> Method:
     An ensemble is refused: what it says of a network changes with every other one that is asked about.
     """
     searched, at, proxy = text.strip().partition("@")
-    name, _, settings = searched.partition(":")
+    name = searched.partition(":")[0]
     if at:
         return ByProxy(AlgorithmRequest.parse(searched), ProxyRequest.parse(proxy))
     if name in ALGORITHMS:
-        usual = USUAL_SETTINGS.get(name, "")
-        return ByTruth(AlgorithmRequest.parse(":".join(filter(None, (name, usual, settings)))))
+        return ByTruth(AlgorithmRequest.parse(for_queries(searched)))
     if name in PROXIES:
         return ByProxy(AlgorithmRequest.parse("random"), ProxyRequest.parse(searched))
     refuse_ensemble(name)

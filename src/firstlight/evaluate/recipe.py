@@ -87,8 +87,8 @@ class TrainingRecipe:
         growing = steps * self.warm_up_epochs // self.epochs
         if step < growing:
             return self.learning_rate * (step + 1) / growing
-        gone = (step - growing) / (steps - growing)
-        left = (1 + math.cos(math.pi * gone)) / 2 if self.schedule == "cosine" else 1 - gone
+        gone, all_steps = step - growing, steps - growing
+        left = (1 + math.cos(math.pi * gone / all_steps)) / 2 if self.schedule == "cosine" else 1 - gone / all_steps
         return self.min_learning_rate + (self.learning_rate - self.min_learning_rate) * left
 
     def drop_path_at(self, epoch: int) -> float:

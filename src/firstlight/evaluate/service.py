@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from firstlight.data import Dataset, load_dataset
-from firstlight.errors import DataError
+from firstlight.errors import DataError, SettingError, StoreError
 from firstlight.evaluate.checkpoint import Checkpoint
 from firstlight.evaluate.fitting import build_for_training
 from firstlight.evaluate.recipe import TrainingRecipe
@@ -35,6 +35,7 @@ class EvaluationSetting(InSpace):
     skeleton_settings: tuple[tuple[str, Any], ...] = ()
     samples: int | None = None
     device: str | None = None
+    tests_later: bool = False  # then what `firstlight train` tests on is left out
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -49,7 +50,9 @@ class EvaluationSetting(InSpace):
     @functools.cached_property
     def dataset(self) -> Dataset:
         share = self.recipe.validation
-        return load_dataset(self.source_name, seed=self.seed, samples=self.samples, validation=share)
+        return load_dataset(
+            self.source_name, seed=self.seed, samples=self.samples, test=self.tests_later, validation=share
+        )
 
     @functools.cached_property
     def skeleton(self) -> Skeleton:
@@ -112,6 +115,8 @@ class EvaluationJob:
             if checkpoint is not None:
                 checkpoint.remove()
             return result
+        except (SettingError, StoreError):  # which would meet every network
+            raise
         except Exception as error:
             return TrainingResult.of_error(error)
 

@@ -11,6 +11,7 @@ import functools
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from firstlight.algorithms.source import Source
 from firstlight.errors import DataError, SettingError, UnsupportedError
@@ -38,9 +39,13 @@ TRUTH = ProxyRequest(Proxy("truth", _unknown_untrained, "", True, True, True, re
 
 @dataclass(frozen=True)
 class TableSetting(InSpace):
+    """A table does not say what is around the searched part; limits and costs are those of the skeleton asked for."""
+
+    skeleton_settings: tuple[tuple[str, Any], ...] = ()
+
     @functools.cached_property
     def skeleton(self) -> Skeleton:
-        return self.space.skeleton()
+        return self.space.skeleton(**dict(self.skeleton_settings))
 
 
 @dataclass(frozen=True)
@@ -161,7 +166,7 @@ class TrainingTruth:
         for found in EvaluationService(self.setting, self.executor, self.store).evaluations(architectures):
             result = found.result
             if result.accuracy is None:
-                score = Score.without_value("failed", f"{result.status}: {result.note}", result.seconds)
+                score = Score.without_value("failed", result.note, result.seconds)
             else:
                 score = Score(100 * result.accuracy, parts, seconds=result.seconds)
             yield _answer(self, found.architecture, score, found.reused)

@@ -252,7 +252,7 @@ def _check_free(directory: Path, overwrite: bool) -> None:
 @contextmanager
 def _appearing(directory: Path) -> Iterator[Path]:
     """A folder beside the wanted one, which takes its place at the end, or vanishes if something goes wrong."""
-    directory = directory.absolute()
+    directory = directory.resolve()
     directory.parent.mkdir(parents=True, exist_ok=True)
     mark = uuid.uuid4().hex[:8]
     new, old = (directory.with_name(f".{directory.name}-{mark}-{kind}") for kind in ("new", "old"))
@@ -262,6 +262,8 @@ def _appearing(directory: Path) -> Iterator[Path]:
         if directory.exists():
             directory.rename(old)
         new.rename(directory)
-    finally:
-        shutil.rmtree(new, ignore_errors=True)
         shutil.rmtree(old, ignore_errors=True)
+    finally:
+        if old.exists() and not directory.exists():
+            old.rename(directory)
+        shutil.rmtree(new, ignore_errors=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -27,7 +28,7 @@ class RunFacts:
 
 def is_run(text: str) -> bool:
     """Whether a word of the user's means a folder: no architecture is the name of one."""
-    return Path(text).is_dir()
+    return os.path.isdir(text)  # unlike Path, it minds no text that is too long for a name
 
 
 def read_run(folder: Path) -> RunFacts:
@@ -36,6 +37,8 @@ def read_run(folder: Path) -> RunFacts:
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
         settings = content["settings"]
+        if content.get("status", "ok") != "ok":
+            raise DataError(f"The training of {folder} came to nothing: {content.get('note')} Give another folder.")
         found = settings if "architecture" in settings else content["best"]
         weights = folder / WEIGHTS_NAME
         return RunFacts(

@@ -76,7 +76,7 @@ class Score:
             "parts": parts,
             "status": self.status,
             "note": self.note,
-            "seconds": self.seconds,
+            "seconds": _finite_or_none(self.seconds),
             "higher_is_better": self.higher_is_better,
         }
 
