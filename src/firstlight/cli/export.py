@@ -14,13 +14,16 @@ from firstlight.errors import SettingError
 
 def export(
     space: Annotated[
-        str, typer.Argument(help="The search space, or module:space of your own; may be left out before a RUN.")
+        str,
+        typer.Argument(
+            metavar="SPACE|RUN",
+            help="The search space, or module:space of your own; or the folder of a search or training alone.",
+        ),
     ],
     architecture: Annotated[
         str | None,
         typer.Argument(
-            metavar="ARCHITECTURE|RUN",
-            help="An architecture, as the space writes it, or the folder of a search or training.",
+            help="An architecture, as the space writes it; that of the run, if its folder is given.",
         ),
     ] = None,
     out: Annotated[

@@ -42,7 +42,8 @@ def search(
         str | None,
         typer.Option(
             help="The proxy to maximise (or minimise, if lower is better), or an ensemble such as az_nas or "
-            "log_rank(dextr,params). Default: dextr, or what is usual for the algorithm or the space.",
+            "log_rank(dextr,params). Default: dextr, or what is usual for the algorithm or the space. Not with "
+            "--data or --table.",
         ),
     ] = None,
     algorithm: Annotated[
@@ -50,7 +51,8 @@ def search(
         typer.Option(
             help="How to search: random, evolution (regularised), evolution-budget (grows up to the limits), pareto (a "
             "front of score against --objectives), zero-cost-pt (on a supernet), nasi (read off a one-shot "
-            "network), or others of `firstlight algorithms`. Settings are written behind the name: "
+            "network), hnas, verify or portfolio (a few are trained, see below), or others of `firstlight algorithms`. "
+            "Settings are written behind the name: "
             "evolution:population=32:children=4."
         ),
     ] = "random",
@@ -103,7 +105,8 @@ def search(
     recipe: Annotated[
         str | None,
         typer.Option(
-            help="With --data: how to train, such as hnas or quick:batch_size=32; see `firstlight train --help`.",
+            help="With --data: how to train, such as hnas or quick:batch_size=32, see `firstlight train --help`; "
+            "default: batches of 128, a rate of 0.1 that falls to 0.",
             rich_help_panel=BY_TRUTH,
         ),
     ] = None,

@@ -70,7 +70,7 @@ class Watcher(Onlooker):
         self._progress = progress
         self._what = what
         # neither is shown until there is something to see
-        self._judging = progress.add_task("judging the pool", total=None, best="", visible=False)
+        self._judging = progress.add_task("judging a pool", total=None, best="", visible=False)
         self._task = progress.add_task(what, total=total, best="", visible=False)
         self._best: float | None = None
         self._counts_states = False

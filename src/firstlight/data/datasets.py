@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -20,7 +21,7 @@ class Dataset:
     """Images and labels for training and for validation, and a text that stands for exactly these numbers.
 
     `ignored` counts the files of a folder that were no images. The test part is there if it was asked for; it is to be
-    looked at once, when all is decided.
+    looked at once, when all is decided. `mean` and `deviation` are those that each channel was brought to 0 and 1 from.
     """
 
     x_train: Tensor
@@ -32,6 +33,15 @@ class Dataset:
     ignored: int = 0
     x_test: Tensor | None = None
     y_test: Tensor | None = None
+    mean: tuple[float, ...] = ()
+    deviation: tuple[float, ...] = ()
+    class_names: tuple[str, ...] = ()
+
+    @property
+    def preparation(self) -> dict[str, Any]:
+        """What must be done to an image, in the numbers that it is read with, before a network is shown it."""
+        names = {"class_names": list(self.class_names)} if self.class_names else {}
+        return {"mean": list(self.mean), "deviation": list(self.deviation), **names}
 
     @property
     def input_shape(self) -> tuple[int, ...]:
@@ -87,7 +97,21 @@ def load_dataset(
         x_test, y_test = tested.tensors(held_out, images_test, normaliser)
         parts, numbers = f"{parts}+{len(held_out)}", [*numbers, images_test, y_test.numpy()]
     fingerprint = f"{found.title}:{parts}:{digest(*numbers)}"
-    return Dataset(x_train, y_train, x_val, y_val, found.classes, fingerprint, found.ignored, x_test, y_test)
+    mean, deviation = (tuple(map(float, part.ravel())) for part in (normaliser.mean, normaliser.deviation))
+    return Dataset(
+        x_train,
+        y_train,
+        x_val,
+        y_val,
+        found.classes,
+        fingerprint,
+        found.ignored,
+        x_test,
+        y_test,
+        mean,
+        deviation,
+        found.class_names,
+    )
 
 
 def _without_test_part(order: Array, labels: Array) -> tuple[Array, Array]:

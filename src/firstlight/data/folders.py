@@ -40,7 +40,8 @@ def read_folder(name: str, path: str, side: int) -> Samples:
         return np.stack([_image(found[number], side) for number in numbers])
 
     # photographs take milliseconds to open: fewer must do
-    return Samples(name, f"{folder.resolve().name}@{side}", np.array(labels), read, ignored, representative=1_000)
+    title, names = f"{folder.resolve().name}@{side}", tuple(subfolder.name for subfolder in classes)
+    return Samples(name, title, np.array(labels), read, ignored, representative=1_000, class_names=names)
 
 
 def find_test_folder(path: str) -> Path | None:

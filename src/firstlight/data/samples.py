@@ -30,6 +30,7 @@ class Samples:
     images: Callable[[Array], Array]
     ignored: int = 0
     representative: int = 10_000
+    class_names: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self.labels)

@@ -127,6 +127,9 @@ def _find(name: str) -> Path:
     if name.startswith("npz:"):
         return Path(name.removeprefix("npz:")).expanduser()
     folder = os.environ.get(DATA_FOLDER)
+    path = Path(name).expanduser()
+    if (not folder or path.name != name) and (path.is_dir() or path.is_file()):
+        raise DataError(f"{name!r} is a path: write {'folder' if path.is_dir() else 'npz'}:{name}.")
     if not folder:
         raise DataError(
             f"There is no built-in input {name!r}. Built in: synthetic, circle, digits, npz:PATH, folder:PATH. "

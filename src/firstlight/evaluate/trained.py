@@ -26,7 +26,8 @@ class Trained:
     """How the training went, what the network reaches on samples that played no part in it, and the network itself.
 
     `model` has the weights of the last epoch and is in eval mode. `samples` counts those of each part of the data,
-    `known` the epochs that were done before, by an earlier call for the same folder.
+    `inputs` says how images are prepared, `known` counts the epochs that were done before, by an earlier call for the
+    same folder.
     """
 
     settings: Mapping[str, Any]
@@ -34,6 +35,7 @@ class Trained:
     test_accuracy: float | None
     samples: Mapping[str, int]
     notes: tuple[str, ...] = ()
+    inputs: Mapping[str, Any] = field(default_factory=dict)
     model: nn.Module | None = field(default=None, compare=False, repr=False)
     directory: Path | None = field(default=None, compare=False)
     known: int = field(default=0, compare=False)
@@ -43,6 +45,7 @@ class Trained:
         return {
             "settings": dict(self.settings),
             "samples": dict(self.samples),
+            "inputs": dict(self.inputs),
             "status": self.result.status,
             "note": self.result.note,
             "notes": list(self.notes),
@@ -75,12 +78,13 @@ def find_trained(directory: Path, settings: Mapping[str, Any], network: nn.Modul
         epochs = tuple(Epoch(**epoch) for epoch in content["epochs"])
         result = TrainingResult(epochs, content["status"], content["note"], content["seconds"])
         test_accuracy, samples, notes = content["test_accuracy"], content["samples"], tuple(content["notes"])
+        inputs = dict(content["inputs"])
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise StoreError(f"{path} is no result of a training. Name another folder with --out.") from error
     refuse_others(directory, known, settings)
     if result.ok:
         network.load_state_dict(read_tensors(directory / WEIGHTS_NAME))
-    return Trained(known, result, test_accuracy, samples, notes, network.eval(), directory, len(epochs))
+    return Trained(known, result, test_accuracy, samples, notes, inputs, network.eval(), directory, len(epochs))
 
 
 def _history(epochs: Sequence[Epoch]) -> str:

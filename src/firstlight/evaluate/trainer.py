@@ -158,16 +158,17 @@ class _Job:
         if result.ok:
             _, accuracy = training.judge(plain, data.x_test, data.y_test, recipe.batch_size, self.ranks)
         samples = {"training": len(data.y_train), "validation": len(data.y_val), "test": len(data.y_test)}
-        found = Trained(self.settings, result, accuracy, samples, self.notes, plain, self.directory, known)
+        inputs = data.preparation
+        found = Trained(self.settings, result, accuracy, samples, self.notes, inputs, plain, self.directory, known)
         if self.directory is not None and self.ranks.is_first:
             found.write(self.directory)
         return found
 
 
 def _check(request: RecipeRequest, data: Dataset, ranks: Ranks) -> None:
-    """What a recipe cannot know about the data."""
+    """What a recipe cannot know about the data. A batch that holds more than there is holds all."""
     recipe, there, side = request.recipe, len(data.y_train), min(data.input_shape[1:], default=0)
-    if recipe.batch_size > there:
+    if recipe.batch_size > there and "batch_size" in request.written:
         raise SettingError(
             f"batch_size is {recipe.batch_size}, and there are {there} samples to learn from. Write a smaller one "
             f"behind the recipe: {_with(request, batch_size=max(2, there // 8))}."

@@ -53,6 +53,7 @@ class Export:
     weights: str
     cost: Cost
     difference: float | None = None
+    inputs: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
     def as_json(self) -> dict[str, Any]:
         known: dict[str, Any] = dataclasses.asdict(self)
@@ -110,6 +111,7 @@ def export_run(
         formats=formats,
         overwrite=overwrite,
         space_name=known.space,
+        inputs=known.inputs if weights == known.weights else {},
     )
 
 
@@ -124,12 +126,13 @@ def export_network(
     formats: Iterable[str] = USUAL,
     overwrite: bool = False,
     space_name: str | None = None,
+    inputs: Mapping[str, Any] | None = None,
 ) -> Export:
     """Write a network into the folder `out`: `json`, `source`, `safetensors` and `onnx`, as asked for.
 
     Its weights are those in the file `weights`, or else those that the seed gives. The folder appears when everything
     is written, and not at all if something fails. `space_name` is how the files call a space that has another name
-    where it can be imported.
+    where it can be imported; `inputs` how images were prepared in training, for the reader.
     """
     wanted, directory = check_formats(formats), Path(out)
     check_seed(seed)
@@ -144,7 +147,7 @@ def export_network(
     cost = found.cost(parsed, built)
     told = f"initialised with the seed {seed}" if weights is None else f"read from {Path(weights).name}"
     files = tuple(FORMATS[each] for each in wanted)
-    export = Export(directory, files, name, str(parsed), str(built), seed, told, cost)
+    export = Export(directory, files, name, str(parsed), str(built), seed, told, cost, inputs=dict(inputs or {}))
     with _appearing(directory) as folder:
         if "onnx" in wanted:
             difference = _write_onnx(network, built, folder / FORMATS["onnx"])
@@ -169,6 +172,7 @@ def _description(export: Export, skeleton: Skeleton) -> dict[str, Any]:
         "macs": export.cost.macs,
         "seed": export.seed,
         "weights": export.weights,
+        **({"inputs": dict(export.inputs)} if export.inputs else {}),
         **({} if export.difference is None else {"onnx_difference": export.difference}),
         "firstlight": __version__,
     }
@@ -183,8 +187,26 @@ def _source(network: nn.Module, skeleton: Skeleton, export: Export) -> str:
         f"Architecture: {export.architecture}",
         f"Skeleton: {export.skeleton.replace(',', ', ')}",
         f"{export.cost.params:,} parameters, {export.cost.macs:,} MACs for one input. Weights: {export.weights}.",
+        *_preparation(export.inputs),
     ]
     return write_source(network, _samples(skeleton, 3), f"A network of the space {export.space}.", facts, __version__)
+
+
+def _preparation(inputs: Mapping[str, Any]) -> Iterator[str]:
+    """What the network was trained to be shown."""
+    if "mean" in inputs:
+        mean, deviation = (", ".join(f"{number:.6g}" for number in inputs[name]) for name in ("mean", "deviation"))
+        yield (
+            f"Inputs: (image - mean) / deviation in each channel, of pixels as they are read; mean {mean}, deviation "
+            f"{deviation}."
+        )
+    if "class_names" in inputs:
+        yield f"Classes: {', '.join(map(_harmless, inputs['class_names']))}."
+
+
+def _harmless(name: str) -> str:
+    """Names of folders end up in a comment of Python code, which they must not end."""
+    return "".join(letter if letter.isprintable() and letter not in '"\\' else "?" for letter in name)
 
 
 def _write_onnx(network: nn.Module, skeleton: Skeleton, path: Path) -> float:

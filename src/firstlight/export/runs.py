@@ -17,13 +17,17 @@ from firstlight.spaces import Skeleton, Space
 
 @dataclass(frozen=True)
 class RunFacts:
-    """The network that a run ended with; `skeleton` is its text, and `weights` are there if it was trained."""
+    """The network that a run ended with; `skeleton` is its text, and `weights` are there if it was trained.
+
+    `inputs` says how the images were prepared that it was trained on: mean and deviation of each channel, class names.
+    """
 
     space: str
     architecture: str
     skeleton: str
     seed: int
     weights: Path | None
+    inputs: dict[str, Any]
 
 
 def is_run(text: str) -> bool:
@@ -47,6 +51,7 @@ def read_run(folder: Path) -> RunFacts:
             settings["skeleton"],
             int(settings["seed"]),
             weights if weights.is_file() else None,
+            dict(content.get("inputs", {})),
         )
     except FileNotFoundError as error:
         raise DataError(

@@ -26,6 +26,7 @@ Written by Firstlight {version}. Needs nothing but PyTorch:
 
     network = build()
     network.load_state_dict(load_weights("weights.safetensors"))
+    network.eval()
 """
 
 {imports}
