@@ -111,6 +111,7 @@ class _Job:
             "data": self.setting.dataset.fingerprint,
             "recipe": str(self.recipe),
             "seed": self.setting.seed,
+            "revision": training.REVISION,
             **several,
         }
 
