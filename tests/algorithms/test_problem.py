@@ -79,10 +79,12 @@ def test_an_ensemble_judges_all_that_were_scored() -> None:
 
 
 def test_every_algorithm_spends_its_budget_and_says_what_it_is() -> None:
-    """But for those that score only what they have come to, however large the budget is."""
+    """But for those that score only what they have come to, however large the budget is, and those for the truth."""
     deciding = {name for name, entry in ALGORITHMS.items() if entry.decides_by_itself}
     assert deciding == {"prune", "zero-cost-pt", "nasi", "nasi-ridge"}
-    for algorithm in (entry for entry in ALGORITHMS.values() if not entry.decides_by_itself):
+    assert {name for name, entry in ALGORITHMS.items() if entry.asks_truth} == {"hnas", "verify", "portfolio"}
+    others = (entry for entry in ALGORITHMS.values() if not entry.decides_by_itself and not entry.asks_truth)
+    for algorithm in others:
         for by in (PARAMS, Ensemble.parse("log_rank(params,macs)")):
             task = problem(budget=7, by=by)
             AlgorithmRequest(algorithm).run(task)

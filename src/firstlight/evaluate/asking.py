@@ -121,7 +121,7 @@ def truth_request(
     """In the words of the library's calls; None if nothing asks for the truth. `setting` is how networks are made."""
     if table is not None and data is not None:
         raise SettingError("Both a table of trained networks and data to train them on are given. Leave one out.")
-    space = in_space(setting.own_space or setting.space_name)
+    space = in_space(setting.space_name if setting.own_space is None else setting.own_space)
     if table is not None:
         _refuse_without("data to train on (--data)", epochs=epochs, recipe=recipe, data_samples=data_samples)
         found = table if isinstance(table, Table) else load_table(Path(table))

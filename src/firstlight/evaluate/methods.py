@@ -17,7 +17,6 @@ from firstlight.evaluate.contest import Contest
 from firstlight.evaluate.truth import TRUTH
 from firstlight.proxies import PROXIES, ProxyRequest
 from firstlight.proxies.base import refuse_ensemble
-from firstlight.run.in_space import in_space
 from firstlight.run.scoring import ScoreService, Setting, source_for
 from firstlight.seeds import python_generator
 
@@ -130,7 +129,8 @@ class ByProxy(Method):
 def _setting(contest: Contest, proxies: Sequence[ProxyRequest], seed: int) -> Setting:
     """How networks are made and what they are shown when proxies judge them."""
     return Setting(
-        **in_space(contest.truth.setting.own_space or contest.truth.setting.space_name),
+        contest.truth.setting.space_name,
+        own_space=contest.truth.setting.own_space,
         source=source_for(proxies, contest.input),
         seed=seed,
         skeleton_settings=contest.skeleton_settings,

@@ -24,6 +24,7 @@ from firstlight.proxies import Parts, ProxyRequest, Score
 from firstlight.proxies.base import Proxy
 from firstlight.run.executor import Executor
 from firstlight.run.in_space import InSpace
+from firstlight.run.outcome import TrainingResult
 from firstlight.run.scoring import NetworkScore
 from firstlight.run.store import Store
 from firstlight.spaces import Skeleton
@@ -166,7 +167,7 @@ class TrainingTruth:
         for found in EvaluationService(self.setting, self.executor, self.store).evaluations(architectures):
             result = found.result
             if result.accuracy is None:
-                score = Score.without_value("failed", result.note, result.seconds)
+                score = Score.without_value("failed", _reason(result), result.seconds)
             else:
                 score = Score(100 * result.accuracy, parts, seconds=result.seconds)
             yield _answer(self, found.architecture, score, found.reused)
@@ -175,6 +176,10 @@ class TrainingTruth:
         """What they reach by the recipe, which the store knows of most; all columns are the target."""
         found = {network.architecture: network.scores[str(TRUTH)].value for network in self.scores(architectures)}
         return {text: dict.fromkeys(columns, value) for text, value in found.items()}
+
+
+def _reason(result: TrainingResult) -> str:
+    return result.note if result.status == "failed" else f"{result.status}: {result.note}"
 
 
 def _answer(truth: TableTruth | TrainingTruth, text: str, score: Score, reused: bool) -> NetworkScore:
