@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from firstlight.algorithms import AlgorithmRequest, Candidate
 from firstlight.algorithms.base import with_batches_of
@@ -17,9 +17,6 @@ from firstlight.algorithms.result import SearchResult, SearchSetting
 from firstlight.algorithms.runner import run_search
 from firstlight.data.inputs import SYNTHETIC, TRUE_LABELS
 from firstlight.errors import SettingError
-from firstlight.evaluate.asking import read_count, read_criterion, truth_request
-from firstlight.evaluate.recipe import TrainingRecipe
-from firstlight.evaluate.tables import Table
 from firstlight.probe import Batches, Loss
 from firstlight.proxies import Proxy, Score, parse_requests
 from firstlight.ranking import Ranking, rank_networks, read_criteria, score_architectures
@@ -29,6 +26,10 @@ from firstlight.run.models import DrawnBatches, Model, ModelSetting, measure_mod
 from firstlight.run.scoring import NetworkScore, ScoreService, make_setting, source_for
 from firstlight.run.store import Store
 from firstlight.spaces import Architecture, Space, find_space
+
+if TYPE_CHECKING:
+    from firstlight.evaluate.recipe import TrainingRecipe
+    from firstlight.evaluate.tables import Table
 
 
 def score(
@@ -229,6 +230,8 @@ def search(
     >>> firstlight.search("nasbench201", samples=100, max_params="1.0M").best.architecture
     """
     algorithm = with_batches_of(batch_size, algorithm)
+    from firstlight.evaluate.asking import read_count, read_criterion, truth_request  # brings pandas, slow to import
+
     wanted_truth = table is not None or data is not None
     if wanted_truth:
         algorithm = for_queries(algorithm)
