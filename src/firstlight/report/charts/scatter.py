@@ -20,6 +20,16 @@ class Point:
     chosen: bool = False
 
 
+def dots(axes: Axes, points: Sequence[Point], radius: int = 3) -> list[str]:
+    """The chosen one is larger, and drawn last."""
+    return [
+        f'<circle class="{"dot chosen" if point.chosen else "dot"}" cx="{axes.x(point.x):.1f}" '
+        f'cy="{axes.y(point.y):.1f}" r="{6 if point.chosen else radius}">'
+        f"<title>{escape(point.tooltip)}</title></circle>"
+        for point in sorted(points, key=lambda point: point.chosen)
+    ]
+
+
 def scatter(
     points: Sequence[Point],
     x_label: str,
@@ -51,10 +61,5 @@ def scatter(
         steps = [f"H{axes.x(point.x):.1f}V{axes.y(y):.1f}" for point, y in zip(in_order, highest, strict=True)]
         start = f"M{axes.x(in_order[0].x):.1f},{axes.y(in_order[0].y):.1f}"
         parts.append(f'<path class="curve" d="{start}{"".join(steps)}"/>')
-    for point in sorted(points, key=lambda point: point.chosen):
-        kind, radius = ("dot chosen", 6) if point.chosen else ("dot", 3)
-        parts.append(
-            f'<circle class="{kind}" cx="{axes.x(point.x):.1f}" cy="{axes.y(point.y):.1f}" r="{radius}">'
-            f"<title>{escape(point.tooltip)}</title></circle>"
-        )
+    parts += dots(axes, points)
     return svg(WIDTH, HEIGHT, f"{y_label} against {x_label}, {len(points)} {of}", parts)

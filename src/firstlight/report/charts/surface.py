@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from markupsafe import Markup, escape
 
 from firstlight.report.charts.frame import HEIGHT, WIDTH, Axes, svg
-from firstlight.report.charts.scatter import Point
+from firstlight.report.charts.scatter import Point, dots
 
 
 def surface(
@@ -35,10 +35,5 @@ def surface(
                 f'<rect class="cell agree" {place} fill-opacity="{0.05 + 0.75 * (value - least) / spread:.2f}">'
                 f"<title>{escape(f'{x:.2f}, {y:.2f}: {value:.2f} expected')}</title></rect>"
             )
-    for point in sorted(points, key=lambda point: point.chosen):
-        kind, radius = ("dot chosen", 6) if point.chosen else ("dot", 4)
-        parts.append(
-            f'<circle class="{kind}" cx="{axes.x(point.x):.1f}" cy="{axes.y(point.y):.1f}" r="{radius}">'
-            f"<title>{escape(point.tooltip)}</title></circle>"
-        )
+    parts += dots(axes, points, radius=4)
     return svg(WIDTH, HEIGHT, f"expected value against {x_label} and {y_label}, {len(points)} points tried", parts)
