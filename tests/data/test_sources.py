@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from firstlight.data import InputSource, load_inputs
-from firstlight.data.sources import LARGEST_SIDE, USUAL_SIDE, read_samples, split_side
+from firstlight.data.sources import LARGEST_SIDE, USUAL_SIDE, read_samples, read_test_samples, split_side
 from firstlight.errors import DataError
 
 COLOURS = {"blue": (0, 0, 255), "green": (0, 255, 0), "red": (255, 0, 0)}
@@ -36,16 +36,29 @@ def folder(tmp_path: Path) -> Path:
 @given(st.text(), st.integers(1, LARGEST_SIDE))
 def test_a_side_is_read_off_the_end_whatever_the_path(path: str, side: int) -> None:
     assert split_side(f"folder:{path}@{side}") == (f"folder:{path}", side)
-    assert split_side(f"npz:{path}@{side}") == (f"npz:{path}@{side}", USUAL_SIDE)
+    assert split_side(f"npz:{path}@{side}") == (f"npz:{path}", side)
 
 
 def test_sides() -> None:
-    assert split_side("digits") == ("digits", 32)
-    assert split_side("folder:me@home") == ("folder:me@home", 32)
+    assert split_side("digits") == ("digits", None)
+    assert split_side("folder:me@home") == ("folder:me@home", None)
     for name in ("digits@0", "folder:a@5000"):
         with pytest.raises(DataError, match=f"{name}.*1 to 1024"):
             split_side(name)
     assert read_samples("digits@8").images(np.arange(2)).shape == (2, 1, 8, 8)
+    assert read_samples("digits").images(np.arange(2)).shape == (2, 1, USUAL_SIDE, USUAL_SIDE)
+
+
+def test_arrays_are_reduced_to_the_side_that_is_asked_for(tmp_path: Path) -> None:
+    images = np.arange(2 * 16, dtype=np.uint8).reshape(2, 1, 4, 4)
+    np.savez(tmp_path / "a.npz", x_train=images, y_train=[0, 1], x_test=images, y_test=[1, 0])
+    name = f"npz:{tmp_path / 'a.npz'}@2"
+    for samples in (read_samples(name), read_test_samples(name)):
+        assert samples is not None
+        assert samples.images(np.array([1])).tolist() == [[[[18.5, 20.5], [26.5, 28.5]]]]
+    assert read_samples(name).title == "a@2"
+    with pytest.raises(DataError, match=r"@8.*8x8.*there are 4x4"):
+        read_samples(f"npz:{tmp_path / 'a.npz'}@8")
 
 
 def test_one_class_for_each_sub_folder_in_the_order_of_names(folder: Path) -> None:

@@ -1,8 +1,9 @@
 """Where samples come from: scikit-learn's bundled digits, arrays in an `.npz` file, or a folder of image files.
 
 A source is named by a text: `digits`, `npz:PATH`, `folder:PATH`, or a bare name such as `cifar10`, which is looked up
-in the folder that the environment variable FIRSTLIGHT_DATA names (`cifar10.npz` or `cifar10_*.npz`). Digits and images
-of a folder have 32x32 pixels unless another side is written behind them: `digits@16`, `folder:PATH@64`.
+in the folder that the environment variable FIRSTLIGHT_DATA names (`cifar10.npz` or `cifar10_*.npz`). A side may be
+written behind each, as in `digits@16`, `folder:PATH@64` or `cifar10@16`: without it, digits and images of a folder have
+32x32 pixels, and arrays the size that they have, from which they can be reduced.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import os
 import re
 import zlib
+from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
 from zipfile import BadZipFile
@@ -31,12 +33,13 @@ def read_samples(name: str) -> Samples:
     """The whole data set of that name; `x_test` of an `.npz` file is left for final tests."""
     stem, side = split_side(name)
     if stem == "digits":
-        images, labels = _digits(side)
+        images, labels = _digits(side or USUAL_SIDE)
         return Samples(name, name, labels, images.__getitem__)
     if stem.startswith("folder:"):
-        return read_folder(name, stem.removeprefix("folder:"), side)
-    images, labels = _from_npz(_find(name))
-    return Samples(name, Path(name.removeprefix("npz:")).stem, labels, images.__getitem__)
+        return read_folder(name, stem.removeprefix("folder:"), side or USUAL_SIDE)
+    images, labels = _from_npz(_find(stem))
+    title = Path(stem.removeprefix("npz:")).stem + (f"@{side}" if side else "")
+    return Samples(name, title, labels, _reader(images, side))
 
 
 def read_test_samples(name: str) -> Samples | None:
@@ -46,24 +49,35 @@ def read_test_samples(name: str) -> Samples | None:
         return None
     if stem.startswith("folder:"):
         folder = find_test_folder(stem.removeprefix("folder:"))
-        return None if folder is None else read_folder(name, str(folder), side)
-    path = _find(name)
+        return None if folder is None else read_folder(name, str(folder), side or USUAL_SIDE)
+    path = _find(stem)
     with np.load(path, allow_pickle=False) as arrays:
         if "x_test" not in arrays:
             return None
     images, labels = _from_npz(path, "_test")
-    return Samples(name, "test", labels, images.__getitem__)
+    return Samples(name, "test", labels, _reader(images, side))
 
 
-def split_side(name: str) -> tuple[str, int]:
+def split_side(name: str) -> tuple[str, int | None]:
     """The source without its `@SIDE`, and that side in pixels; a path that ends like this itself needs a second one."""
-    match = re.fullmatch(r"(?P<stem>digits|folder:.*)@(?P<side>[0-9]{1,9})", name, re.DOTALL)
+    match = re.fullmatch(r"(?P<stem>.+)@(?P<side>[0-9]{1,9})", name, re.DOTALL)
     if match is None:
-        return name, USUAL_SIDE
+        return name, None
     side = int(match["side"])
     if not 1 <= side <= LARGEST_SIDE:
         raise DataError(f"{name!r} asks for images of {side}x{side} pixels; 1 to {LARGEST_SIDE} can be had.")
     return match["stem"], side
+
+
+def _reader(images: Array, side: int | None) -> Callable[[Array], Array]:
+    """How to read some of the images: as they are, or reduced; each pixel is then the mean of those in its place."""
+    if side is None:
+        return images.__getitem__
+    if side > min(images.shape[-2:]):
+        height, width = images.shape[-2:]
+        raise DataError(f"@{side} asks for images of {side}x{side} pixels; there are {height}x{width} to reduce.")
+    size = (side, side)
+    return lambda numbers: F.adaptive_avg_pool2d(torch.from_numpy(images[numbers]).float(), size).numpy()
 
 
 def _digits(side: int) -> tuple[Array, Array]:
