@@ -11,33 +11,14 @@ import time
 from pathlib import Path
 
 import pytest
+from tests.cli.command import CELL, SILENT, SMALL, firstlight
 
 from firstlight import __version__
 
-SMALL = ["--skeleton", "channels=4,cells=1"]
-CELL = "|nor_conv_3x3~0|+|none~0|skip_connect~1|+|none~0|none~1|nor_conv_1x1~2|"
-SILENT = "|none~0|+|none~0|none~1|+|none~0|none~1|none~2|"
-
-
-def firstlight(
-    *arguments: str, folder: Path | None = None, stdin: str = "", code: int = 0, columns: int = 200
-) -> subprocess.CompletedProcess[str]:
-    done = subprocess.run(
-        [sys.executable, "-m", "firstlight", *arguments],
-        cwd=folder,
-        input=stdin,
-        capture_output=True,
-        text=True,
-        timeout=300,
-        env=os.environ | {"COLUMNS": str(columns)},
-        check=False,
-    )
-    assert done.returncode == code, done.stderr + done.stdout
-    return done
-
 
 def test_help_explains_with_examples() -> None:
-    assert __version__ in firstlight("--version").stdout
+    done = subprocess.run([sys.executable, "-m", "firstlight", "--version"], capture_output=True, text=True, check=True)
+    assert __version__ in done.stdout
     assert "search" in firstlight("--help").stdout
     for command in ("proxies", "spaces", "score", "rank", "search", "report"):
         assert f"Example: firstlight {command}" in firstlight(command, "--help").stdout

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from tests.cli.test_cli import CELL, SMALL, firstlight
+from tests.cli.command import CELL, SMALL, firstlight
 
 SHAPE = ["--skeleton", f"{SMALL[1]},input_shape=3x8x8"]
 

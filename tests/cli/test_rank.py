@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.cli.test_cli import CELL, SILENT, SMALL, firstlight
+from tests.cli.command import CELL, SILENT, SMALL, firstlight
 
 
 def test_architectures_from_everywhere(tmp_path: Path) -> None:

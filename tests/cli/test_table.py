@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.cli.test_cli import CELL, SILENT, firstlight
+from tests.cli.command import CELL, SILENT, firstlight
 from tests.evaluate.importers.files import Evil, architecture_of_nats, marker, write_bz2
 
 from firstlight.evaluate.importers import KINDS

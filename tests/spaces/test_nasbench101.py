@@ -13,7 +13,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.cli.test_cli import firstlight as command
+from tests.cli.command import firstlight as command
 from tests.reference import golden
 from tests.spaces.test_cell101 import of_record
 from torch import Tensor, nn
