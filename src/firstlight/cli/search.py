@@ -24,6 +24,7 @@ from firstlight.cli.options import (
     read_setting,
     resumable,
 )
+from firstlight.cli.settings_file import SettingsOption
 
 if TYPE_CHECKING:
     from firstlight.algorithms.result import SearchSetting
@@ -164,6 +165,7 @@ def search(
     out: Annotated[
         Path | None, typer.Option(help="Folder of the run; default: a folder under runs/ named by the settings.")
     ] = None,
+    settings: SettingsOption = None,
     as_json: Json = False,
 ) -> None:
     """Find the best network of a space under limits, without training any, or guided by a few short trainings.
@@ -179,6 +181,8 @@ def search(
     Example: firstlight search darts --algorithm nasi --variant ada --input digits --labels random
 
     Example: firstlight search nasbench201 --algorithm pareto --objectives macs,latency
+
+    Example: firstlight search --settings plainnet-cifar --proxy zico --samples 2000
 
     Example: firstlight search nasbench201 --algorithm hnas --data digits@16 --queries 8 --pool 100 --skeleton cells=1
     """

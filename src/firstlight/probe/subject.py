@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any
 
 import torch
 import torch.nn.functional as F
@@ -17,6 +17,9 @@ from firstlight.errors import DataError, FirstlightError, ModelError, Unsupporte
 from firstlight.probe.batch import Batch, Batches, as_batches
 from firstlight.probe.observe import device_of, dtype_of, undisturbed
 from firstlight.seeds import derive
+
+if TYPE_CHECKING:
+    from typing_extensions import Self  # of Python 3.11 and later
 
 Loss = Callable[[Any, Any], Tensor]
 

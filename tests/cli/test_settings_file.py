@@ -1,0 +1,70 @@
+"""Options from a file, and recipes that come along."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.cli.command import SMALL, firstlight
+
+from firstlight.algorithms import AlgorithmRequest
+from firstlight.cli.settings_file import read_settings_file, recipes
+from firstlight.errors import FirstlightError
+from firstlight.spaces import SPACES
+
+ALLOWED = {"space", "samples", "max_params", "proxy", "algorithm", "batch_size"}
+
+
+def test_what_is_written_takes_the_place_of_defaults_and_the_command_line_goes_before(tmp_path: Path) -> None:
+    (tmp_path / "mine.toml").write_text('space = "nasbench201"\nsamples = 3\nmax-params = "1M"\nproxy = "params"\n')
+    asked = ("search", "--settings", "mine.toml", "--out", "run", "--json", *SMALL)
+    result = json.loads(firstlight(*asked, folder=tmp_path).stdout)
+    assert (result["samples"], list(result["best"]["scores"])) == (3, ["params"])
+    other = json.loads(firstlight(*asked[:-4], "other", *asked[-3:], "--samples", "2", folder=tmp_path).stdout)
+    assert other["samples"] == 2
+
+
+@pytest.mark.parametrize("name", recipes())
+def test_recipes_are_searches_that_can_be_run(name: str) -> None:
+    found = read_settings_file(name, ALLOWED)
+    assert found["space"] in SPACES
+    AlgorithmRequest.parse(found["algorithm"]).algorithm.check(SPACES[found["space"]])
+    assert int(found["samples"]) > 0
+
+
+def test_the_recipe_of_plainnet_searches_within_its_budget(tmp_path: Path) -> None:
+    asked = ("search", "--settings", "plainnet-cifar", "--samples", "4", "--proxy", "zico", "--batch-size", "4")
+    shape = ("--skeleton", "input_shape=3x8x8")
+    result = json.loads(firstlight(*asked, *shape, "--out", "run", "--json", folder=tmp_path).stdout)
+    assert result["best"]["architecture"].startswith("SuperConv")
+    assert result["best"]["cost"]["params"] <= 1e6
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("samples 500", "cannot be read as settings"),
+        ("pages = 5", "sets 'pages', which the command does not have. It has: algorithm"),
+        ("samples = [1, 2]", "expected a text or a number"),
+    ],
+)
+def test_what_is_wrong_is_told(content: str, message: str, tmp_path: Path) -> None:
+    (tmp_path / "mine.toml").write_text(content)
+    assert message in firstlight("search", "--settings", "mine.toml", folder=tmp_path, code=1).stderr
+    missing = firstlight("search", "--settings", "plainet-cifar", folder=tmp_path, code=1).stderr
+    assert "Did you mean 'plainnet-cifar'?" in missing
+
+
+@settings(deadline=None)
+@given(text=st.text(max_size=60))
+def test_any_text_is_read_or_refused(text: str, tmp_path_factory: pytest.TempPathFactory) -> None:
+    path = tmp_path_factory.mktemp("any") / "any.toml"
+    path.write_text(text, encoding="utf-8", newline="")
+    try:
+        found = read_settings_file(str(path), ALLOWED)
+    except FirstlightError:
+        return
+    assert found.keys() <= ALLOWED
