@@ -26,7 +26,8 @@ InputOption = Annotated[
     str,
     typer.Option(
         "--input",
-        help="What networks see: synthetic, circle, digits, npz:PATH, folder:PATH, or a name in $FIRSTLIGHT_DATA.",
+        help="What networks see: synthetic, circle, digits, npz:PATH, folder:PATH, a name in $FIRSTLIGHT_DATA, clicks "
+        "(criteo:FILE, avazu:FILE, kdd:FILE, clicks:FILE; see `firstlight data`).",
     ),
 ]
 LabelsOption = Annotated[

@@ -20,6 +20,7 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
+from firstlight.data.ctr import is_clicks
 from firstlight.data.folders import find_test_folder, read_folder
 from firstlight.data.samples import Array, Samples
 from firstlight.errors import DataError
@@ -31,6 +32,8 @@ LARGEST_SIDE = 1024
 
 def read_samples(name: str) -> Samples:
     """The whole data set of that name; `x_test` of an `.npz` file is left for final tests."""
+    if is_clicks(name):
+        raise DataError(f"{name!r} holds clicks; here images are looked at: digits, npz:PATH or folder:PATH.")
     stem, side = split_side(name)
     if stem == "digits":
         images, labels = _digits(side or USUAL_SIDE)

@@ -96,7 +96,8 @@ class Setting(InSpace):
     @functools.cached_property
     def skeleton(self) -> Skeleton:
         asked, inputs = dict(self.skeleton_settings), self.inputs
-        return skeleton_for(self.space, asked, self.source.name, inputs.input_shape, inputs.classes)
+        name = self.source.name
+        return skeleton_for(self.space, asked, name, inputs.input_shape, inputs.classes, inputs.skeleton)
 
     @functools.cached_property
     def draws(self) -> list[Setting]:

@@ -6,7 +6,7 @@ import contextlib
 import dataclasses
 import random
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -143,13 +143,17 @@ class Space(ABC, Generic[A]):
 
     def skeleton(self, **settings: Any) -> Skeleton:
         """The default skeleton with some settings changed."""
+        return self.skeleton_type(**self.read_skeleton(settings))
+
+    def read_skeleton(self, settings: Mapping[str, Any]) -> dict[str, Any]:
+        """Settings of the skeleton, if they are some and of the right kind."""
         known = {field.name: field for field in dataclasses.fields(self.skeleton_type)}
         unknown = sorted(set(settings) - set(known))
         if unknown:
             raise SettingError(
                 f"The skeleton of {self.name!r} has no setting {unknown[0]!r}. It has: {', '.join(known)}."
             )
-        return self.skeleton_type(**{name: _like(known[name].default, name, value) for name, value in settings.items()})
+        return {name: _like(known[name].default, name, value) for name, value in settings.items()}
 
     def build(
         self,
@@ -212,7 +216,9 @@ class Space(ABC, Generic[A]):
 
 
 def _like(default: object, name: str, value: object) -> Any:
-    """The value, if it is of the default's kind: a whole number, or several."""
+    """The value, if it is of the default's kind: a whole number, or several, of which one alone needs no tuple."""
+    if isinstance(default, tuple) and len(default) < 2 and type(value) is int:
+        value = (value,)
     numbers = tuple(value) if isinstance(value, (tuple, list)) else (value,)
     if isinstance(default, tuple) != isinstance(value, (tuple, list)) or not all(type(n) is int for n in numbers):
         raise SettingError(f"{name} is {value!r}; expected something like {_plain(default)}.")

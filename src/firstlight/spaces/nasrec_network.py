@@ -50,10 +50,10 @@ OPERANDS = {
 class NasRecSkeleton(Skeleton):
     """Inputs are `dense` numbers and behind them one category for each field, also as a number.
 
-    Every field has a table of `rows` rows, or no more than its `categories` if these are given. `layer_norm` 0 leaves
-    out all normalisations but the two inside a transformer. The first class has the logit 0, and the final layer gives
-    those of the others: for two classes, cross-entropy is the binary one of a single logit, which alone is the output
-    for `classes` 1.
+    Every field has a table of `rows` rows, or no more than its `categories` if these are given, which click data bring;
+    where a field has more of them than `rows`, some share a row. `layer_norm` 0 leaves out all normalisations but the
+    two inside a transformer. The first class has the logit 0, and the final layer gives those of the others: for two
+    classes, cross-entropy is the binary one of a single logit, which alone is the output for `classes` 1.
     """
 
     input_shape: tuple[int, ...] = (39,)
