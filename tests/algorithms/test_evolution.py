@@ -107,30 +107,30 @@ def counted(monkeypatch: pytest.MonkeyPatch, name: str) -> tuple[Problem, list[i
 
     monkeypatch.setattr(NasRecSmall, "mutate_often", watched)
     service = ScoreService(Setting("nasrec-small"), [PARAMS], make_executor(0), Store(":memory:"))
-    return run(name, Problem(service, Objective(PARAMS), random.Random(0), 60)), changes
+    return run(name, Problem(service, Objective(PARAMS), random.Random(0), 30)), changes
 
 
 def test_generations_end_and_change_less_and_less(monkeypatch: pytest.MonkeyPatch) -> None:
-    task, changes = counted(monkeypatch, "evolution:population=10:tournament=4:children=2:generations=21")
-    assert task.scored == evolution_size(10, 2, 21) == 52
-    assert changes[:4] == [2, 2, 2, 2]  # two generations of two
-    assert set(changes[4:]) == {1}
+    task, changes = counted(monkeypatch, "evolution:population=3:tournament=2:children=1:generations=21")
+    assert task.scored == evolution_size(3, 1, 21) == 24
+    assert changes[:2] == [2, 2]
+    assert set(changes[2:]) == {1}
     assert not task.notes
-    _, changes = counted(monkeypatch, "evolution:population=10:children=2:generations=3:mutations=4")
+    _, changes = counted(monkeypatch, "evolution:population=3:children=2:generations=3:mutations=4")
     assert set(changes) == {4}
 
 
 def test_a_search_too_short_for_its_generations_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    task, _ = counted(monkeypatch, "evolution:population=10:children=10:generations=6")
-    assert task.scored == 60
-    assert "70 are needed for 6 generations" in task.notes[0]
+    task, _ = counted(monkeypatch, "evolution:population=5:children=5:generations=6")
+    assert task.scored == 30
+    assert "35 are needed for 6 generations" in task.notes[0]
 
 
 def test_idle_choices_of_networks_for_clicks_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    task, _ = counted(monkeypatch, "evolution:population=20:children=4:generations=10")
+    task, _ = counted(monkeypatch, "evolution:population=8:children=4:generations=2")
     found = list(map(task.space.parse, task.pool.texts))
-    assert any(task.space.canonical(architecture) != architecture for architecture in found[20:])
-    assert any(task.space.canonical(architecture) != architecture for architecture in found[:20])
+    assert any(task.space.canonical(architecture) != architecture for architecture in found[8:])
+    assert any(task.space.canonical(architecture) != architecture for architecture in found[:8])
 
 
 def test_growth_starts_from_the_initial_network() -> None:
