@@ -109,6 +109,13 @@ class Space(ABC, Generic[A]):
     def canonical(self, architecture: A) -> A:
         """The one member that stands for all architectures computing the same function."""
 
+    def identity(self, architecture: A) -> A:
+        """What a search by samples and mutations knows an architecture as: two that are alike in it are one.
+
+        That is the canonical one, unless choices that make no difference now are kept for mutations to come.
+        """
+        return self.canonical(architecture)
+
     @abstractmethod
     def network(self, architecture: A, skeleton: Any) -> nn.Module:
         """The network with its weights allocated but not initialised."""

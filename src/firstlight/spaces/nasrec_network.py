@@ -204,8 +204,12 @@ class ClickNetwork(nn.Module):
             vector, table = block(dense, sparse)
             dense.append(vector)
             sparse.append(table)
-        logits: Tensor = self.final(torch.cat([dense[-1], sparse[-1].flatten(1)], 1))
-        return logits if self.classes == 1 else torch.cat([torch.zeros_like(logits[:, :1]), logits], 1)
+        return with_first_class(self.final(torch.cat([dense[-1], sparse[-1].flatten(1)], 1)), self.classes)
+
+
+def with_first_class(logits: Tensor, classes: int) -> Tensor:
+    """The logits of all classes, from those that the final layer gives: that of the first is 0."""
+    return logits if classes == 1 else torch.cat([torch.zeros_like(logits[:, :1]), logits], 1)
 
 
 class NasRecNetwork(ClickNetwork):
