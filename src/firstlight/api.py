@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from firstlight.algorithms import AlgorithmRequest, Candidate
 from firstlight.algorithms.base import with_batches_of
-from firstlight.algorithms.ensembles import members
+from firstlight.algorithms.ensembles import asked_for
 from firstlight.algorithms.objective import parse_limits
 from firstlight.algorithms.onlooker import Onlooker
 from firstlight.algorithms.queries import for_queries
@@ -25,6 +25,7 @@ from firstlight.run.executor import make_executor
 from firstlight.run.models import DrawnBatches, Model, ModelSetting, measure_model, refuse_for_space, score_models
 from firstlight.run.scoring import NetworkScore, ScoreService, make_setting, source_for
 from firstlight.run.store import Store
+from firstlight.run.warm_up import WARMED_BY_OWNER, WarmUp, read_warm_up
 from firstlight.spaces import Architecture, Space, find_space
 
 if TYPE_CHECKING:
@@ -91,6 +92,7 @@ def rank(
     repeats: int = 1,
     workers: int | None = None,
     device: str | None = None,
+    warmup: str | float | WarmUp | None = None,
     watch: Callable[[NetworkScore], None] = lambda network: None,
 ) -> Ranking:
     """Compare networks by several proxies, in order of one of them or of an ensemble, and say how far they agree.
@@ -105,6 +107,9 @@ def rank(
     `score` takes them instead; `loss` and `logits` are for them as well, and explained there, and `input_shape` is that
     of one synthetic input, by default (3, 32, 32).
 
+    With a `warmup`, such as 0.1, "10%" or "10%:epochs=3:recipe=official", networks of a space are first trained on that
+    share of the input's training data; see docs/sigeo.md.
+
     Models of your own are scored in this process, one after the other: `workers` are for spaces. They come back as
     they went in, but stay on the `device` if one is named. One that cannot be made or run comes last, with failed
     scores that say why and None as its cost.
@@ -112,7 +117,10 @@ def rank(
     >>> firstlight.rank("nasbench201", samples=100, proxies="dextr,params").rows[0].network.architecture
     >>> firstlight.rank({"narrow": Net(16), "wide": Net(32)}, by="log_rank(dextr,macs)").rows[0].network.architecture
     """
-    requests, criterion = read_criteria(proxies, by)
+    warm_up, warmed = read_warm_up(warmup), None
+    if warm_up is not None and isinstance(target, (str, Space)):
+        warmed = (find_space(target) if isinstance(target, str) else target).shown
+    requests, criterion = read_criteria(proxies, by, warmed)
     networks: Iterable[NetworkScore]
     with Store(":memory:") as store:
         if isinstance(target, (str, Space)):
@@ -121,7 +129,7 @@ def rank(
                 raise SettingError(f"Networks of the space {name!r} take the name of an input, such as 'synthetic'.")
             refuse_for_space(name, loss=loss, logits=logits, input_shape=input_shape)
             source = source_for(requests, input, batch_size, batches, labels)
-            setting = make_setting(target, source, skeleton, seed, device, repeats)
+            setting = make_setting(target, source, skeleton, seed, device, repeats, warm_up)
             given = [architectures] if isinstance(architectures, str) else architectures
             service = ScoreService(setting, requests, make_executor(workers), store)
             networks = score_architectures(service, given, samples)
@@ -136,6 +144,8 @@ def rank(
                     "Models of your own take no architectures, no samples and no skeleton. Data to show them is "
                     "input=, and batches= is the number of batches to draw."
                 )
+            if warm_up is not None:
+                raise SettingError(WARMED_BY_OWNER)
             if not target:
                 raise SettingError("There is nothing to rank. Give models by name, or the name of a space.")
             shown: Batches | Callable[[int], Batches]
@@ -195,6 +205,7 @@ def search(
     repeats: int = 1,
     workers: int | None = None,
     device: str | None = None,
+    warmup: str | float | WarmUp | None = None,
     out: str | os.PathLike[str] | None = None,
     watch: Callable[[Candidate], None] = lambda candidate: None,
 ) -> SearchResult:
@@ -213,6 +224,9 @@ def search(
     `proxy` is by default `dextr`, or what is usual for the algorithm or the space. It may be an ensemble, such as
     "az_nas" or "log_rank(dextr,params)": then networks are judged by their ranks among all that were scored, which is
     known at the end.
+
+    With a `warmup`, such as 0.1, "10%" or "10%:epochs=3:recipe=official", each network is trained on that share of the
+    input's training data before proxies judge it; see docs/sigeo.md.
 
     Limits are checked before a network is built: parameters, MACs, activations and memory (bytes) are counted without
     weights, and `latency` says where milliseconds come from: "measured" (here, on one thread), "measured:threads=2",
@@ -235,9 +249,10 @@ def search(
     wanted_truth = table is not None or data is not None
     if wanted_truth:
         algorithm = for_queries(algorithm)
-    by = read_criterion(proxy, AlgorithmRequest.parse(algorithm), space, wanted_truth)
-    source = source_for(members(by), input or data or SYNTHETIC, batch_size, batches, labels)
-    setting = make_setting(space, source, skeleton, seed, device, repeats)
+    warm_up = read_warm_up(warmup)
+    by = read_criterion(proxy, AlgorithmRequest.parse(algorithm), space, wanted_truth, warmed=warm_up is not None)
+    source = source_for(asked_for(by), input or data or SYNTHETIC, batch_size, batches, labels)
+    setting = make_setting(space, source, skeleton, seed, device, repeats, warm_up)
     truth = truth_request(
         setting, table=table, target=target, data=data, epochs=epochs, recipe=recipe, data_samples=data_samples
     )

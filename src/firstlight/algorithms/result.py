@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +20,7 @@ from firstlight.algorithms.source import TruthRequest
 from firstlight.proxies import Score
 from firstlight.run.scoring import NetworkScore, Setting
 from firstlight.run.store import Trial
+from firstlight.run.warm_up import FOLDER
 from firstlight.spaces import Skeleton
 
 if TYPE_CHECKING:
@@ -80,6 +81,7 @@ class SearchSetting:
             "input": self.setting.inputs.fingerprint,
             "seed": self.setting.seed,
             **({"repeats": self.setting.repeats} if self.setting.repeats > 1 else {}),
+            **({"warmup": self.setting.described.partition("warmup=")[2]} if self.setting.warm_up else {}),
         }
 
 
@@ -125,6 +127,9 @@ class SearchResult:
     def build(self, *, device: str | None = None) -> nn.Module:
         """The chosen network, with the very weights it was scored with."""
         setting = self.setting.setting
+        if setting.warm_up is not None and self.setting.truth is None:
+            kept_in = None if self.directory is None else self.directory / FOLDER
+            return replace(setting, device=device).network(self.best.architecture, kept_in)
         return setting.space.build(self.best.architecture, self.setting.skeleton, seed=setting.seed, device=device)
 
     def export(self, out: Path | str, **options: Any) -> Export:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from firstlight.evaluate.recipe import TrainingRecipe
     from firstlight.run.executor import Executor
     from firstlight.run.scoring import NetworkScore, Setting
+    from firstlight.run.warm_up import WarmUp
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON only, for machines.")]
 ProxyOption = Annotated[
@@ -59,17 +60,33 @@ RepeatsOption = Annotated[
     typer.Option("--repeats", help="Score so many initialisations and inputs; report mean and standard error.", min=1),
 ]
 
+WarmUpOption = Annotated[
+    str | None,
+    typer.Option(
+        "--warmup",
+        metavar="SHARE[:SETTING=VALUE]...",
+        help="Train each network on so much of the --input's training data before it is scored: 10%, or 10%:epochs=3, "
+        "10%:recipe=official; see docs/sigeo.md.",
+    ),
+]
+
 # From this many networks on, starting worker processes pays
 WORTH_WORKERS = 16
 
 
 def read_setting(
-    space: str, source: InputSource, skeleton: str, seed: int, device: str | None, repeats: int
+    space: str,
+    source: InputSource,
+    skeleton: str,
+    seed: int,
+    device: str | None,
+    repeats: int,
+    warm_up: WarmUp | None = None,
 ) -> Setting:
     from firstlight.run.scoring import Setting
 
-    setting = Setting(space, source, seed, read_pairs(skeleton), device, repeats)
-    setting.skeleton  # noqa: B018 - data and skeleton are checked here, before any work starts
+    setting = Setting(space, source, seed, read_pairs(skeleton), device, repeats, warm_up=warm_up)
+    setting.check()
     return setting
 
 

@@ -19,6 +19,7 @@ from firstlight.cli.options import (
     RepeatsOption,
     SeedOption,
     SkeletonOption,
+    WarmUpOption,
     WorkersOption,
     choose_executor,
     read_setting,
@@ -162,6 +163,7 @@ def search(
     seed: SeedOption = 0,
     repeats: RepeatsOption = 1,
     device: DeviceOption = None,
+    warmup: WarmUpOption = None,
     out: Annotated[
         Path | None, typer.Option(help="Folder of the run; default: a folder under runs/ named by the settings.")
     ] = None,
@@ -188,7 +190,7 @@ def search(
     """
     from firstlight.algorithms import AlgorithmRequest
     from firstlight.algorithms.base import with_batches_of
-    from firstlight.algorithms.ensembles import members
+    from firstlight.algorithms.ensembles import asked_for
     from firstlight.algorithms.objective import parse_limits
     from firstlight.algorithms.queries import for_queries
     from firstlight.algorithms.result import SearchInterrupted, SearchSetting
@@ -198,6 +200,7 @@ def search(
     from firstlight.evaluate.asking import read_count, read_criterion, truth_request
     from firstlight.run.costs import read_costs
     from firstlight.run.scoring import source_for
+    from firstlight.run.warm_up import read_warm_up
 
     if executor != "local":
         raise UnknownNameError("executor", executor, ["local"])
@@ -211,12 +214,13 @@ def search(
     if by_truth:
         algorithm = for_queries(algorithm)
     request = AlgorithmRequest.parse(algorithm)
-    by = read_criterion(proxy, request, space, by_truth)
+    warm_up = read_warm_up(warmup)
+    by = read_criterion(proxy, request, space, by_truth, warmed=warm_up is not None)
     count = read_count(samples, queries, by_truth)
     # the work of an algorithm that decides by itself is not that of the networks which it scores
     work = MUCH_WORK if request.algorithm.decides_by_itself or by_truth else count
-    source = source_for(members(by), input or data or "synthetic", batch_size, batches, labels)
-    setting = read_setting(space, source, skeleton, seed, device, repeats)
+    source = source_for(asked_for(by), input or data or "synthetic", batch_size, batches, labels)
+    setting = read_setting(space, source, skeleton, seed, device, repeats, warm_up)
     wanted = SearchSetting(
         setting,
         by,

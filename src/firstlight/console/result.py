@@ -151,6 +151,8 @@ def _arguments(result: SearchResult) -> str:
         words += ["--labels", setting.source.labels]
     if setting.repeats > 1:
         words += ["--repeats", str(setting.repeats)]
+    if setting.warm_up is not None:
+        words += ["--warmup", str(setting.warm_up)]
     return shlex.join([*words, *_skeleton(result)])
 
 

@@ -91,7 +91,7 @@ def load_inputs(
         x = x.contiguous()  # a measurement may write into its inputs
         title, classes = samples.title, samples.classes
         if source.side is not None:
-            title, x = f"{title}@{source.side}", _reduced(x, source.side)
+            title, x = f"{title}@{source.side}", reduced(x, source.side)
     if source.labels == RANDOM_LABELS and source.name not in (SYNTHETIC, CIRCLE):  # whose labels are random anyway
         title += ":random labels"
         y = torch.randint(classes, (count,), generator=torch_generator(seed, "synthetic labels"))
@@ -121,7 +121,7 @@ def _drawn_clicks(clicks: ClickData, count: int, seed: int) -> tuple[Tensor, Ten
     return x[:count], y[:count]
 
 
-def _reduced(x: Tensor, side: int) -> Tensor:
+def reduced(x: Tensor, side: int) -> Tensor:
     """Each pixel is the mean of those in its place; sides that are small enough stay as they are."""
     height, width = (min(side, length) for length in x.shape[-2:])
     return x if (height, width) == x.shape[-2:] else F.adaptive_avg_pool2d(x, (height, width))

@@ -6,14 +6,17 @@ import dataclasses
 import functools
 import itertools
 import math
+import time
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from torch import nn
 
 from firstlight.cost import Cost
 from firstlight.data import Inputs, InputSource, load_inputs
+from firstlight.data.shares import Share
 from firstlight.errors import SettingError
 from firstlight.probe import Probe
 from firstlight.proxies import ProxyRequest, Score, measure_all
@@ -22,6 +25,7 @@ from firstlight.run.executor import Executor, Lost
 from firstlight.run.in_space import InSpace, in_space
 from firstlight.run.repeats import combine, draw_seeds
 from firstlight.run.store import ScoreKey, Store
+from firstlight.run.warm_up import FOLDER, Kept, WarmUp
 from firstlight.spaces import Skeleton, Space
 
 
@@ -73,7 +77,10 @@ def read_by(request: ProxyRequest, source: InputSource) -> InputSource:
 
 @dataclass(frozen=True)
 class Setting(InSpace):
-    """What all scores of a run have in common."""
+    """What all scores of a run have in common. With a `warm_up`, networks are trained a little before they are scored.
+
+    What proxies are shown is the same with a warm-up and without.
+    """
 
     source: InputSource = InputSource()
     seed: int = 0
@@ -81,12 +88,28 @@ class Setting(InSpace):
     device: str | None = None
     repeats: int = 1
     initialisation: str = "default"
+    warm_up: WarmUp | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
         draw_seeds(0, self.repeats)
         check_seed(self.seed)
         check_device(self.device)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without what is learned from: each worker process loads its own, which spares the way through a pipe."""
+        return {name: value for name, value in super().__getstate__().items() if name != "learned_from"}
+
+    def check(self) -> None:
+        """Data, skeleton and warm-up, before any work starts."""
+        self.skeleton  # noqa: B018 - it depends on the data, which are read
+        self.described  # noqa: B018 - and this on those to learn from
+
+    @functools.cached_property
+    def learned_from(self) -> Share:
+        """The images of the warm-up; which ones depends on the seed, as that of those which proxies are shown."""
+        assert self.warm_up is not None
+        return self.warm_up.load(self.source, self.seed)
 
     @functools.cached_property
     def inputs(self) -> Inputs:
@@ -108,16 +131,33 @@ class Setting(InSpace):
     def cost(self, architecture: str) -> Cost:
         return self.space.cost(self.space.parse(architecture), self.skeleton)
 
-    @property
+    @functools.cached_property
     def described(self) -> str:
-        """The skeleton, and how its weights are drawn unless that is the usual way."""
+        """The skeleton, how its weights are drawn unless that is the usual way, and how they are warmed up if so."""
         drawn = "" if self.initialisation == "default" else f",initialisation={self.initialisation}"
-        return f"{self.skeleton}{drawn}"
+        warmed = "" if self.warm_up is None else f",warmup={self.warm_up} on {self.learned_from.fingerprint}"
+        return f"{self.skeleton}{drawn}{warmed}"
 
     def build(self, architecture: str) -> nn.Module:
         return self.space.build(
             architecture, self.skeleton, seed=self.seed, device=self.device, initialisation=self.initialisation
         )
+
+    def network(self, architecture: str, kept_in: Path | None = None) -> nn.Module:
+        """Ready to be scored: built, and warmed up if that is asked for; weights are looked for and kept in a folder.
+
+        Raises `DivergedError` if the warm-up does not end with numbers.
+        """
+        found = self.build(architecture)
+        if self.warm_up is None:
+            return found
+        about = "\n".join((self.space_key, architecture, self.described, f"seed {self.seed}"))
+        kept = None if kept_in is None else Kept(kept_in, about)
+        if kept is None or not kept.load_into(found):
+            self.warm_up.train(found, self.learned_from, self.seed)
+            if kept is not None:
+                kept.save(found)
+        return found
 
     def key(self, architecture: str, request: ProxyRequest) -> ScoreKey:
         return ScoreKey(
@@ -148,6 +188,7 @@ def make_setting(
     seed: int,
     device: str | None,
     repeats: int,
+    warm_up: WarmUp | None = None,
 ) -> Setting:
     """A setting in the words of the library's calls."""
     if skeleton is not None and not isinstance(skeleton, Mapping):
@@ -159,6 +200,7 @@ def make_setting(
         skeleton_settings=tuple(sorted((skeleton or {}).items())),
         device=device,
         repeats=repeats,
+        warm_up=warm_up,
     )
 
 
@@ -167,24 +209,32 @@ Task = tuple[str, tuple[str, ...]]  # an architecture's text, and the proxies to
 
 @dataclass(frozen=True)
 class ScoreJob:
-    """Build, probe, ask: the job that executors run. A network that fails costs only its own scores."""
+    """Build, probe, ask: the job that executors run. A network that fails costs only its own scores.
+
+    Weights that were warmed up are kept in a folder, if there is one.
+    """
 
     setting: Setting
+    kept_in: Path | None = None
 
     def __call__(self, task: Task) -> NetworkScore:
         text, requests = task
         cost = self.setting.cost(text)
         parsed = [ProxyRequest.parse(request) for request in requests]
-        draws = [_draw(setting, text, parsed, cost) for setting in self.setting.draws]
+        draws = [self._draw(setting, text, parsed, cost) for setting in self.setting.draws]
         return NetworkScore(text, {name: combine([draw[name] for draw in draws]) for name in requests}, cost)
 
-
-def _draw(setting: Setting, text: str, requests: Collection[ProxyRequest], cost: Cost) -> dict[str, Score]:
-    try:
-        probe = Probe(setting.build(text), setting.inputs.batches, seed=setting.seed, cost=cost)
-    except Exception as error:
-        return {str(request): Score.of_error(error) for request in requests}
-    return measure_all(requests, probe)
+    def _draw(self, setting: Setting, text: str, requests: Collection[ProxyRequest], cost: Cost) -> dict[str, Score]:
+        start = time.perf_counter()
+        try:
+            network = setting.network(text, self.kept_in)
+            probe = Probe(network, setting.inputs.batches, seed=setting.seed, cost=cost)
+        except Exception as error:
+            return {str(request): Score.of_error(error) for request in requests}
+        prepared = 0.0 if setting.warm_up is None else time.perf_counter() - start
+        found = measure_all(requests, probe)
+        first = next(iter(found))  # which bears what all have in common, as with quantities that several need
+        return found | {first: replace(found[first], seconds=found[first].seconds + prepared)}
 
 
 class ScoreService:
@@ -217,7 +267,9 @@ class ScoreService:
                 else:
                     answered.append(NetworkScore(text, found, self.setting.cost(text), reused=True))
 
-        for (text, missing), result in self.executor.map(ScoreJob(self.setting), unanswered()):
+        folder = None if self.setting.warm_up is None else self.store.folder
+        kept_in = None if folder is None else folder / FOLDER
+        for (text, missing), result in self.executor.map(ScoreJob(self.setting, kept_in), unanswered()):
             yield from _drain(answered)
             if isinstance(result, Lost):
                 failed = {name: Score.without_value("failed", result.reason) for name in missing}

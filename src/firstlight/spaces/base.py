@@ -8,7 +8,7 @@ import random
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
 import torch
 from torch import nn
@@ -67,6 +67,7 @@ class Space(ABC, Generic[A]):
     proxy: str = "dextr"  # by which networks are judged unless told otherwise
     initial: str = ""  # a small architecture to grow from, where the space has one
     benchmark: str = ""  # where trained networks of it can be looked up
+    shown: Literal["images", "clicks"] = "images"  # what its networks look at
     skeleton_type: type[Skeleton] = Skeleton
 
     @abstractmethod
