@@ -25,6 +25,7 @@ from firstlight.run.executor import make_executor
 from firstlight.run.models import DrawnBatches, Model, ModelSetting, measure_model, refuse_for_space, score_models
 from firstlight.run.scoring import NetworkScore, ScoreService, make_setting, source_for
 from firstlight.run.store import Store
+from firstlight.run.shared_warm_up import SharedWarmUp
 from firstlight.run.warm_up import WARMED_BY_OWNER, WarmUp, read_warm_up
 from firstlight.spaces import Architecture, Space, find_space
 
@@ -92,7 +93,7 @@ def rank(
     repeats: int = 1,
     workers: int | None = None,
     device: str | None = None,
-    warmup: str | float | WarmUp | None = None,
+    warmup: str | float | WarmUp | SharedWarmUp | None = None,
     watch: Callable[[NetworkScore], None] = lambda network: None,
 ) -> Ranking:
     """Compare networks by several proxies, in order of one of them or of an ensemble, and say how far they agree.
@@ -117,10 +118,11 @@ def rank(
     >>> firstlight.rank("nasbench201", samples=100, proxies="dextr,params").rows[0].network.architecture
     >>> firstlight.rank({"narrow": Net(16), "wide": Net(32)}, by="log_rank(dextr,macs)").rows[0].network.architecture
     """
-    warm_up, warmed = read_warm_up(warmup), None
-    if warm_up is not None and isinstance(target, (str, Space)):
-        warmed = (find_space(target) if isinstance(target, str) else target).shown
-    requests, criterion = read_criteria(proxies, by, warmed)
+    warm_up = None
+    if isinstance(target, (str, Space)):
+        found_space = find_space(target) if isinstance(target, str) else target
+        warm_up = read_warm_up(warmup, found_space)
+    requests, criterion = read_criteria(proxies, by, found_space.shown if warm_up else None)
     networks: Iterable[NetworkScore]
     with Store(":memory:") as store:
         if isinstance(target, (str, Space)):
@@ -144,7 +146,7 @@ def rank(
                     "Models of your own take no architectures, no samples and no skeleton. Data to show them is "
                     "input=, and batches= is the number of batches to draw."
                 )
-            if warm_up is not None:
+            if warmup is not None:
                 raise SettingError(WARMED_BY_OWNER)
             if not target:
                 raise SettingError("There is nothing to rank. Give models by name, or the name of a space.")
@@ -205,7 +207,7 @@ def search(
     repeats: int = 1,
     workers: int | None = None,
     device: str | None = None,
-    warmup: str | float | WarmUp | None = None,
+    warmup: str | float | WarmUp | SharedWarmUp | None = None,
     out: str | os.PathLike[str] | None = None,
     watch: Callable[[Candidate], None] = lambda candidate: None,
 ) -> SearchResult:
@@ -249,7 +251,7 @@ def search(
     wanted_truth = table is not None or data is not None
     if wanted_truth:
         algorithm = for_queries(algorithm)
-    warm_up = read_warm_up(warmup)
+    warm_up = read_warm_up(warmup, find_space(space) if isinstance(space, str) else space)
     by = read_criterion(proxy, AlgorithmRequest.parse(algorithm), space, wanted_truth, warmed=warm_up is not None)
     source = source_for(asked_for(by), input or data or SYNTHETIC, batch_size, batches, labels)
     setting = make_setting(space, source, skeleton, seed, device, repeats, warm_up)

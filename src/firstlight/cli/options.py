@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from firstlight.evaluate.recipe import TrainingRecipe
     from firstlight.run.executor import Executor
     from firstlight.run.scoring import NetworkScore, Setting
+    from firstlight.run.shared_warm_up import SharedWarmUp
     from firstlight.run.warm_up import WarmUp
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON only, for machines.")]
@@ -66,7 +67,8 @@ WarmUpOption = Annotated[
         "--warmup",
         metavar="SHARE[:SETTING=VALUE]...",
         help="Train each network on so much of the --input's training data before it is scored: 10%, or 10%:epochs=3, "
-        "10%:recipe=official; see docs/sigeo.md.",
+        "10%:recipe=official; or, with 10%:weights=shared and for clicks always, one network whose weights all inherit; "
+        "see docs/sigeo.md.",
     ),
 ]
 
@@ -81,7 +83,7 @@ def read_setting(
     seed: int,
     device: str | None,
     repeats: int,
-    warm_up: WarmUp | None = None,
+    warm_up: WarmUp | SharedWarmUp | None = None,
 ) -> Setting:
     from firstlight.run.scoring import Setting
 

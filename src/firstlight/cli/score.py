@@ -90,9 +90,9 @@ def score(
 
     if proxy is None:
         proxy = SPACES[target].proxy if target in SPACES else "dextr"
-    warm_up = read_warm_up(warmup)
-    if warm_up is not None and is_own_model(target, seed):
+    if warmup is not None and is_own_model(target, seed):
         raise SettingError(WARMED_BY_OWNER)
+    warm_up = None if warmup is None else read_warm_up(warmup, find_space(target))
     requests = read_requests(proxy, None if warm_up is None else find_space(target).shown)
     shown = source_for(requests, input, batch_size, batches, labels)
     if is_own_model(target, seed):

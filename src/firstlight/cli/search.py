@@ -201,6 +201,7 @@ def search(
     from firstlight.run.costs import read_costs
     from firstlight.run.scoring import source_for
     from firstlight.run.warm_up import read_warm_up
+    from firstlight.spaces import find_space
 
     if executor != "local":
         raise UnknownNameError("executor", executor, ["local"])
@@ -214,7 +215,7 @@ def search(
     if by_truth:
         algorithm = for_queries(algorithm)
     request = AlgorithmRequest.parse(algorithm)
-    warm_up = read_warm_up(warmup)
+    warm_up = None if warmup is None else read_warm_up(warmup, find_space(space))
     by = read_criterion(proxy, request, space, by_truth, warmed=warm_up is not None)
     count = read_count(samples, queries, by_truth)
     # the work of an algorithm that decides by itself is not that of the networks which it scores

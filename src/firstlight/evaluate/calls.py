@@ -27,6 +27,7 @@ from firstlight.run.executor import make_executor
 from firstlight.run.in_space import in_space
 from firstlight.run.scoring import make_setting, source_for
 from firstlight.run.store import open_store
+from firstlight.run.shared_warm_up import SharedWarmUp
 from firstlight.run.warm_up import WarmUp, read_warm_up
 from firstlight.spaces import Space, find_space
 
@@ -53,7 +54,7 @@ def correlate(
     repeats: int = 1,
     workers: int | None = None,
     device: str | None = None,
-    warmup: str | float | WarmUp | None = None,
+    warmup: str | float | WarmUp | SharedWarmUp | None = None,
     out: str | os.PathLike[str] | None = None,
     watch: Callable[[int, int], None] = lambda done, total: None,
 ) -> Study:
@@ -72,8 +73,8 @@ def correlate(
     >>> found = firstlight.correlate("nasbench201", "nb201.parquet", "cifar10_test_200", proxies="dextr,params")
     >>> found.quality["cifar10_test_200"]["dextr"].estimates["spearman"]
     """
-    warm_up = read_warm_up(warmup)
     found_space = find_space(space) if isinstance(space, str) else space
+    warm_up = read_warm_up(warmup, found_space)
     requests = read_requests(proxies, found_space.shown if warm_up else None)
     seeds = [seed] if isinstance(seed, int) else list(seed)
     if not seeds or len(set(seeds)) < len(seeds):

@@ -6,6 +6,7 @@ import dataclasses
 import functools
 import itertools
 import math
+import tempfile
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -16,7 +17,6 @@ from torch import nn
 
 from firstlight.cost import Cost
 from firstlight.data import Inputs, InputSource, load_inputs
-from firstlight.data.shares import Share
 from firstlight.errors import SettingError
 from firstlight.probe import Probe
 from firstlight.proxies import ProxyRequest, Score, measure_all
@@ -25,7 +25,8 @@ from firstlight.run.executor import Executor, Lost
 from firstlight.run.in_space import InSpace, in_space
 from firstlight.run.repeats import combine, draw_seeds
 from firstlight.run.store import ScoreKey, Store
-from firstlight.run.warm_up import FOLDER, Kept, WarmUp
+from firstlight.run.shared_warm_up import LearnedFrom, SharedWarmUp, WatchSteps
+from firstlight.run.warm_up import FOLDER, WarmUp
 from firstlight.spaces import Skeleton, Space
 
 
@@ -88,7 +89,7 @@ class Setting(InSpace):
     device: str | None = None
     repeats: int = 1
     initialisation: str = "default"
-    warm_up: WarmUp | None = None
+    warm_up: WarmUp | SharedWarmUp | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -106,8 +107,8 @@ class Setting(InSpace):
         self.described  # noqa: B018 - and this on those to learn from
 
     @functools.cached_property
-    def learned_from(self) -> Share:
-        """The images of the warm-up; which ones depends on the seed, as that of those which proxies are shown."""
+    def learned_from(self) -> LearnedFrom:
+        """The data of the warm-up; which ones depends on the seed, as that of those which proxies are shown."""
         assert self.warm_up is not None
         return self.warm_up.load(self.source, self.seed)
 
@@ -148,16 +149,9 @@ class Setting(InSpace):
 
         Raises `DivergedError` if the warm-up does not end with numbers.
         """
-        found = self.build(architecture)
         if self.warm_up is None:
-            return found
-        about = "\n".join((self.space_key, architecture, self.described, f"seed {self.seed}"))
-        kept = None if kept_in is None else Kept(kept_in, about)
-        if kept is None or not kept.load_into(found):
-            self.warm_up.train(found, self.learned_from, self.seed)
-            if kept is not None:
-                kept.save(found)
-        return found
+            return self.build(architecture)
+        return self.warm_up.network(self, architecture, kept_in)
 
     def key(self, architecture: str, request: ProxyRequest) -> ScoreKey:
         return ScoreKey(
@@ -188,7 +182,7 @@ def make_setting(
     seed: int,
     device: str | None,
     repeats: int,
-    warm_up: WarmUp | None = None,
+    warm_up: WarmUp | SharedWarmUp | None = None,
 ) -> Setting:
     """A setting in the words of the library's calls."""
     if skeleton is not None and not isinstance(skeleton, Mapping):
@@ -240,8 +234,17 @@ class ScoreJob:
 class ScoreService:
     """Answers from the store what it can, lets the executor compute the rest, and commits each score as it arrives."""
 
-    def __init__(self, setting: Setting, requests: Iterable[ProxyRequest], executor: Executor, store: Store) -> None:
+    def __init__(
+        self,
+        setting: Setting,
+        requests: Iterable[ProxyRequest],
+        executor: Executor,
+        store: Store,
+        watch_warm_up: WatchSteps = lambda done, total: None,
+    ) -> None:
         self.setting = setting
+        self._watch_warm_up = watch_warm_up
+        self._temporary: tempfile.TemporaryDirectory[str] | None = None
         self.requests = {str(request): request for request in requests}
         self.executor = executor
         self.store = store
@@ -267,8 +270,10 @@ class ScoreService:
                 else:
                     answered.append(NetworkScore(text, found, self.setting.cost(text), reused=True))
 
-        folder = None if self.setting.warm_up is None else self.store.folder
-        kept_in = None if folder is None else folder / FOLDER
+        kept_in = None
+        if self.setting.warm_up is not None and first_missing:
+            kept_in = self._folder() / FOLDER
+            self.setting.warm_up.prepare(self.setting, kept_in, self._watch_warm_up)
         for (text, missing), result in self.executor.map(ScoreJob(self.setting, kept_in), unanswered()):
             yield from _drain(answered)
             if isinstance(result, Lost):
@@ -279,6 +284,14 @@ class ScoreService:
             scores = known.pop(text) | result.scores
             yield NetworkScore(text, {name: scores[name] for name in self.requests}, result.cost)
         yield from _drain(answered)
+
+    def _folder(self) -> Path:
+        """That of the store; one that is in memory has none, and workers need a place to find shared weights in."""
+        if self.store.folder is not None:
+            return self.store.folder
+        if self._temporary is None:
+            self._temporary = tempfile.TemporaryDirectory(prefix="firstlight-")
+        return Path(self._temporary.name)
 
     def _stored(self, text: str) -> dict[str, Score]:
         found = {}

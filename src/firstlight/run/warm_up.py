@@ -7,11 +7,11 @@ import hashlib
 import inspect
 import math
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 import torch.nn.functional as F
@@ -23,6 +23,11 @@ from firstlight.errors import DivergedError, SettingError, StoreError, UnknownNa
 from firstlight.run.tensor_files import read_tensors, write_tensors
 from firstlight.seeds import derive, torch_generator
 from firstlight.settings import check_settings, read_settings, write_settings
+
+if TYPE_CHECKING:
+    from firstlight.run.scoring import Setting
+    from firstlight.run.shared_warm_up import SharedWarmUp
+    from firstlight.spaces import Space
 
 # Raise it when the same warm-up leads to other weights than before, so that stored ones are not reused
 REVISION = 1
@@ -59,10 +64,11 @@ class WarmUp:
     @classmethod
     def parse(cls, text: str) -> WarmUp:
         share, *pairs = text.strip().split(":")
+        pairs = [pair for pair in pairs if pair != "weights=own"]
         names = [pair.removeprefix("recipe=") for pair in pairs if pair.startswith("recipe=")] or [PLAIN]
         if names[0] not in RECIPES:
             raise UnknownNameError("recipe of a warm-up", names[0], RECIPES)
-        usual = replace(RECIPES[names[0]], share=_read_share(share))
+        usual = replace(RECIPES[names[0]], share=read_share(share))
         known = {
             name: parameter.replace(default=getattr(usual, name))
             for name, parameter in inspect.signature(cls, eval_str=True).parameters.items()
@@ -103,6 +109,22 @@ class WarmUp:
             for chosen in order.tensor_split(self.steps(len(share))):
                 yield share.x[chosen], share.y[chosen]
 
+    def prepare(self, setting: Setting, kept_in: Path | None, watch: Callable[[int, int], None]) -> None:
+        """Nothing that networks have in common."""
+
+    def network(self, setting: Setting, architecture: str, kept_in: Path | None) -> nn.Module:
+        """Built and trained, unless the weights were kept. Raises `DivergedError` if there are no numbers in the end."""
+        found = setting.build(architecture)
+        about = "\n".join((setting.space_key, architecture, setting.described, f"seed {setting.seed}"))
+        kept = None if kept_in is None else Kept(kept_in, about)
+        if kept is None or not kept.load_into(found):
+            share = setting.learned_from
+            assert isinstance(share, Share)
+            self.train(found, share, setting.seed)
+            if kept is not None:
+                kept.save(found)
+        return found
+
     def train(self, network: nn.Module, share: Share, seed: int) -> None:
         """Change the network's weights; what is drawn (dropout) depends on the seed alone."""
         optimiser = torch.optim.SGD(network.parameters(), lr=self.learning_rate, momentum=self.momentum)
@@ -126,12 +148,23 @@ WARMED_BY_OWNER = (
 )
 
 
-def read_warm_up(given: str | float | WarmUp | None) -> WarmUp | None:
-    """In the words of the library's calls: 0.1, "10%" or "10%:epochs=3"; None, 0 and "0%" stand for no warm-up."""
-    if given is None or isinstance(given, WarmUp):
+def read_warm_up(given: str | float | WarmUp | SharedWarmUp | None, space: Space[Any]) -> WarmUp | SharedWarmUp | None:
+    """In the words of the library's calls: 0.1, "10%", "10%:epochs=3" or "1%:weights=shared".
+
+    None, 0 and "0%" stand for no warm-up. Networks for clicks inherit shared weights unless said otherwise.
+    """
+    from firstlight.run.shared_warm_up import SharedWarmUp, asks_for_shared
+
+    if given is None or isinstance(given, (WarmUp, SharedWarmUp)):
         return given
     text = str(given).strip()
-    return None if re.fullmatch(r"0*\.?0*%?", text) and text else WarmUp.parse(text)
+    if asks_for_shared(text, space):
+        return SharedWarmUp.parse(text, space)
+    return None if is_nothing(text) else WarmUp.parse(text)
+
+
+def is_nothing(text: str) -> bool:
+    return bool(re.fullmatch(r"0*\.?0*%?", text.strip()) and text.strip())
 
 
 def learn(network: nn.Module, batches: Iterable[tuple[Tensor, Tensor]], optimiser: torch.optim.Optimizer) -> None:
@@ -187,7 +220,7 @@ class Kept:
                 write_tensors(self.path, network.state_dict(), {"about": self.about})
 
 
-def _read_share(text: str) -> float:
+def read_share(text: str) -> float:
     match = re.fullmatch(r"(\d+\.?\d*|\.\d+)\s*(%?)", text.strip())
     if not match:
         raise SettingError(
