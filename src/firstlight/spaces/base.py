@@ -21,6 +21,7 @@ from firstlight.spaces.ops import initialise
 
 if TYPE_CHECKING:
     from firstlight.supernet import OneShot, Supernet
+    from firstlight.supernet.shared import Shared
 
 
 class Architecture(ABC):
@@ -209,13 +210,24 @@ class Space(ABC, Generic[A]):
         """The one-shot network of the space, for algorithms that learn preferences for all options at once."""
         raise self._lacks("one-shot network", "one_shot")
 
-    def _lacks(self, title: str, method: str) -> SettingError:
+    def shared(self) -> Shared:
+        """The weight-sharing network of the space that can be trained, and lends its weights to architectures."""
+        raise self._lacks(
+            "weights that architectures share", "shared", "which is what is to be trained", "weights of their own"
+        )
+
+    def _lacks(
+        self,
+        title: str,
+        method: str,
+        purpose: str = "which is what this algorithm searches in",
+        otherwise: str = "an algorithm that does without, such as evolution",
+    ) -> SettingError:
         from firstlight.spaces import SPACES
 
         able = (name for name, space in SPACES.items() if getattr(type(space), method) is not getattr(Space, method))
         return SettingError(
-            f"The space {self.name!r} has no {title}, which is what this algorithm searches in. Take one of "
-            f"{', '.join(able)}, or an algorithm that does without, such as evolution."
+            f"The space {self.name!r} has no {title}, {purpose}. Take one of {', '.join(able)}, or {otherwise}."
         )
 
     def drawing(self, architecture: A) -> Drawing | None:

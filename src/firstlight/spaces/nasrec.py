@@ -6,7 +6,7 @@ import itertools
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from torch import nn
 
@@ -30,6 +30,9 @@ from firstlight.spaces.nasrec_blocks import (
 )
 from firstlight.spaces.nasrec_cost import exact_cost
 from firstlight.spaces.nasrec_network import NasRecNetwork, NasRecSkeleton
+
+if TYPE_CHECKING:
+    from firstlight.supernet.shared import Shared
 
 MOST_INPUTS = 4  # of a block in a search; the text allows more
 # What each block may read of a kind, by how many that are
@@ -127,6 +130,11 @@ class NasRec(Space[Recommender]):
         known = skeleton or self.skeleton()
         assert isinstance(known, NasRecSkeleton)
         return exact_cost(architecture, known)
+
+    def shared(self) -> Shared:
+        from firstlight.supernet.shared import SharedNasRec
+
+        return SharedNasRec(self)
 
     def from_record(self, record: Mapping[str, Any]) -> Recommender:
         """From a choice as NASRec and SiGeo write them, with `micro` and `macro` of each block."""
