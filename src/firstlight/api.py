@@ -15,6 +15,7 @@ from firstlight.algorithms.onlooker import Onlooker
 from firstlight.algorithms.queries import for_queries
 from firstlight.algorithms.result import SearchResult, SearchSetting
 from firstlight.algorithms.runner import run_search
+from firstlight.data.ctr import is_clicks
 from firstlight.data.inputs import SYNTHETIC, TRUE_LABELS
 from firstlight.errors import SettingError
 from firstlight.probe import Batches, Loss
@@ -24,8 +25,8 @@ from firstlight.run.costs import read_costs
 from firstlight.run.executor import make_executor
 from firstlight.run.models import DrawnBatches, Model, ModelSetting, measure_model, refuse_for_space, score_models
 from firstlight.run.scoring import NetworkScore, ScoreService, make_setting, source_for
-from firstlight.run.store import Store
 from firstlight.run.shared_warm_up import SharedWarmUp
+from firstlight.run.store import Store
 from firstlight.run.warm_up import WARMED_BY_OWNER, WarmUp, read_warm_up
 from firstlight.spaces import Architecture, Space, find_space
 
@@ -189,6 +190,8 @@ def search(
     recipe: TrainingRecipe | str | None = None,
     data_samples: int | None = None,
     queries: int | None = None,
+    retrain: int | None = None,
+    retrain_times: int = 1,
     max_params: float | str | None = None,
     max_macs: float | str | None = None,
     min_params: float | str | None = None,
@@ -240,20 +243,29 @@ def search(
     are made, by default 20. Algorithms such as "hnas" and "verify" let proxies choose what is asked about, who are
     shown the same data unless there is another `input` (without data: noise).
 
+    Clicks as `data`, such as "criteo:FILE", are what proxies judge by; so many of the best as `retrain` says are then
+    trained from scratch, `retrain_times` each, beside networks made by hand: see `retrained` of the result.
+
     The result has the whole history as a table, `to_frame()`. Ctrl-C raises `SearchInterrupted`, a KeyboardInterrupt
     with the `result` of what was scored so far.
 
     >>> firstlight.search("nasbench201", samples=100, max_params="1.0M").best.architecture
     """
     algorithm = with_batches_of(batch_size, algorithm)
-    from firstlight.evaluate.asking import read_count, read_criterion, truth_request  # brings pandas, slow to import
+    # they bring pandas, slow to import
+    from firstlight.evaluate.asking import read_count, read_criterion, truth_request
+    from firstlight.evaluate.retraining import read_retrain
 
+    wanted_retraining = read_retrain(data, retrain, retrain_times, recipe if isinstance(recipe, str) else None, epochs)
+    clicks = data if data is not None and is_clicks(data) else None
+    if clicks is not None:
+        data, recipe, epochs = None, None, None
     wanted_truth = table is not None or data is not None
     if wanted_truth:
         algorithm = for_queries(algorithm)
     warm_up = read_warm_up(warmup, find_space(space) if isinstance(space, str) else space)
     by = read_criterion(proxy, AlgorithmRequest.parse(algorithm), space, wanted_truth, warmed=warm_up is not None)
-    source = source_for(asked_for(by), input or data or SYNTHETIC, batch_size, batches, labels)
+    source = source_for(asked_for(by), input or data or clicks or SYNTHETIC, batch_size, batches, labels)
     setting = make_setting(space, source, skeleton, seed, device, repeats, warm_up)
     truth = truth_request(
         setting, table=table, target=target, data=data, epochs=epochs, recipe=recipe, data_samples=data_samples
@@ -268,9 +280,16 @@ def search(
         max_latency=max_latency,
     )
     costs = read_costs(filter(None, objectives.split(",")) if isinstance(objectives, str) else objectives)
-    count = read_count(samples, queries, wanted_truth)
+    count = read_count(samples, queries, wanted_truth, AlgorithmRequest.parse(algorithm))
     wanted = SearchSetting(setting, by, algorithm, count, limits, costs, latency, truth)
-    return run_search(wanted, make_executor(workers), None if out is None else Path(out), _Watching(watch))
+    place = make_executor(workers)
+    return run_search(
+        wanted,
+        place,
+        None if out is None else Path(out),
+        _Watching(watch),
+        lambda result: wanted_retraining(result, place) if wanted_retraining else result,
+    )
 
 
 class _Watching(Onlooker):

@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from firstlight.algorithms.base import algorithm
+from firstlight.algorithms.base import AlgorithmRequest, algorithm
 from firstlight.algorithms.objective import Candidate
 from firstlight.algorithms.problem import PATIENCE, Problem
 from firstlight.spaces import Architecture
@@ -60,6 +60,14 @@ def evolution(
 def evolution_size(population: int, children: int, generations: int) -> int:
     """How many networks an evolution of so many generations scores."""
     return population + generations * children
+
+
+def networks_of(request: AlgorithmRequest) -> int | None:
+    """How many networks an algorithm scores that counts generations; None if it goes on as long as it may."""
+    settings = {name: p.default for name, p in request.algorithm.settings.items()} | dict(request.settings)
+    if not settings.get("generations"):
+        return None
+    return evolution_size(settings["population"], settings["children"], settings["generations"])
 
 
 def falling_mutations(generation: int, generations: int) -> int:

@@ -26,6 +26,7 @@ from firstlight.spaces import Skeleton
 if TYPE_CHECKING:
     import pandas as pd
 
+    from firstlight.evaluate.retraining import Retraining
     from firstlight.export import Export
 
 RESULT_NAME = "result.json"  # in a run's folder
@@ -95,7 +96,8 @@ class SearchResult:
     `states_reused` of these were known from before. All scores took `score_seconds` of computing, as much as
     `forward_passes` of the chosen network with one input; `reused_seconds` of them were spent before. `dear_costs` are
     those of the chosen network that limits or objectives asked for beyond parameters and MACs; `findings` are what the
-    algorithm found out besides. A search by the truth took `training_seconds`, NaN if a table does not say, and has let
+    algorithm found out besides, and `retrained` is what the best came to when trained from scratch, if that was asked
+    for. A search by the truth took `training_seconds`, NaN if a table does not say, and has let
     proxies judge so many networks before: `judged`.
     """
 
@@ -118,6 +120,7 @@ class SearchResult:
     training_seconds: float = 0.0
     judged: int = 0
     findings: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    retrained: Retraining | None = None
     history: Mapping[str, Sequence[Any]] = field(default_factory=dict, repr=False, compare=False)
 
     @property
@@ -181,6 +184,7 @@ class SearchResult:
             **self._truth_as_json(),
             "notes": list(self.notes),
             **({"findings": dict(self.findings)} if self.findings else {}),
+            **({"retrained": self.retrained.as_json()} if self.retrained else {}),
             "directory": None if self.directory is None else str(self.directory),
         }
 

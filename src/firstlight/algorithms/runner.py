@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -46,10 +46,12 @@ def run_search(
     executor: Executor,
     directory: Path | None = None,
     onlooker: Onlooker | None = None,
+    afterwards: Callable[[SearchResult], SearchResult] = lambda result: result,
 ) -> SearchResult:
     """Run or resume the search. With a `directory`, every score is kept there and the result is written to it.
 
-    Ctrl-C raises `SearchInterrupted`, with the result of what was scored so far.
+    `afterwards` may add to the result before it is written down. Ctrl-C raises `SearchInterrupted`, with the result of
+    what was scored so far.
     """
     if not isinstance(search.samples, int) or search.samples < 1:
         raise SettingError(f"A search must score at least one network; samples is {search.samples!r}.")
@@ -98,7 +100,7 @@ def run_search(
             store.keep_result(run, so_far.as_json())
             raise SearchInterrupted(so_far) from None
         result = ledger.result(search, directory, source)
-        result = replace(result, notes=(*result.notes, *_replaced(search, directory)))
+        result = afterwards(replace(result, notes=(*result.notes, *_replaced(search, directory))))
         store.finish_run(run, result.as_json())
     if directory is not None:
         content = {"settings": search.as_json(), "version": __version__, **result.as_json()}
@@ -123,7 +125,7 @@ def _problem(
     objective = Objective(search.by, search.limits, search.wanted_costs)
     rng = python_generator(search.setting.seed, "search", search.algorithm)
     if search.truth is None:
-        service = ScoreService(search.setting, asked_for(search.by), executor, store)
+        service = ScoreService(search.setting, asked_for(search.by), executor, store, onlooker.warms_up)
         return Problem(service, objective, rng, search.samples, ledger.enter, latency, onlooker.states, ledger.keep)
     measuring = Measuring(search.setting, executor, store, onlooker.measured)
     truth = search.truth.open(executor, store)

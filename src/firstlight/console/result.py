@@ -8,6 +8,7 @@ from dataclasses import asdict, replace
 
 from firstlight.algorithms.ensembles import members
 from firstlight.algorithms.result import SearchResult
+from firstlight.console.retraining import show_retraining
 from firstlight.console.scores import figure, show_network
 from firstlight.console.terminal import console, program, show_figures
 from firstlight.data.inputs import CIRCLE, SYNTHETIC, TRUE_LABELS
@@ -28,6 +29,8 @@ def show_result(result: SearchResult) -> None:
         source = f" ({result.setting.latency})" if name == "latency" else ""
         console.print(f"  {written(name, amount)}{source}", markup=False)
     _show_front(result)
+    if result.retrained is not None:
+        show_retraining(result.retrained)
     console.print(_effort(result), markup=False, soft_wrap=True)
     for note in result.notes:
         console.print(note, markup=False, soft_wrap=True)

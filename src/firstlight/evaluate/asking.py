@@ -11,6 +11,7 @@ from typing import Any
 
 from firstlight.algorithms import AlgorithmRequest
 from firstlight.algorithms.ensembles import Criterion, after_warm_up, parse_criterion
+from firstlight.algorithms.evolution import networks_of
 from firstlight.algorithms.source import Truth
 from firstlight.errors import SettingError
 from firstlight.evaluate.contest import table_truth, training_truth
@@ -174,8 +175,8 @@ def read_criterion(
     return after_warm_up(criterion, found.shown) if warmed else criterion
 
 
-def read_count(samples: int | None, queries: int | None, truth: bool) -> int:
-    """How many networks are scored, or asked about."""
+def read_count(samples: int | None, queries: int | None, truth: bool, request: AlgorithmRequest | None = None) -> int:
+    """How many networks are scored, or asked about; as many as the algorithm's generations need, if it counts them."""
     if samples is not None and truth:
         raise SettingError(
             f"samples is {samples}, but networks are judged by what they reach: say how many are asked about by "
@@ -188,4 +189,5 @@ def read_count(samples: int | None, queries: int | None, truth: bool) -> int:
         )
     if truth:
         return QUERIES if queries is None else queries
-    return SAMPLES if samples is None else samples
+    usual = networks_of(request) if request is not None else None
+    return samples or usual or SAMPLES

@@ -26,8 +26,8 @@ from firstlight.report.correlation import write_correlation, write_trust
 from firstlight.run.executor import make_executor
 from firstlight.run.in_space import in_space
 from firstlight.run.scoring import make_setting, source_for
-from firstlight.run.store import open_store
 from firstlight.run.shared_warm_up import SharedWarmUp
+from firstlight.run.store import open_store
 from firstlight.run.warm_up import WarmUp, read_warm_up
 from firstlight.spaces import Space, find_space
 

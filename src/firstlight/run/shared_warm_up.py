@@ -68,8 +68,8 @@ LearnedFrom = NoData | ClickShare | Share
 class SharedWarmUp:
     """The weight-sharing network of the space is trained on a `share` of the data, along paths that a `policy` draws.
 
-    A share of 0 leaves it as it was initialised. If subnets are `frozen`, proxies see their final layer only. Text form:
-    `1%:weights=shared`, with settings behind it as in `1%:weights=shared:batch_size=64`.
+    A share of 0 leaves it as it was initialised. If subnets are `frozen`, proxies see their final layer only. Its text
+    is `1%:weights=shared`, with settings behind it as in `1%:weights=shared:batch_size=64`.
     """
 
     share: float
@@ -129,9 +129,9 @@ class SharedWarmUp:
             least = FEWEST_BATCHES * self.batch_size
             enough = f"take {math.ceil(100 * least / found.of)}% or more" if least <= found.of else "take more data"
             raise SettingError(
-                f"{100 * self.share:g}% of the {found.of:,} samples of {source.name!r} to learn from are {len(found):,}, "
-                f"in {self.steps(found)} full batches of {self.batch_size}; a warm-up needs {FEWEST_BATCHES}: {enough}, "
-                f"or smaller batches (such as :batch_size={max(1, len(found) // 8)})."
+                f"{100 * self.share:g}% of the {found.of:,} samples of {source.name!r} to learn from are "
+                f"{len(found):,}, in {self.steps(found)} full batches of {self.batch_size}; a warm-up needs "
+                f"{FEWEST_BATCHES}: {enough}, or smaller batches (such as :batch_size={max(1, len(found) // 8)})."
             )
         return found
 
@@ -148,9 +148,7 @@ class SharedWarmUp:
         whole = self._whole(setting, kept_in)
         return setting.space.shared().subnet(whole, setting.space.parse(architecture), frozen=self.frozen)
 
-    def _whole(
-        self, setting: Setting, kept_in: Path | None, watch: WatchSteps = lambda done, total: None
-    ) -> nn.Module:
+    def _whole(self, setting: Setting, kept_in: Path | None, watch: WatchSteps = lambda done, total: None) -> nn.Module:
         about = "\n".join((setting.space_key, "all weights", setting.described, f"seed {setting.seed}"))
         if about not in _last:
             _last.clear()
@@ -198,4 +196,3 @@ def asks_for_shared(text: str, space: Space[Any]) -> bool:
     if weights not in ("own", "shared"):
         raise UnknownNameError("kind of weights for a warm-up", weights, ("own", "shared"))
     return weights == "shared"
-

@@ -113,7 +113,7 @@ class WarmUp:
         """Nothing that networks have in common."""
 
     def network(self, setting: Setting, architecture: str, kept_in: Path | None) -> nn.Module:
-        """Built and trained, unless the weights were kept. Raises `DivergedError` if there are no numbers in the end."""
+        """Built and trained, unless its weights were kept; raises `DivergedError` if they are no numbers then."""
         found = setting.build(architecture)
         about = "\n".join((setting.space_key, architecture, setting.described, f"seed {setting.seed}"))
         kept = None if kept_in is None else Kept(kept_in, about)

@@ -15,7 +15,6 @@ from typing import Any
 from torch import nn
 
 from firstlight.seeds import torch_generator
-from firstlight.spaces.base import Skeleton
 from firstlight.spaces.cells import EDGES, FourNodeCell, StagedNetwork
 from firstlight.spaces.nasbench201 import Cell201
 from firstlight.spaces.nasrec import NasRec
@@ -53,16 +52,6 @@ class Shared(ABC):
 
         It uses the weights of the network and copies none. If it is frozen, only the final layer can be trained.
         """
-
-    def settings(self, skeleton: Skeleton, policy: PathPolicy, recipe: SharedRecipe, **others: Any) -> dict[str, Any]:
-        """All that decides trained weights, for their file; `others` are seed and data, say."""
-        return {
-            "space": self.name,
-            "skeleton": skeleton.settings(),
-            "policy": policy.name,
-            "recipe": recipe.settings(),
-            **others,
-        }
 
 
 class SharedNasRec(Shared):

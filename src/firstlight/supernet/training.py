@@ -75,19 +75,19 @@ def train_shared(
     network: nn.Module,
     batches: Iterable[tuple[Tensor, Tensor]],
     steps: int,
-    policy: PathPolicy,
+    policy: PathPolicy | None,
     recipe: SharedRecipe,
     *,
     seed: int = 0,
     watch: Watch = lambda step, steps, loss: None,
 ) -> list[float]:
-    """Train on so many batches, one step for each; gives the losses before each step.
+    """Train on so many batches, one step for each; gives the losses before each step. Without a policy, all is trained.
 
     A batch of another size than the recipe's, as the last may be, is not learnt from. The same network, batches and
     seed lead to the same weights.
     """
     optimiser, rate = recipe.make_optimiser(network), recipe.rate(steps)
-    rng = python_generator(seed, "paths", policy.name)
+    rng = python_generator(seed, "paths", policy.name if policy else "")
     device = device_of(network)
     losses: list[float] = []
     network.train()
@@ -96,7 +96,8 @@ def train_shared(
         if given > steps:
             raise DataError(f"There are more batches than the {steps} that the training was to take.")
         if len(x) == recipe.batch_size:
-            policy.take(network, given - 1, rng)
+            if policy is not None:
+                policy.take(network, given - 1, rng)
             loss = class_loss(network(x.to(device)), y.to(device))
             losses.append(_learn(loss, network, optimiser, rate(given - 1), recipe.clip_norm, given))
             watch(given, steps, losses[-1])
