@@ -187,11 +187,12 @@ def search(
     target: str | None = None,
     data: str | None = None,
     epochs: int | None = None,
-    recipe: TrainingRecipe | str | None = None,
+    recipe: TrainingRecipe | ClickRecipe | str | None = None,
     data_samples: int | None = None,
     queries: int | None = None,
     retrain: int | None = None,
     retrain_times: int = 1,
+    retrain_random: int = 0,
     max_params: float | str | None = None,
     max_macs: float | str | None = None,
     min_params: float | str | None = None,
@@ -244,7 +245,8 @@ def search(
     shown the same data unless there is another `input` (without data: noise).
 
     Clicks as `data`, such as "criteo:FILE", are what proxies judge by; so many of the best as `retrain` says are then
-    trained from scratch, `retrain_times` each, beside networks made by hand: see `retrained` of the result.
+    trained from scratch, `retrain_times` each, beside `retrain_random` networks and some made by hand: see `retrained`
+    of the result.
 
     The result has the whole history as a table, `to_frame()`. Ctrl-C raises `SearchInterrupted`, a KeyboardInterrupt
     with the `result` of what was scored so far.
@@ -256,7 +258,9 @@ def search(
     from firstlight.evaluate.asking import read_count, read_criterion, truth_request
     from firstlight.evaluate.retraining import read_retrain
 
-    wanted_retraining = read_retrain(data, retrain, retrain_times, recipe if isinstance(recipe, str) else None, epochs)
+    wanted_retraining = read_retrain(
+        data, retrain, times=retrain_times, random=retrain_random, recipe=recipe, epochs=epochs
+    )
     clicks = data if data is not None and is_clicks(data) else None
     if clicks is not None:
         data, recipe, epochs = None, None, None

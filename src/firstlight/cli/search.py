@@ -134,6 +134,14 @@ def search(
         int,
         typer.Option(help="With --retrain: how many times each, with other seeds.", min=1, rich_help_panel=BY_TRUTH),
     ] = 1,
+    retrain_random: Annotated[
+        int,
+        typer.Option(
+            help="With --retrain: train so many networks drawn at random, too, to compare with.",
+            min=0,
+            rich_help_panel=BY_TRUTH,
+        ),
+    ] = 0,
     population: Annotated[
         int | None, typer.Option(help="The setting of evolution and its kin: how many networks live.", min=1)
     ] = None,
@@ -252,7 +260,9 @@ def search(
                 raise SettingError(f"The {name} is named in {algorithm!r} and by --{name} {value}. Leave one out.")
             algorithm += f":{name}={value}"
     algorithm = with_batches_of(batch_size, algorithm)
-    wanted_retraining = read_retrain(data, retrain, retrain_times, recipe, epochs)
+    wanted_retraining = read_retrain(
+        data, retrain, times=retrain_times, random=retrain_random, recipe=recipe, epochs=epochs
+    )
     clicks = data if data is not None and is_clicks(data) else None
     if clicks is not None:  # which proxies judge by, and what the best are trained on
         data, recipe, epochs = None, None, None

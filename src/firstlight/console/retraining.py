@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from firstlight.console.terminal import console, show_figures
-from firstlight.evaluate.retraining import Retraining, Standing
+
+if TYPE_CHECKING:
+    from firstlight.evaluate.retraining import Retraining, Standing
 
 # So much of an architecture's text is shown; all of it is in the files of the run
 LONGEST = 48
+FOLDER = "retrained"
 
 
 def show_retraining(found: Retraining) -> None:
@@ -29,9 +34,15 @@ def show_retraining(found: Retraining) -> None:
         for result in standing.results:
             if result.status != "ok":
                 console.print(f"{_name(standing)}: {result.status} ({result.note})", markup=False, soft_wrap=True)
+    if found.median_random is not None:
+        console.print(
+            f"The median of those drawn at random has a log loss of {found.median_random:.4f} on the test part."
+        )
     if found.best is not None:
         console.print("The best of those that were found, by its log loss on the validation part:")
         console.print(found.best.name, style="bold", markup=False, soft_wrap=True)
+        if found.best.weights is not None:
+            console.print(f"Its weights: {FOLDER}/{found.best.weights} of the run's folder.", markup=False)
 
 
 def _figure(standing: Standing, part: str, figure: str) -> str:
@@ -42,6 +53,7 @@ def _figure(standing: Standing, part: str, figure: str) -> str:
 
 
 def _name(standing: Standing) -> str:
-    if standing.by_hand:
+    if standing.kind == "by hand":
         return f"{standing.name}, by hand"
-    return standing.name if len(standing.name) <= LONGEST else f"{standing.name[: LONGEST - 3]}..."
+    short = standing.name if len(standing.name) <= LONGEST else f"{standing.name[: LONGEST - 3]}..."
+    return short if standing.kind == "found" else f"at random: {short}"
