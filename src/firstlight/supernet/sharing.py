@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections import deque
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
@@ -14,21 +15,36 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from firstlight.spaces.ops import Linear
 
 M = TypeVar("M", bound=nn.Module)
+REMEMBERED = 8  # outputs; proxies look at four batches
 Span = tuple[int, int]  # columns, or rows, from the first to before the last
 
 
 class Unseen:
-    """A module that another one runs without having it, and without a graph unless inputs are differentiated."""
+    """A module that another one runs without having it, and without a graph unless inputs are differentiated.
+
+    What it gave for the last inputs is remembered, as long as its weights do not change: proxies ask for the same
+    batches over and over.
+    """
 
     def __init__(self, module: nn.Module) -> None:
         self.module = module
+        self._parameters = list(module.parameters())
+        self._known: deque[tuple[tuple[Tensor, ...], list[int], Tensor]] = deque(maxlen=REMEMBERED)
 
-    def __call__(self, x: Tensor, *others: Tensor) -> Any:
-        if torch.is_grad_enabled() and x.requires_grad:
-            return self.module(x, *others)
+    def __call__(self, *inputs: Tensor) -> Tensor:
+        out: Tensor
+        if torch.is_grad_enabled() and any(x.requires_grad for x in inputs):
+            out = self.module(*inputs)
+            return out
+        versions = [parameter._version for parameter in self._parameters]
+        for known, then, out in self._known:
+            if then == versions and all(map(torch.equal, known, inputs)):
+                return out
         # whoever asked for attention that can be differentiated twice does not need it here
         with torch.no_grad(), sdpa_kernel([SDPBackend.FLASH_ATTENTION, SDPBackend.MATH]):
-            return self.module(x, *others)
+            out = self.module(*inputs)
+        self._known.append((tuple(x.detach().clone() for x in inputs), versions, out))
+        return out
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Unseen:
         return self
