@@ -31,6 +31,7 @@ from firstlight.run.warm_up import WARMED_BY_OWNER, WarmUp, read_warm_up
 from firstlight.spaces import Architecture, Space, find_space
 
 if TYPE_CHECKING:
+    from firstlight.evaluate.clicks import ClickRecipe
     from firstlight.evaluate.recipe import TrainingRecipe
     from firstlight.evaluate.tables import Table
 
