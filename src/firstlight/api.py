@@ -31,7 +31,6 @@ from firstlight.run.warm_up import WARMED_BY_OWNER, WarmUp, read_warm_up
 from firstlight.spaces import Architecture, Space, find_space
 
 if TYPE_CHECKING:
-    from firstlight.evaluate.clicks import ClickRecipe
     from firstlight.evaluate.recipe import TrainingRecipe
     from firstlight.evaluate.tables import Table
 
@@ -188,7 +187,7 @@ def search(
     target: str | None = None,
     data: str | None = None,
     epochs: int | None = None,
-    recipe: TrainingRecipe | ClickRecipe | str | None = None,
+    recipe: TrainingRecipe | str | None = None,
     data_samples: int | None = None,
     queries: int | None = None,
     retrain: int | None = None,

@@ -58,14 +58,14 @@ def scores(
     ],
 )
 def test_text_form(text: str, expected: WarmUp) -> None:
-    assert WarmUp.parse(text) == read_warm_up(text) == expected
+    assert WarmUp.parse(text) == read_warm_up(text, SPACES["nasbench201"]) == expected
 
 
 def test_all_that_decides_is_in_the_text() -> None:
     assert str(WarmUp(0.1)) == "10%:batch_size=128:epochs=1:learning_rate=0.1:momentum=0.9"
-    assert read_warm_up(0.25) == WarmUp(0.25)
-    assert read_warm_up(BRIEF) is BRIEF
-    assert [read_warm_up(given) for given in (None, 0, 0.0, "0", "0%", "0.0%")] == [None] * 6
+    assert read_warm_up(0.25, SPACES["nasbench201"]) == WarmUp(0.25)
+    assert read_warm_up(BRIEF, SPACES["nasbench201"]) is BRIEF
+    assert [read_warm_up(given, SPACES["nasbench201"]) for given in (None, 0, 0.0, "0", "0%", "0.0%")] == [None] * 6
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,10 @@ import dataclasses
 import functools
 import itertools
 import math
+import shutil
 import tempfile
 import time
+import weakref
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -244,7 +246,7 @@ class ScoreService:
     ) -> None:
         self.setting = setting
         self._watch_warm_up = watch_warm_up
-        self._temporary: tempfile.TemporaryDirectory[str] | None = None
+        self._temporary: Path | None = None
         self.requests = {str(request): request for request in requests}
         self.executor = executor
         self.store = store
@@ -270,9 +272,8 @@ class ScoreService:
                 else:
                     answered.append(NetworkScore(text, found, self.setting.cost(text), reused=True))
 
-        kept_in = None
+        kept_in = self._kept_in()
         if self.setting.warm_up is not None and first_missing:
-            kept_in = self._folder() / FOLDER
             self.setting.warm_up.prepare(self.setting, kept_in, self._watch_warm_up)
         for (text, missing), result in self.executor.map(ScoreJob(self.setting, kept_in), unanswered()):
             yield from _drain(answered)
@@ -285,13 +286,16 @@ class ScoreService:
             yield NetworkScore(text, {name: scores[name] for name in self.requests}, result.cost)
         yield from _drain(answered)
 
-    def _folder(self) -> Path:
-        """That of the store; one that is in memory has none, and workers need a place to find shared weights in."""
+    def _kept_in(self) -> Path | None:
+        """Where warmed weights are kept: by the store; without a folder, workers still have to find shared ones."""
+        if self.setting.warm_up is None:
+            return None
         if self.store.folder is not None:
-            return self.store.folder
-        if self._temporary is None:
-            self._temporary = tempfile.TemporaryDirectory(prefix="firstlight-")
-        return Path(self._temporary.name)
+            return self.store.folder / FOLDER
+        if self._temporary is None and isinstance(self.setting.warm_up, SharedWarmUp):
+            self._temporary = Path(tempfile.mkdtemp(prefix="firstlight-"))
+            weakref.finalize(self, shutil.rmtree, self._temporary, ignore_errors=True)
+        return self._temporary
 
     def _stored(self, text: str) -> dict[str, Score]:
         found = {}
