@@ -141,6 +141,20 @@ def test_scores_of_a_frozen_one_are_those_of_the_final_layer_of_the_whole_networ
     torch.testing.assert_close(Probe(subnet, batches).loss_gradients(1).weights["final"], gradient)
 
 
+def test_what_changes_all_weights_needs_a_subnet_that_is_not_frozen() -> None:
+    space = NasRecFull(1)
+    network, batch = copy.deepcopy(shared(1, space)).float(), (inputs(8).float(), torch.arange(8) % 2)
+    scores = {
+        frozen: firstlight.score(
+            Subnet(network, space.parse("sum:32~0~0+0;linear3d:16~0"), frozen=frozen), batch, "synflow,linear_regions"
+        )
+        for frozen in (True, False)
+    }
+    assert [score.status for score in scores[True].values()] == ["unsupported", "unsupported"]
+    assert "takes a subnet that is not frozen" in scores[True]["synflow"].note
+    assert [score.status for score in scores[False].values()] == ["ok", "ok"]
+
+
 def test_inputs_can_be_differentiated_through_a_frozen_one() -> None:
     subnet = Subnet(shared(), SPACE.sample(random.Random(1)), frozen=True)
     x = inputs().requires_grad_()

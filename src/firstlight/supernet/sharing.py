@@ -12,6 +12,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
+from firstlight.errors import UnsupportedError
 from firstlight.spaces.ops import Linear
 
 M = TypeVar("M", bound=nn.Module)
@@ -32,6 +33,11 @@ class Unseen:
         self._known: deque[tuple[tuple[Tensor, ...], list[int], Tensor]] = deque(maxlen=REMEMBERED)
 
     def __call__(self, *inputs: Tensor) -> Tensor:
+        if inputs[0].dtype != self._parameters[0].dtype:
+            raise UnsupportedError(
+                f"the layers before the final one are frozen and compute in {self._parameters[0].dtype}, and are given "
+                f"{inputs[0].dtype}; what needs other weights or precision takes a subnet that is not frozen."
+            )
         out: Tensor
         if torch.is_grad_enabled() and any(x.requires_grad for x in inputs):
             out = self.module(*inputs)
