@@ -46,7 +46,7 @@ def test_statistics_by_autograd() -> None:
         loss = F.cross_entropy(network(x), y)
         gradients = torch.autograd.grad(loss, weights)
         losses.append(float(loss.detach()))
-        along.append(sum(float((w * g).sum()) for w, g in zip(weights, gradients, strict=True)))
+        along.append(sum(float((w.detach() * g).sum()) for w, g in zip(weights, gradients, strict=True)))
         sizes.append(sum(float(g.abs().sum()) for g in gradients))
     expected = {
         "loss": sum(losses) / 4,
@@ -68,8 +68,9 @@ def test_the_end_is_judged_on_all_training_images_and_on_those_for_tests() -> No
 
 def test_it_runs_and_remembers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sigeo_figure2, "FINAL", replace(FINAL, epochs=1))
-    small = {"samples": 10, "seed": (0, 1), "input": "digits@8", "warmup": "0,40%:batch_size=64", "workers": 0}
-    outcome = reproduce(EXPERIMENTS["sigeo-figure2"], data=tmp_path, out=tmp_path / "out", resamples=20, **small)
+    experiment = replace(EXPERIMENTS["sigeo-figure2"], seeds=1)
+    small = {"samples": 10, "seed": (3,), "input": "digits@8", "warmup": "0,40%:batch_size=64", "workers": 0}
+    outcome = reproduce(experiment, data=tmp_path, out=tmp_path / "out", resamples=20, **small)
     lines = outcome.findings.lines
     assert [line.on for line in lines] == ["no warm-up"] * 8 + ["40 %"] * 8
     assert all(line.ours is not None and -1 <= line.ours.value <= 1 for line in lines)
@@ -78,11 +79,10 @@ def test_it_runs_and_remembers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert published["ln of the Fisher-Rao norm and final training loss", "no warm-up"] == -0.31
     assert len(published) == 2 * len(TITLES)
     ((_, chart),) = outcome.findings.charts
-    assert chart.count("<circle") == 1 + 2 * len(TITLES) * 20
+    assert chart.count("<circle") == 1 + 2 * len(TITLES) * 10
     assert outcome.settings["widths"] == "10, evenly spaced"
-    assert (
-        reproduce(EXPERIMENTS["sigeo-figure2"], data=tmp_path, out=tmp_path / "out", resamples=20, **small) == outcome
-    )
+    again = reproduce(experiment, data=tmp_path, out=tmp_path / "out", resamples=20, **small)
+    assert again == outcome
 
 
 def test_noise_teaches_nothing(tmp_path: Path) -> None:
