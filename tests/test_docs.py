@@ -17,6 +17,7 @@ from firstlight.export import FORMATS, export_network
 from firstlight.facts import ensemble_facts, facts
 from firstlight.proxies import PROXIES, Parts, ProxyRequest, proxy
 from firstlight.references import REFERENCES
+from firstlight.run.warm_up import RECIPES, read_warm_up
 from firstlight.spaces import SPACES
 
 ROOT = Path(__file__).parent.parent
@@ -104,6 +105,18 @@ def test_links_lead_somewhere(path: Path) -> None:
     text = re.sub(r"```.*?```", "", path.read_text(encoding="utf-8"), flags=re.DOTALL)
     for link in re.findall(r"\]\(([^)#]+)[^)]*\)", text):
         assert "://" in link or (path.parent / link).exists(), link
+
+
+def test_the_page_of_sigeo_knows_recipes_and_writes_warm_ups_that_can_be_read() -> None:
+    text = (ROOT / "docs" / "sigeo.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `(\w+)` \| ([\d.]+) \| ([\d.]+) \|", text, re.MULTILINE)
+    assert {name for name, _, _ in rows} == {"epochs", "batch_size", "learning_rate", "momentum"}
+    for name, plain, official in rows:
+        assert (float(plain), float(official)) == tuple(getattr(RECIPES[kind], name) for kind in ("plain", "official"))
+    written = [part for given in re.findall(r"--warmup ([^\s`]+)", text) for part in given.split(",")]
+    assert len(written) > 6
+    for part in written:
+        assert read_warm_up(part) is None or str(read_warm_up(part)).endswith("momentum=0.9") != ("official" in part)
 
 
 def test_what_the_page_of_nasi_shows_can_be_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
