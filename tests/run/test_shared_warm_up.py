@@ -117,7 +117,7 @@ def test_progress_and_a_training_that_diverges() -> None:
         list(service.scores(TEXTS))
         assert told == [(step, 9) for step in range(1, 10)]
         wild = replace(SMALL, warm_up=replace(BRIEF, learning_rate=1e30, epochs=3))
-        with pytest.raises(DivergedError, match="shared weights diverged"):
+        with pytest.raises(DivergedError, match="training diverged"):
             values(wild, InProcess(), store)
 
 

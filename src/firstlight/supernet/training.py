@@ -116,12 +116,12 @@ def _learn(
 ) -> float:
     value = float(loss.detach())
     if not math.isfinite(value):
-        raise DivergedError(f"the training of shared weights diverged: the loss was {value} at step {step}")
+        raise DivergedError(f"the training diverged: the loss was {value} at step {step}")
     optimiser.zero_grad(set_to_none=True)  # what is not on the path stays as it is, whatever its momentum
     loss.backward()
     norm = float(nn.utils.clip_grad_norm_(network.parameters(), clip))
     if not math.isfinite(norm):
-        raise DivergedError(f"the training of shared weights diverged: the gradient was {norm} at step {step}")
+        raise DivergedError(f"the training diverged: the gradient was {norm} at step {step}")
     for group in optimiser.param_groups:
         group["lr"] = rate
     optimiser.step()

@@ -122,7 +122,7 @@ class Experiment:
     networks, or what else is `sampled`, are taken unless the user says otherwise, and `chosen` how; `seeds` is how many
     seeds, counted up from the user's, unless several are named. `images` is what networks are shown, `warm_ups` what
     they are trained with before, and `skeletons` are those of spaces whose networks would cost too much otherwise, all
-    unless the user says otherwise.
+    unless the user says otherwise. `space` is the one that a warm-up is read for.
     """
 
     name: str
@@ -137,6 +137,7 @@ class Experiment:
     sampled: tuple[Sampled, ...] = ("networks",)
     images: str = USUAL_IMAGES
     warm_ups: tuple[str, ...] = ()
+    space: str = "nasbench201"
     skeletons: Mapping[str, Settings] = field(default_factory=dict, hash=False)
 
     @property

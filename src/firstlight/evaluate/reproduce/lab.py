@@ -16,6 +16,7 @@ from firstlight.evaluate.statistics import RESAMPLES, Estimate, Groups, Numbers,
 from firstlight.proxies import Parts, Score, parse_requests
 from firstlight.run.executor import Executor, Lost
 from firstlight.run.scoring import Setting, source_for
+from firstlight.run.shared_warm_up import SharedWarmUp
 from firstlight.run.store import ScoreKey, Store
 from firstlight.run.warm_up import WarmUp
 from firstlight.settings import Settings
@@ -60,7 +61,7 @@ class Lab:
     resamples: int = RESAMPLES
     watch: Callable[[int, int], None] = field(default=lambda done, total: None)
     usual_images: str = USUAL_IMAGES
-    warm_ups: tuple[WarmUp | None, ...] = (None,)
+    warm_ups: tuple[WarmUp | SharedWarmUp | None, ...] = (None,)
     skeletons: Mapping[str, Settings] = field(default_factory=dict)
 
     @property

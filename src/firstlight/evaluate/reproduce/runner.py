@@ -17,8 +17,10 @@ from firstlight.evaluate.reproduce.benchmarks import Shelf
 from firstlight.evaluate.reproduce.lab import Lab
 from firstlight.evaluate.statistics import FEWEST, RESAMPLES
 from firstlight.run.executor import make_executor
+from firstlight.run.shared_warm_up import SharedWarmUp
 from firstlight.run.store import open_store
 from firstlight.run.warm_up import WarmUp, read_warm_up
+from firstlight.spaces import SPACES
 
 CHOSEN: dict[Choice, str] = {
     "first": "the first of the table",
@@ -131,11 +133,12 @@ def reproduce(
     return outcome
 
 
-def _read_warm_ups(experiment: Experiment, given: str | None) -> tuple[WarmUp | None, ...]:
+def _read_warm_ups(experiment: Experiment, given: str | None) -> tuple[WarmUp | SharedWarmUp | None, ...]:
     if given is not None and not experiment.warm_ups:
         raise SettingError(f"warmup is {given!r}, but {experiment.name} trains no network before it is looked at.")
     texts = experiment.warm_ups if given is None else given.split(",")
-    return tuple(dict.fromkeys(map(read_warm_up, texts))) or (None,)
+    space = SPACES[experiment.space]
+    return tuple(dict.fromkeys(read_warm_up(text, space) for text in texts)) or (None,)
 
 
 def _refuse_few(experiment: Experiment, count: int) -> None:

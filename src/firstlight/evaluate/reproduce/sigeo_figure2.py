@@ -26,6 +26,7 @@ from firstlight.proxies.sigeo import fisher_rao
 from firstlight.report.charts.panels import Panel, panels
 from firstlight.run.in_space import in_space
 from firstlight.run.scoring import Setting
+from firstlight.run.shared_warm_up import SharedWarmUp
 from firstlight.run.warm_up import WarmUp
 from firstlight.spaces.base import Architecture, Skeleton, Space
 from firstlight.spaces.ops import Linear
@@ -124,7 +125,9 @@ class InTheEnd:
 
     def __call__(self, setting: Setting, architecture: str) -> Parts:
         network = setting.network(architecture).eval()
-        train, test = (_loss(network, share) for share in (setting.learned_from, _for_tests(setting.source)))
+        learned_from = setting.learned_from
+        assert isinstance(learned_from, Share)
+        train, test = (_loss(network, share) for share in (learned_from, _for_tests(setting.source)))
         return Parts(train, train=train, test=test)
 
 
@@ -185,7 +188,9 @@ def _figure2(lab: Lab) -> Findings:
     return Findings(tuple(findings), remarks, (("Final loss against three statistics", str(panels(rows))),))
 
 
-def _measured(lab: Lab, warm_up: WarmUp | None, texts: list[str], measure: Now | InTheEnd) -> dict[str, Numbers]:
+def _measured(
+    lab: Lab, warm_up: WarmUp | SharedWarmUp | None, texts: list[str], measure: Now | InTheEnd
+) -> dict[str, Numbers]:
     """The parts of each width, for all seeds one after the other; NaN where a training diverged."""
     scores: list[Score] = []
     for seed in lab.seeds:
@@ -197,7 +202,7 @@ def _measured(lab: Lab, warm_up: WarmUp | None, texts: list[str], measure: Now |
     return {name: np.array([score.parts.get(name, np.nan) for score in scores]) for name in names}
 
 
-def _level(warm_up: WarmUp | None) -> str:
+def _level(warm_up: WarmUp | SharedWarmUp | None) -> str:
     """The rate is that of all."""
     return title_of(warm_up).partition(", rate")[0]
 

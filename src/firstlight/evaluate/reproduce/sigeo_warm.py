@@ -16,6 +16,7 @@ from firstlight.evaluate.reproduce.rank_rows import Known, RankRow, Utilities, c
 from firstlight.evaluate.reproduce.sigeo import REMARKS
 from firstlight.evaluate.statistics import Numbers, spearman
 from firstlight.report.charts.lines import Line, legend, lines
+from firstlight.run.shared_warm_up import SharedWarmUp
 from firstlight.run.warm_up import RECIPES, WarmUp
 
 PAPER = "Zheng2023sigeo"
@@ -73,7 +74,7 @@ SMALL_REMARK = (
 class Level:
     """What networks are trained with before they are looked at, and what they were found to be worth."""
 
-    warm_up: WarmUp | None
+    warm_up: WarmUp | SharedWarmUp | None
     found: Study
     rows: tuple[RankRow, ...]
 
@@ -86,9 +87,11 @@ class Level:
         return unscored_last(row.values(self.found.utilities[0], Known(truth, self.found.groups, self.found.seeds[0])))
 
 
-def title_of(warm_up: WarmUp | None) -> str:
+def title_of(warm_up: WarmUp | SharedWarmUp | None) -> str:
     if warm_up is None:
         return "no warm-up"
+    if isinstance(warm_up, SharedWarmUp):
+        return f"{100 * warm_up.share:g} % for shared weights"
     plain = RECIPES["plain"]
     epochs = "" if warm_up.epochs == 1 else f", {warm_up.epochs} epochs"
     differs = (warm_up.learning_rate, warm_up.momentum) != (plain.learning_rate, plain.momentum)
@@ -179,7 +182,7 @@ def _ablation(lab: Lab) -> Findings:
     return Findings(tuple(findings), remarks, charts)
 
 
-def _images_seen(warm_up: WarmUp | None) -> float:
+def _images_seen(warm_up: WarmUp | SharedWarmUp | None) -> float:
     return 0.0 if warm_up is None else warm_up.share * warm_up.epochs
 
 
