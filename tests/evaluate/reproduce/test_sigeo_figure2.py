@@ -72,7 +72,7 @@ def test_it_runs_and_remembers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     small = {"samples": 10, "seed": (3,), "input": "digits@8", "warmup": "0,40%:batch_size=64", "workers": 0}
     outcome = reproduce(experiment, data=tmp_path, out=tmp_path / "out", resamples=20, **small)
     lines = outcome.findings.lines
-    assert [line.on for line in lines] == ["no warm-up"] * 8 + ["40 %"] * 8
+    assert [line.on for line in lines] == ["any"] * 2 + ["no warm-up"] * 8 + ["40 %"] * 8
     assert all(line.ours is not None and -1 <= line.ours.value <= 1 for line in lines)
     published = {(line.what, line.on): line.published.low for line in lines if line.published}
     assert published["current loss and final training loss", "40 %"] == 0.80

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+import pytest
+
 from firstlight.report.charts.panels import ROOM, TOP, Panel, panels
 
 
@@ -26,3 +28,9 @@ def test_every_panel_has_its_place_and_its_marks() -> None:
             for x, y in dots + squares
         )
         assert float(squares[0][1]) < float(dots[0][1])  # 9 is higher than 1
+
+
+def test_on_a_logarithmic_scale_factors_are_distances() -> None:
+    svg = panels([[Panel("", "x", "y", {"loss": [(0, 0.1), (1, 1.0), (2, 10.0)]}, logarithmic=True)]])
+    heights = [float(y) for y in re.findall(r'cy="([\d.]+)"', svg)][1:]  # the first is that of the names
+    assert heights[0] - heights[1] == pytest.approx(heights[1] - heights[2], abs=0.2)

@@ -152,7 +152,11 @@ def _figure2(lab: Lab) -> Findings:
     groups = np.tile(np.arange(len(texts), dtype=np.int64), len(lab.seeds))  # those of one width, of all seeds
     ends = _measured(lab, FINAL, texts, InTheEnd())
     final = {TRAIN: ends["train"], TEST: ends["test"]}
+    units = np.tile(np.array(widths, dtype=float), len(lab.seeds))
     findings, rows = [], []
+    for target, reached in final.items():
+        ours = lab.estimate(spearman, units, reached, groups=groups)
+        findings.append(Finding(f"control: number of units and {target}", "any", ours, None, CORRELATION))
     for warm_up in lab.warm_ups:
         now = _measured(lab, warm_up, texts, Now())
         share = 0.0 if warm_up is None else warm_up.share
@@ -169,6 +173,7 @@ def _figure2(lab: Lab) -> Findings:
                     TITLES[name],
                     "final loss",
                     {target: _points(now[name], reached) for target, reached in final.items()},
+                    logarithmic=True,
                 )
                 for name in TITLES
             ]
@@ -185,7 +190,7 @@ def _figure2(lab: Lab) -> Findings:
         "losses its figures are of, nor whether sizes of the gradient are summed over weights, which grow in number "
         "with the width, or averaged: its figures stand beside the training loss, and beside both sizes.",
     )
-    return Findings(tuple(findings), remarks, (("Final loss against three statistics", str(panels(rows))),))
+    return Findings(tuple(findings), remarks, (("Final loss against what is seen after a warm-up", str(panels(rows))),))
 
 
 def _measured(

@@ -17,12 +17,13 @@ KINDS = ("dot", "dot chosen")
 
 @dataclass(frozen=True)
 class Panel:
-    """Dots of one or two series, by name; both have the axes in common."""
+    """Dots of one or two series, by name; both have the axes in common. All y must be above 0 if `logarithmic`."""
 
     title: str
     x_label: str
     y_label: str
     series: Mapping[str, Sequence[tuple[float, float]]]
+    logarithmic: bool = False
 
 
 def panels(rows: Sequence[Sequence[Panel]]) -> Markup:
@@ -42,7 +43,7 @@ def panels(rows: Sequence[Sequence[Panel]]) -> Markup:
 
 def _drawn(panel: Panel) -> str:
     points = [point for series in panel.series.values() for point in series]
-    axes = Axes([x for x, _ in points], [y for _, y in points], ROOM)
+    axes = Axes([x for x, _ in points], [y for _, y in points], ROOM, logarithmic=panel.logarithmic)
     marks = [
         _mark(number, axes.x(x), axes.y(y)) for number, series in enumerate(panel.series.values()) for x, y in series
     ]
