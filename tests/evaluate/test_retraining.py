@@ -16,6 +16,7 @@ from firstlight.evaluate import contenders, retraining
 from firstlight.evaluate.clicks import ClickRecipe, ClickResult, Judged, train_clicks
 from firstlight.evaluate.contenders import ClickSetting, Contender, click_results
 from firstlight.evaluate.retraining import Retraining, Standing, best_distinct, read_retrain, retrain
+from firstlight.report.page import write_report
 from firstlight.run.executor import InProcess, WorkerProcesses
 from firstlight.spaces import SPACES
 

@@ -39,12 +39,12 @@ def show_result(result: SearchResult) -> None:
         console.print(f"Files of this run: {result.directory}", markup=False, soft_wrap=True)
         console.print("Go on with:")
         trained = shlex.quote(str(result.directory / "trained"))
-        for words in (
-            f"report {folder}",
+        training = (
             f"train {folder} --data {shlex.quote(_data(result))} --out {trained}",
             f"export {trained} -o {shlex.quote(str(result.directory / 'exported'))}",
-            f"score {_arguments(result)}",
-        ):
+        )
+        of_images = result.setting.setting.space.shown == "images"
+        for words in (f"report {folder}", *(training if of_images else ()), f"score {_arguments(result)}"):
             console.print(f"  {program()} {words}", markup=False, soft_wrap=True)
     if result.setting.setting.own_space is None:
         console.print("In Python:")
