@@ -25,7 +25,7 @@ from firstlight.errors import DataError, UnknownNameError
 
 Progress = Callable[[int, int], None]  # how much is done, and of how much
 
-BLOCK_BYTES = 1 << 24
+BLOCK_BYTES = 1 << 23
 BLOCK_ROWS = 1 << 16
 LONGEST_LINE = 1 << 26
 STOP, SKIP = BAD_ROWS = ("stop", "skip")
@@ -306,7 +306,7 @@ def _parsed(block: bytes, delimiter: str, names: list[str], columns: list[str], 
 
 def _lines(block: bytes, first: int, count: int) -> Array:
     """The numbers of those lines that are not empty."""
-    if any(empty in b"\n" + block for empty in (b"\n\n", b"\n\r\n")):
+    if block.startswith((b"\n", b"\r\n")) or b"\n\n" in block or b"\n\r\n" in block:
         lines = [place for place, text in enumerate(block.split(b"\n"), first) if text.rstrip(b"\r")]
         if len(lines) == count:
             return np.array(lines, dtype=np.int64)
