@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 
 import numpy as np
@@ -41,7 +42,7 @@ def test_the_log_has_the_layout_of_criteo_with_gaps_and_frequent_categories(
     assert any(table[name].null_count for name in CRITEO.categories)
     for name in CRITEO.categories:
         counts = np.sort(np.unique(table[name].drop_null().to_numpy(), return_counts=True)[1])[::-1]
-        assert counts[0] > 2 * np.median(counts)
+        assert counts[0] > 3 * np.median(counts) or len(counts) < 100
 
 
 def test_only_a_model_of_pairs_gets_near_to_the_best_that_is_possible(
@@ -55,12 +56,12 @@ def test_only_a_model_of_pairs_gets_near_to_the_best_that_is_possible(
     ]
     numbers = np.stack([np.log1p(table[name].fill_null(0).to_numpy()) for name in CRITEO.numbers], 1)
     single = sparse.hstack([numbers / 3, *map(one_hot, places)])
-    pairs = [one_hot(places[f].astype(np.int64) * 100_000 + places[g]) for f, g in planted.pairs]
+    pairs = [one_hot(places[f] * 100_000 + places[g]) for f, g in itertools.combinations(planted.paired_fields, 2)]
     best = roc_auc_score(labels[20_000:], chances[20_000:])
     of_singles, of_pairs = (held_out_auc(x.tocsr(), labels) for x in (single, sparse.hstack([single, *pairs])))
     assert 0.78 < best < 0.83
-    assert of_singles < 0.65
-    assert of_pairs > of_singles + 0.05
+    assert of_singles < 0.66
+    assert of_pairs > of_singles + 0.07
 
 
 def one_hot(places: np.ndarray) -> sparse.csr_matrix:
