@@ -51,7 +51,7 @@ def test_rows_come_back_as_the_twin_prepares_them(rows: list[logs.Row], ending: 
         for part, (x, y) in content(data).items():
             labels, dense, ids = zip(*expected[part], strict=True)
             assert y.tolist() == list(labels)
-            np.testing.assert_allclose(x[:, :2], np.array(dense), rtol=1e-6)
+            np.testing.assert_allclose(x[:, :2], np.array(dense), rtol=1e-6, atol=1e-12)
             assert x[:, 2:].astype(int).tolist() == list(ids)
             assert (x[:, 2:].max(0) < data.tables).all()
             assert data.rows[part] == len(labels)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
+import re
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -41,7 +44,7 @@ def test_the_log_has_the_layout_of_criteo_with_gaps_and_frequent_categories(
     assert any(table[name].null_count for name in CRITEO.categories)
     for name in CRITEO.categories:
         counts = np.sort(np.unique(table[name].drop_null().to_numpy(), return_counts=True)[1])[::-1]
-        assert counts[0] > 2 * np.median(counts)
+        assert counts[0] > 3 * np.median(counts) or len(counts) < 100
 
 
 def test_only_a_model_of_pairs_gets_near_to_the_best_that_is_possible(
@@ -55,12 +58,12 @@ def test_only_a_model_of_pairs_gets_near_to_the_best_that_is_possible(
     ]
     numbers = np.stack([np.log1p(table[name].fill_null(0).to_numpy()) for name in CRITEO.numbers], 1)
     single = sparse.hstack([numbers / 3, *map(one_hot, places)])
-    pairs = [one_hot(places[f].astype(np.int64) * 100_000 + places[g]) for f, g in planted.pairs]
+    pairs = [one_hot(places[f] * 100_000 + places[g]) for f, g in itertools.combinations(planted.paired_fields, 2)]
     best = roc_auc_score(labels[20_000:], chances[20_000:])
     of_singles, of_pairs = (held_out_auc(x.tocsr(), labels) for x in (single, sparse.hstack([single, *pairs])))
     assert 0.78 < best < 0.83
-    assert of_singles < 0.65
-    assert of_pairs > of_singles + 0.05
+    assert of_singles < 0.66
+    assert of_pairs > of_singles + 0.07
 
 
 def one_hot(places: np.ndarray) -> sparse.csr_matrix:
@@ -92,6 +95,17 @@ def test_the_first_rows_do_not_change_with_their_number(monkeypatch: pytest.Monk
     assert [len(table) for table, _ in PlantedClicks(1).chunks(250)] == [100, 100, 50]
     assert not many.slice(0, 100).equals(many.slice(100, 100))
     assert not few.equals(pa.concat_tables(table for table, _ in PlantedClicks(2).chunks(150)))
+
+
+def test_what_the_page_shows_can_be_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    synthesize_clicks("log.parquet", 300)
+    prepare_clicks(CRITEO, "log.parquet", "criteo.parquet")
+    page = (Path(__file__).parents[3] / "docs" / "ctr.md").read_text(encoding="utf-8")
+    (code,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    names: dict[str, Any] = {}
+    exec(code, names)
+    assert names["x"].shape == (names["clicks"].rows["train"], 39)
 
 
 def test_what_cannot_be_made(tmp_path: Path) -> None:
