@@ -111,9 +111,9 @@ def test_a_batch_that_is_larger_than_the_data_is_refused(data: ClickData) -> Non
 
 def test_recipes_as_text() -> None:
     assert ClickRecipe.parse("clicks") == ClickRecipe()
-    found = ClickRecipe.parse("clicks:batch_size=64:epochs=2:layer_norm=1")
-    assert (found.batch_size, found.epochs, found.layer_norm) == (64, 2, 1)
-    assert str(found) == "clicks:epochs=2:batch_size=64:layer_norm=1"
+    found = ClickRecipe.parse("clicks:batch_size=64:epochs=2:layer_norm=0")
+    assert (found.batch_size, found.epochs, found.layer_norm) == (64, 2, 0)
+    assert str(found) == "clicks:epochs=2:batch_size=64:layer_norm=0"
     with pytest.raises(UnknownNameError, match="Known: clicks"):
         ClickRecipe.parse("quick")
     for wrong in ("clicks:batch_size=0", "clicks:learning_rate=nan", "clicks:layer_norm=2", "clicks:momentum=1"):

@@ -20,7 +20,7 @@ from firstlight.report.page import write_report
 from firstlight.run.executor import InProcess, WorkerProcesses
 from firstlight.spaces import SPACES
 
-RECIPE = ClickRecipe(batch_size=64, layer_norm=1)
+RECIPE = ClickRecipe(batch_size=64)
 SPACE = SPACES["nasrec-small"]
 
 
@@ -132,7 +132,7 @@ def test_after_a_search(setting: ClickSetting, tmp_path: Path) -> None:
         )
 
     assert search().retrained is None
-    found = search(retrain=2, retrain_random=1, recipe="clicks:batch_size=64:layer_norm=1")
+    found = search(retrain=2, retrain_random=1, recipe="clicks:batch_size=64")
     assert found.retrained is not None
     kinds = [standing.kind for standing in found.retrained.standings]
     assert sorted(kinds) == ["by hand"] * 4 + ["found"] * 2 + ["random"]

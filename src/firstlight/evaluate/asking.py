@@ -190,4 +190,4 @@ def read_count(samples: int | None, queries: int | None, truth: bool, request: A
     if truth:
         return QUERIES if queries is None else queries
     usual = networks_of(request) if request is not None else None
-    return samples or usual or SAMPLES
+    return (usual or SAMPLES) if samples is None else samples

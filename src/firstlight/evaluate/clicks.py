@@ -30,14 +30,14 @@ JUDGED = 4096
 class ClickRecipe:
     """Adagrad over the training part; the rate rises over the first tenth of all steps and falls along half a cosine.
 
-    Text form: `clicks`, or with some settings changed `clicks:batch_size=64:epochs=2`. As in the published training of
-    found networks, `layer_norm` is off unless it is set to 1.
+    Text form: `clicks`, or with some settings changed `clicks:batch_size=64:epochs=2`. The published
+    training of found networks leaves out their layer norms, which is `layer_norm` 0; deep ones may then diverge.
     """
 
     epochs: int = 1
     batch_size: int = 512
     learning_rate: float = 0.12
-    layer_norm: int = 0
+    layer_norm: int = 1
 
     def __post_init__(self) -> None:
         if self.epochs < 1 or self.batch_size < 1 or self.layer_norm not in (0, 1):
