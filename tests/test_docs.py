@@ -17,6 +17,7 @@ from firstlight.export import FORMATS, export_network
 from firstlight.facts import ensemble_facts, facts
 from firstlight.proxies import PROXIES, Parts, ProxyRequest, proxy
 from firstlight.references import REFERENCES
+from firstlight.run.warm_up import RECIPES, WarmUp, read_warm_up
 from firstlight.spaces import SPACES
 
 ROOT = Path(__file__).parent.parent
@@ -104,6 +105,24 @@ def test_links_lead_somewhere(path: Path) -> None:
     text = re.sub(r"```.*?```", "", path.read_text(encoding="utf-8"), flags=re.DOTALL)
     for link in re.findall(r"\]\(([^)#]+)[^)]*\)", text):
         assert "://" in link or (path.parent / link).exists(), link
+
+
+def test_the_page_of_sigeo_knows_recipes_and_writes_warm_ups_that_can_be_read() -> None:
+    text = (ROOT / "docs" / "sigeo.md").read_text(encoding="utf-8")
+    own, shared = text.split("## Weights that all networks share\n")
+    rows = re.findall(r"^\| `(\w+)` \| ([\d.]+) \| ([\d.]+) \|", own, re.MULTILINE)
+    assert {name for name, _, _ in rows} == {"epochs", "batch_size", "learning_rate", "momentum"}
+    for name, plain, official in rows:
+        assert (float(plain), float(official)) == tuple(getattr(RECIPES[kind], name) for kind in ("plain", "official"))
+    for name, clicks, images in re.findall(r"^\| `(\w+)` \| ([\d.]+) \| ([\d.]+) \|", shared, re.MULTILINE):
+        usual = [read_warm_up("1%:weights=shared", SPACES[space]) for space in ("nasrec-small", "nasbench201")]
+        assert [float(clicks), float(images)] == [getattr(warm_up, name) for warm_up in usual]
+    written = [part for given in re.findall(r"--warmup ([^\s`]+)", text) for part in given.split(",")]
+    assert len(written) > 6
+    for part in written:
+        found = read_warm_up(part, SPACES["nasbench201"])
+        if isinstance(found, WarmUp):
+            assert str(found).endswith("momentum=0.9") != ("official" in part)
 
 
 def test_what_the_page_of_nasi_shows_can_be_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 from firstlight.algorithms import AlgorithmRequest, Candidate
 from firstlight.algorithms.base import with_batches_of
-from firstlight.algorithms.ensembles import members
+from firstlight.algorithms.ensembles import asked_for
 from firstlight.algorithms.objective import parse_limits
 from firstlight.algorithms.onlooker import Onlooker
 from firstlight.algorithms.queries import for_queries
 from firstlight.algorithms.result import SearchResult, SearchSetting
 from firstlight.algorithms.runner import run_search
+from firstlight.data.ctr import is_clicks
 from firstlight.data.inputs import SYNTHETIC, TRUE_LABELS
 from firstlight.errors import SettingError
 from firstlight.probe import Batches, Loss
@@ -24,7 +25,9 @@ from firstlight.run.costs import read_costs
 from firstlight.run.executor import make_executor
 from firstlight.run.models import DrawnBatches, Model, ModelSetting, measure_model, refuse_for_space, score_models
 from firstlight.run.scoring import NetworkScore, ScoreService, make_setting, source_for
+from firstlight.run.shared_warm_up import SharedWarmUp
 from firstlight.run.store import Store
+from firstlight.run.warm_up import WARMED_BY_OWNER, WarmUp, read_warm_up
 from firstlight.spaces import Architecture, Space, find_space
 
 if TYPE_CHECKING:
@@ -91,6 +94,7 @@ def rank(
     repeats: int = 1,
     workers: int | None = None,
     device: str | None = None,
+    warmup: str | float | WarmUp | SharedWarmUp | None = None,
     watch: Callable[[NetworkScore], None] = lambda network: None,
 ) -> Ranking:
     """Compare networks by several proxies, in order of one of them or of an ensemble, and say how far they agree.
@@ -105,6 +109,9 @@ def rank(
     `score` takes them instead; `loss` and `logits` are for them as well, and explained there, and `input_shape` is that
     of one synthetic input, by default (3, 32, 32).
 
+    With a `warmup`, such as 0.1, "10%" or "10%:epochs=3:recipe=official", networks of a space are first trained on that
+    share of the input's training data; see docs/sigeo.md.
+
     Models of your own are scored in this process, one after the other: `workers` are for spaces. They come back as
     they went in, but stay on the `device` if one is named. One that cannot be made or run comes last, with failed
     scores that say why and None as its cost.
@@ -112,7 +119,11 @@ def rank(
     >>> firstlight.rank("nasbench201", samples=100, proxies="dextr,params").rows[0].network.architecture
     >>> firstlight.rank({"narrow": Net(16), "wide": Net(32)}, by="log_rank(dextr,macs)").rows[0].network.architecture
     """
-    requests, criterion = read_criteria(proxies, by)
+    warm_up = None
+    if isinstance(target, (str, Space)):
+        found_space = find_space(target) if isinstance(target, str) else target
+        warm_up = read_warm_up(warmup, found_space)
+    requests, criterion = read_criteria(proxies, by, found_space.shown if warm_up else None)
     networks: Iterable[NetworkScore]
     with Store(":memory:") as store:
         if isinstance(target, (str, Space)):
@@ -121,7 +132,7 @@ def rank(
                 raise SettingError(f"Networks of the space {name!r} take the name of an input, such as 'synthetic'.")
             refuse_for_space(name, loss=loss, logits=logits, input_shape=input_shape)
             source = source_for(requests, input, batch_size, batches, labels)
-            setting = make_setting(target, source, skeleton, seed, device, repeats)
+            setting = make_setting(target, source, skeleton, seed, device, repeats, warm_up)
             given = [architectures] if isinstance(architectures, str) else architectures
             service = ScoreService(setting, requests, make_executor(workers), store)
             networks = score_architectures(service, given, samples)
@@ -136,6 +147,8 @@ def rank(
                     "Models of your own take no architectures, no samples and no skeleton. Data to show them is "
                     "input=, and batches= is the number of batches to draw."
                 )
+            if warmup is not None:
+                raise SettingError(WARMED_BY_OWNER)
             if not target:
                 raise SettingError("There is nothing to rank. Give models by name, or the name of a space.")
             shown: Batches | Callable[[int], Batches]
@@ -177,6 +190,9 @@ def search(
     recipe: TrainingRecipe | str | None = None,
     data_samples: int | None = None,
     queries: int | None = None,
+    retrain: int | None = None,
+    retrain_times: int = 1,
+    retrain_random: int = 0,
     max_params: float | str | None = None,
     max_macs: float | str | None = None,
     min_params: float | str | None = None,
@@ -195,6 +211,7 @@ def search(
     repeats: int = 1,
     workers: int | None = None,
     device: str | None = None,
+    warmup: str | float | WarmUp | SharedWarmUp | None = None,
     out: str | os.PathLike[str] | None = None,
     watch: Callable[[Candidate], None] = lambda candidate: None,
 ) -> SearchResult:
@@ -214,6 +231,9 @@ def search(
     "az_nas" or "log_rank(dextr,params)": then networks are judged by their ranks among all that were scored, which is
     known at the end.
 
+    With a `warmup`, such as 0.1, "10%" or "10%:epochs=3:recipe=official", each network is trained on that share of the
+    input's training data before proxies judge it; see docs/sigeo.md.
+
     Limits are checked before a network is built: parameters, MACs, activations and memory (bytes) are counted without
     weights, and `latency` says where milliseconds come from: "measured" (here, on one thread), "measured:threads=2",
     "onnx" (by ONNX Runtime) or "table:FILE:COLUMN". `objectives` names costs to be kept low besides the score, such as
@@ -224,20 +244,33 @@ def search(
     are made, by default 20. Algorithms such as "hnas" and "verify" let proxies choose what is asked about, who are
     shown the same data unless there is another `input` (without data: noise).
 
+    Clicks as `data`, such as "criteo:FILE", are what proxies judge by; so many of the best as `retrain` says are then
+    trained from scratch, `retrain_times` each, beside `retrain_random` networks and some made by hand: see `retrained`
+    of the result.
+
     The result has the whole history as a table, `to_frame()`. Ctrl-C raises `SearchInterrupted`, a KeyboardInterrupt
     with the `result` of what was scored so far.
 
     >>> firstlight.search("nasbench201", samples=100, max_params="1.0M").best.architecture
     """
     algorithm = with_batches_of(batch_size, algorithm)
-    from firstlight.evaluate.asking import read_count, read_criterion, truth_request  # brings pandas, slow to import
+    # they bring pandas, slow to import
+    from firstlight.evaluate.asking import read_count, read_criterion, truth_request
+    from firstlight.evaluate.retraining import read_retrain
 
+    wanted_retraining = read_retrain(
+        data, retrain, times=retrain_times, random=retrain_random, recipe=recipe, epochs=epochs
+    )
+    clicks = data if data is not None and is_clicks(data) else None
+    if clicks is not None:
+        data, recipe, epochs = None, None, None
     wanted_truth = table is not None or data is not None
     if wanted_truth:
         algorithm = for_queries(algorithm)
-    by = read_criterion(proxy, AlgorithmRequest.parse(algorithm), space, wanted_truth)
-    source = source_for(members(by), input or data or SYNTHETIC, batch_size, batches, labels)
-    setting = make_setting(space, source, skeleton, seed, device, repeats)
+    warm_up = read_warm_up(warmup, find_space(space) if isinstance(space, str) else space)
+    by = read_criterion(proxy, AlgorithmRequest.parse(algorithm), space, wanted_truth, warmed=warm_up is not None)
+    source = source_for(asked_for(by), input or data or clicks or SYNTHETIC, batch_size, batches, labels)
+    setting = make_setting(space, source, skeleton, seed, device, repeats, warm_up)
     truth = truth_request(
         setting, table=table, target=target, data=data, epochs=epochs, recipe=recipe, data_samples=data_samples
     )
@@ -251,9 +284,16 @@ def search(
         max_latency=max_latency,
     )
     costs = read_costs(filter(None, objectives.split(",")) if isinstance(objectives, str) else objectives)
-    count = read_count(samples, queries, wanted_truth)
+    count = read_count(samples, queries, wanted_truth, AlgorithmRequest.parse(algorithm))
     wanted = SearchSetting(setting, by, algorithm, count, limits, costs, latency, truth)
-    return run_search(wanted, make_executor(workers), None if out is None else Path(out), _Watching(watch))
+    place = make_executor(workers)
+    return run_search(
+        wanted,
+        place,
+        None if out is None else Path(out),
+        _Watching(watch),
+        lambda result: wanted_retraining(result, place) if wanted_retraining else result,
+    )
 
 
 class _Watching(Onlooker):

@@ -72,6 +72,10 @@ class UnsupportedError(FirstlightError):
     """A quantity that is not defined for this network; the score's status becomes `unsupported`."""
 
 
+class DivergedError(FirstlightError):
+    """A training whose loss or weights are no numbers any more; the score's status becomes `non_finite`."""
+
+
 def is_out_of_memory(error: BaseException) -> bool:
     """Whether an error means that memory ran out; PyTorch's CPU allocator raises a plain RuntimeError."""
     return (

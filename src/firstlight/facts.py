@@ -121,9 +121,14 @@ def ensemble_facts() -> dict[str, EnsembleFacts]:
     known = {}
     for name, text in NAMED.items():
         ensemble = Ensemble.parse(text)
-        (reference,) = {request.proxy.reference for request in ensemble.requests} - {""}
+        # those who put members of others together bring the last of them
+        reference = [request.proxy.reference for request in ensemble.requests if request.proxy.reference][-1]
         members = tuple(map(str, ensemble.requests))
-        summary = f"The {ensemble.aggregation} of {', '.join(members[:-1])} and {members[-1]}."
+        weighed = [
+            member if weight == 1 else f"{member} (which counts {weight:g})"
+            for member, weight in zip(members, ensemble.weights, strict=True)
+        ]
+        summary = f"The {ensemble.aggregation} of {', '.join(weighed[:-1])} and {weighed[-1]}."
         known[name] = EnsembleFacts(name, summary, members, name, reference, str(REFERENCES[reference]))
     for name, aggregation in AGGREGATIONS.items():
         summary = inspect.getdoc(aggregation) or ""

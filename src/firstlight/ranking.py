@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from firstlight.algorithms import Candidate, Objective, Problem
-from firstlight.algorithms.ensembles import Criterion, Ensemble, members, parse_criterion
+from firstlight.algorithms.ensembles import Criterion, Ensemble, after_warm_up, asked_for, parse_criterion
 from firstlight.algorithms.objective import best_first
 from firstlight.errors import SettingError
-from firstlight.proxies import ProxyRequest, parse_requests
+from firstlight.proxies import ProxyRequest
+from firstlight.proxies.base import Shown, read_requests
 from firstlight.run.scoring import NetworkScore, ScoreService
 from firstlight.seeds import python_generator
 
@@ -90,15 +91,22 @@ class Ranking:
             raise SettingError(f"{path} cannot be written: {error}. Name another file.") from error
 
 
-def read_criteria(proxies: str | Sequence[str] | None, by: str | None) -> tuple[list[ProxyRequest], Criterion]:
-    """All proxies to ask, those of the ordering among them; and what to order by, which is by default the first."""
+def read_criteria(
+    proxies: str | Sequence[str] | None, by: str | None, warmed: Shown | None = None
+) -> tuple[list[ProxyRequest], Criterion]:
+    """All proxies to ask, those of the ordering among them; and what to order by, which is by default the first.
+
+    `warmed` is what networks are shown, if they are scored after a warm-up.
+    """
     wanted = None if by is None else parse_criterion(by)
+    if wanted is not None and warmed is not None:
+        wanted = after_warm_up(wanted, warmed)
     if proxies is None:
-        requests = [] if wanted else parse_requests(DEFAULT_PROXY)
+        requests = [] if wanted else read_requests(DEFAULT_PROXY)
     else:
-        requests = parse_requests(proxies)
+        requests = read_requests(proxies, warmed)
     criterion = wanted or requests[0]
-    return list(dict.fromkeys([*requests, *members(criterion)])), criterion
+    return list(dict.fromkeys([*requests, *asked_for(criterion)])), criterion
 
 
 def rank_networks(networks: Iterable[NetworkScore], requests: Sequence[ProxyRequest], by: Criterion) -> Ranking:

@@ -10,7 +10,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from firstlight.algorithms.ensembles import AGGREGATIONS, NAMED, Ensemble, parse_criterion, utilities, worths
+from firstlight.algorithms.ensembles import (
+    AGGREGATIONS,
+    NAMED,
+    Ensemble,
+    after_warm_up,
+    asked_for,
+    members,
+    parse_criterion,
+    utilities,
+    worths,
+)
 from firstlight.cost import Cost
 from firstlight.errors import FirstlightError, ParseError, SettingError, UnknownNameError
 from firstlight.probe import Probe
@@ -182,3 +192,29 @@ def test_a_named_ensemble_finds_its_members_when_it_is_asked_for(monkeypatch: py
 def test_text_that_makes_no_sense(text: str, kind: type[FirstlightError], message: str) -> None:
     with pytest.raises(kind, match=message):
         parse_criterion(text)
+
+
+@pytest.fixture
+def all_proxies(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(PROXIES, "_entries", None)  # looked up again
+
+
+@pytest.mark.usefixtures("all_proxies")
+def test_terms_of_sigeo_by_their_ranks() -> None:
+    ensemble = parse_criterion("sigeo_rank")
+    assert [str(member) for member in members(ensemble)] == ["zico:batches=4", "fr_norm", "loss"]
+    assert [str(request) for request in asked_for(ensemble)] == ["zico:batches=4", "fr_norm", "loss", "zico", "params"]
+    by_loss = parse_criterion("sigeo_loss_rank")
+    assert isinstance(by_loss, Ensemble)
+    assert by_loss.weights == (1.0, 0.5)
+    assert str(by_loss) == "sigeo_loss_rank"
+    assert [str(request) for request in asked_for(parse_criterion("dextr"))] == ["dextr"]
+
+
+@pytest.mark.usefixtures("all_proxies")
+def test_members_take_the_settings_for_warmed_up_weights() -> None:
+    after = after_warm_up(parse_criterion("rank_mean(sigeo*2,params)"), "images")
+    assert str(after) == "rank_mean(sigeo:lambda2=50.0:lambda3=1.0*2,params)"
+    assert parse_criterion(str(after)) == after
+    assert str(after_warm_up(parse_criterion("sigeo"), "clicks")) == "sigeo:lambda3=1.0"
+    assert str(after_warm_up(parse_criterion("sigeo_rank"), "images")) == "sigeo_rank"

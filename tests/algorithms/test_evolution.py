@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 from tests.algorithms.test_problem import PARAMS, SETTING, problem
 
 from firstlight.algorithms import AlgorithmRequest, Candidate, Limits, Objective, Problem
 from firstlight.algorithms.ensembles import Ensemble
+from firstlight.algorithms.evolution import evolution_size, falling_mutations
 from firstlight.errors import LimitError, ParseError, SettingError, UnknownNameError
 from firstlight.run.executor import make_executor
 from firstlight.run.scoring import ScoreService, Setting
 from firstlight.run.store import Store
+from firstlight.spaces.nasrec import NasRecSmall
 
 BOTH = pytest.mark.parametrize("name", ["evolution:population=20:children=5", "evolution-budget:population=20"])
 # Few of the networks within it use nearly all of it
@@ -86,6 +89,50 @@ def test_parents_are_among_the_youngest() -> None:
     assert all(alive)
 
 
+def test_mutations_fall_over_the_generations_as_published() -> None:
+    counts = [falling_mutations(generation, 240) for generation in range(240)]
+    assert counts == [6] + 48 * [5] + 48 * [4] + 48 * [3] + 48 * [2] + 47 * [1]
+    assert [falling_mutations(generation, 30) for generation in (0, 10, 11, 29)] == [2, 2, 1, 1]
+    assert falling_mutations(7, 0) == 1
+
+
+def counted(monkeypatch: pytest.MonkeyPatch, name: str) -> tuple[Problem, list[int]]:
+    """A search among networks for clicks, and how many choices each of its mutations drew anew."""
+    changes: list[int] = []
+    original = NasRecSmall.mutate_often
+
+    def watched(space: NasRecSmall, architecture: Any, rng: random.Random, times: int) -> Any:
+        changes.append(times)
+        return original(space, architecture, rng, times)
+
+    monkeypatch.setattr(NasRecSmall, "mutate_often", watched)
+    service = ScoreService(Setting("nasrec-small"), [PARAMS], make_executor(0), Store(":memory:"))
+    return run(name, Problem(service, Objective(PARAMS), random.Random(0), 30)), changes
+
+
+def test_generations_end_and_change_less_and_less(monkeypatch: pytest.MonkeyPatch) -> None:
+    task, changes = counted(monkeypatch, "evolution:population=3:tournament=2:children=1:generations=21")
+    assert task.scored == evolution_size(3, 1, 21) == 24
+    assert changes[:2] == [2, 2]
+    assert set(changes[2:]) == {1}
+    assert not task.notes
+    _, changes = counted(monkeypatch, "evolution:population=3:children=2:generations=3:mutations=4")
+    assert set(changes) == {4}
+
+
+def test_a_search_too_short_for_its_generations_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    task, _ = counted(monkeypatch, "evolution:population=5:children=5:generations=6")
+    assert task.scored == 30
+    assert "35 are needed for 6 generations" in task.notes[0]
+
+
+def test_idle_choices_of_networks_for_clicks_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    task, _ = counted(monkeypatch, "evolution:population=8:children=4:generations=2")
+    found = list(map(task.space.parse, task.pool.texts))
+    assert any(task.space.canonical(architecture) != architecture for architecture in found[8:])
+    assert any(task.space.canonical(architecture) != architecture for architecture in found[:8])
+
+
 def test_growth_starts_from_the_initial_network() -> None:
     """The first ten differ from it in one block; nothing exceeds the papers' number of layers."""
     setting = Setting("plainnet-resnet")
@@ -111,7 +158,7 @@ def test_growth_starts_from_the_initial_network() -> None:
     ("text", "error", "message"),
     [
         ("evolutoin", UnknownNameError, "evolution"),
-        ("evolution:size=3", SettingError, "settings: population, tournament, children"),
+        ("evolution:size=3", SettingError, "settings: population, tournament, children, generations, mutations"),
         ("evolution:population=0", SettingError, "it must be 1 or more"),
         ("evolution:population=many", SettingError, "expected a int"),
         ("random:population=4", SettingError, "settings: none"),

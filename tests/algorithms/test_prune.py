@@ -94,7 +94,7 @@ def test_it_is_resumed_without_scoring_anything_again(tmp_path: Path, monkeypatc
         "out": tmp_path,
     }
     first = firstlight.search("nasbench201", **settings)
-    monkeypatch.setattr(scoring, "_draw", lambda *_: pytest.fail("scored again"))
+    monkeypatch.setattr(scoring.ScoreJob, "_draw", lambda *_: pytest.fail("scored again"))
     again = firstlight.search("nasbench201", **settings)
     assert again.best.architecture == first.best.architecture
     assert (again.scored, again.reused) == (0, 1)

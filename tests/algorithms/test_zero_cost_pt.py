@@ -86,7 +86,7 @@ def search(space: str = "nasbench201", **settings: Any) -> firstlight.SearchResu
 def test_it_is_resumed_without_scoring_anything_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first = search(out=tmp_path)
     assert first.scored > 1
-    monkeypatch.setattr(scoring, "_draw", lambda *_: pytest.fail("scored again"))
+    monkeypatch.setattr(scoring.ScoreJob, "_draw", lambda *_: pytest.fail("scored again"))
     again = search(out=tmp_path)
     assert again.best.architecture == first.best.architecture
     assert (again.scored, again.reused) == (0, first.scored)

@@ -13,6 +13,7 @@ from unittest.mock import patch
 
 from firstlight import __main__ as program
 from firstlight.cli import main
+from firstlight.console.terminal import console, notices
 
 SMALL = ["--skeleton", "channels=4,cells=1"]
 CELL = "|nor_conv_3x3~0|+|none~0|skip_connect~1|+|none~0|none~1|nor_conv_1x1~2|"
@@ -34,6 +35,8 @@ def firstlight(*arguments: str, folder: Path | None = None, stdin: str = "", cod
         streams[0],
         streams[1],
         _in_folder(folder),
+        patch.object(console, "_width", columns),
+        patch.object(notices, "_width", columns),
         patch.dict(os.environ, COLUMNS=str(columns)),
         patch.object(sys, "argv", argv),
         patch.object(sys, "stdin", io.StringIO(stdin)),

@@ -31,7 +31,7 @@ def test_listings() -> None:
     spaces = json.loads(firstlight("spaces", "--json").stdout)
     assert [entry["architectures"] for entry in spaces if entry["name"] == "nasbench201"] == [15_625]
     assert "15,625" in firstlight("spaces").stdout
-    table, ensembles, uses = firstlight("proxies", columns=110).stdout.split("\n\n")
+    table, ensembles, uses = firstlight("proxies", columns=140).stdout.split("\n\n")
     lines = table.splitlines()
     assert [line.split()[0] for line in lines] == ["proxy", *(entry["name"] for entry in proxies)]
     assert all(line.split()[1] in ("higher", "lower") for line in lines[1:])

@@ -8,8 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from tests.data.ctr import logs
 
-from firstlight.data import InputSource, load_inputs
+from firstlight.data import InputSource, load_dataset, load_inputs
+from firstlight.data.ctr.prepare import prepare_clicks
 from firstlight.errors import DataError
 
 
@@ -131,3 +133,28 @@ def test_real_images(benchmark_data: Path) -> None:
     inputs = load_inputs(InputSource("cifar10", batch_size=64))
     assert inputs.input_shape == (3, 32, 32)
     assert inputs.classes == 10
+
+
+def test_clicks_are_drawn_from_the_training_part(tmp_path: Path) -> None:
+    log = logs.write(tmp_path / "log.csv", logs.USUAL)
+    data = prepare_clicks(logs.LAYOUT, log, tmp_path / "clicks.parquet")
+    few, many, other = (
+        load_inputs(InputSource(f"clicks:{data.path}", size, 3), seed=seed) for size, seed in ((4, 0), (8, 0), (4, 1))
+    )
+    x_few, x_many = (torch.cat([x for x, _ in inputs.batches]) for inputs in (few, many))
+    assert torch.equal(x_few, x_many[:12])  # what is drawn first does not change with the number
+    assert few.fingerprint.startswith("clicks:3x4:")
+    assert few.fingerprint != other.fingerprint
+    assert (few.input_shape, few.classes, few.skeleton) == ((4,), 2, data.skeleton)
+    training = {tuple(row.tolist()) for x, _ in data.batches("train", 50) for row in x}
+    assert {tuple(row.tolist()) for row in x_many} <= training
+    random = load_inputs(InputSource(f"clicks:{data.path}", 8, 3, labels="random"))
+    assert torch.equal(random.batches[0][0], many.batches[0][0])
+    assert "random labels" in random.fingerprint
+    with pytest.raises(DataError, match=rf"has {data.rows['train']} samples; 9 batches of 9 were asked for"):
+        load_inputs(InputSource(f"clicks:{data.path}", 9, 9))
+
+
+def test_clicks_are_no_images() -> None:
+    with pytest.raises(DataError, match="holds clicks; here images are looked at"):
+        load_dataset("criteo:clicks.parquet")

@@ -1,4 +1,4 @@
-"""Checkpoints hold all that a training needs to go on, belong to it alone, and are never half there."""
+"""Checkpoints hold all that a training needs to go on, belong to it alone, and are told apart from damaged ones."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from firstlight.errors import StoreError
-from firstlight.evaluate.checkpoint import Checkpoint, read_tensors, write_tensors, write_whole
+from firstlight.evaluate.checkpoint import Checkpoint
 from firstlight.run.outcome import Epoch
 
 SETTINGS: dict[str, Any] = {"space": "a", "recipe": "epochs=3,flip=False", "seed": 0}
@@ -76,25 +76,3 @@ def test_a_file_that_was_damaged(tmp_path: Path) -> None:
     path.write_bytes(b"half of a checkpoi")
     with pytest.raises(StoreError, match=r"checkpoint.safetensors cannot be read.*Move it away"):
         Checkpoint(path, SETTINGS).epochs()
-
-
-def test_what_cannot_be_written_leaves_what_was_there(tmp_path: Path) -> None:
-    path = tmp_path / "a.safetensors"
-    write_tensors(path, {"x": torch.ones(2)}, {})
-    (tmp_path / "a.safetensors.part").mkdir()  # nothing can be written under this name
-    with pytest.raises(StoreError, match="cannot be written"):
-        write_tensors(path, {"x": torch.zeros(2)}, {})
-    assert torch.equal(read_tensors(path)["x"], torch.ones(2))
-
-
-def test_a_killed_write_is_no_obstacle(tmp_path: Path) -> None:
-    (tmp_path / "a.txt.part").write_bytes(b"much longer than what is to come")
-    write_whole(tmp_path / "a.txt", b"short")
-    assert [(file.name, file.read_bytes()) for file in tmp_path.iterdir()] == [("a.txt", b"short")]
-
-
-def test_layers_that_share_weights(tmp_path: Path) -> None:
-    model = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2))
-    model[1].weight = model[0].weight
-    write_tensors(tmp_path / "a.safetensors", model.state_dict(), {})
-    assert read_tensors(tmp_path / "a.safetensors").keys() == model.state_dict().keys()

@@ -15,10 +15,10 @@ from torch import nn
 
 from firstlight.data import Dataset
 from firstlight.errors import SettingError
-from firstlight.evaluate.checkpoint import read_tensors
 from firstlight.evaluate.distributed import ALONE, Ranks, joined
 from firstlight.evaluate.recipe import TrainingRecipe
 from firstlight.evaluate.training import train
+from firstlight.run.tensor_files import read_tensors
 
 SCRIPT = """
 import json
@@ -26,7 +26,7 @@ import sys
 from pathlib import Path
 import torch
 import firstlight
-from firstlight.evaluate.checkpoint import write_tensors
+from firstlight.run.tensor_files import write_tensors
 from firstlight.evaluate.distributed import joined
 from tests.evaluate.test_distributed import plain_training
 torch.set_num_threads(1)

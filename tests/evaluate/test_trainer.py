@@ -20,9 +20,9 @@ import torch
 import firstlight
 from firstlight.data import load_dataset
 from firstlight.errors import DataError, MissingExtraError, SettingError, StoreError
-from firstlight.evaluate.checkpoint import read_tensors
 from firstlight.evaluate.trained import Trained
 from firstlight.run.executor import one_thread
+from firstlight.run.tensor_files import read_tensors
 from firstlight.spaces import SPACES
 
 CELL = "|nor_conv_3x3~0|+|none~0|skip_connect~1|+|none~0|none~1|nor_conv_1x1~2|"

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from math import cos, pi
+from math import cos, pi, sqrt
 
 import pytest
 import torch
 from torch import Tensor
 
+from firstlight.probe import Probe
 from firstlight.probe.steps import take_steps, warm_cosine
 
 
@@ -55,8 +56,24 @@ def test_parameters_that_the_loss_does_not_reach_have_no_gradient() -> None:
 
 
 def test_a_rate_that_warms_up_and_falls_by_half_a_cosine() -> None:
-    rate = warm_cosine(0.04, 500, 50)
-    assert [rate(0), rate(1), rate(49), rate(50)] == pytest.approx([0.0008, 0.0016, 0.04, 0.04])
-    assert rate(275) == pytest.approx(0.02)
-    assert rate(500) == pytest.approx(0.0)
-    assert rate(140) == pytest.approx(0.04 * (1 + cos(pi / 5)) / 2)
+    rate = warm_cosine(0.04, 500, 50, floor=1e-8)
+    assert rate(0) == 1e-8
+    assert [rate(1), rate(2), rate(49), rate(50)] == pytest.approx([0.0008, 0.0016, 0.0392, 0.04], rel=1e-4)
+    assert rate(275) == pytest.approx(0.02, rel=1e-4)
+    assert rate(500) == pytest.approx(1e-8)
+    assert rate(140) == pytest.approx(0.04 * (1 + cos(pi / 5)) / 2, rel=1e-4)
+
+
+def test_steps_towards_clicks_have_the_published_rates() -> None:
+    """From the way that a single weight goes: Adagrad's step is the rate times the gradient by its accumulated size."""
+    model = torch.nn.Linear(1, 1, bias=False).double()
+    batches = [(torch.ones(1, 1).double() * number, torch.ones(1, 1).double()) for number in (1.0, 2.0, 3.0, 4.0)]
+    found = Probe(model, batches, loss=lambda logits, targets: (logits * targets).sum())
+    slopes = [1.0, 2.0, 3.0, 4.0]  # of a loss that is linear in the weight
+    rates = [1e-8, 1e-8, 8e-4, 1.6e-3]
+    way = sum(
+        rate * slope / (sqrt(sum(s**2 for s in slopes[: number + 1])) + 1e-2)
+        for number, (rate, slope) in enumerate(zip(rates, slopes, strict=True))
+    )
+    moved = model.weight.detach() - found.training_steps(recipe="clicks").weights["weight"]
+    assert moved.item() == pytest.approx(way, rel=1e-3)

@@ -16,6 +16,7 @@ import firstlight
 from firstlight.errors import DataError, SettingError, UnknownNameError, UnsupportedError
 from firstlight.probe import Probe
 from firstlight.proxies import PROXIES, Parts, ProxyRequest, Score, measure_all, parse_requests, proxy
+from firstlight.proxies.base import read_requests
 from firstlight.run.scoring import source_for
 
 
@@ -153,3 +154,32 @@ def test_utility_is_the_value_turned_so_that_higher_is_better() -> None:
 def test_json_holds_no_numbers_that_json_cannot() -> None:
     assert Score.without_value("failed", "why").as_json()["value"] is None
     assert Score(1.0, {"part": math.inf}).as_json()["parts"] == {"part": None}
+
+
+@pytest.mark.parametrize(
+    ("asked", "shown", "resolved"),
+    [
+        ("sigeo", "images", "sigeo:lambda2=50.0:lambda3=1.0"),
+        ("sigeo:batches=3", "images", "sigeo:batches=3:lambda2=50.0:lambda3=1.0"),
+        ("sigeo:variant=official-cv", "images", "sigeo:lambda2=50.0:lambda3=1.0:variant=official-cv"),
+        ("sigeo:variant=official-rec", "clicks", "sigeo:lambda3=1.0:variant=official-rec"),
+        ("sigeo", "clicks", "sigeo:lambda3=1.0"),
+        ("sigeo:lambda2=1", "images", "sigeo"),  # written, and what it would have been without a warm-up
+        ("sigeo:lambda1=0", "images", "sigeo:lambda1=0.0"),
+        ("zico", "images", "zico"),
+    ],
+)
+def test_settings_for_warmed_up_weights(asked: str, shown: Literal["images", "clicks"], resolved: str) -> None:
+    request = ProxyRequest.parse(asked).after_warm_up(shown)
+    assert str(request) == resolved
+    assert ProxyRequest.parse(resolved) == request
+    assert read_requests(asked, shown)[0] == request
+    assert read_requests(asked)[0] == ProxyRequest.parse(asked)
+
+
+def test_what_is_told_beside_a_proxy_is_asked_once() -> None:
+    assert [str(request) for request in read_requests("sigeo")] == ["sigeo", "zico", "loss", "params"]
+    assert [str(request) for request in read_requests("loss,sigeo,sigeo:lambda2=0")] == [
+        *("loss", "sigeo", "sigeo:lambda2=0.0", "zico", "params")
+    ]
+    assert [str(request) for request in read_requests("dextr")] == ["dextr"]

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 import firstlight
 from firstlight.probe import Probe
-from firstlight.proxies.sigeo import EPSILON, fr_norm, sigeo, steadiness, zico
+from firstlight.proxies.sigeo import EPSILON, fr_norm, loss, sigeo, steadiness, zico
 
 NETS = ["residual", "smooth", "attention", "mlp"]
 
@@ -133,7 +133,7 @@ def test_the_published_form_for_clicks(name: str) -> None:
     model = nets.build(name)
     watched = dict(model.named_parameters())
     optimiser = torch.optim.Adagrad(model.parameters(), lr=0.04, eps=1e-2)
-    series, last, loss = trained(model, watched, optimiser, lambda step: 0.04 * (step + 1) / 50)
+    series, last, loss = trained(model, watched, optimiser, lambda step: 1e-8 + (0.04 - 1e-8) * max(0, step - 1) / 50)
     owners = dict(model.named_modules())
     groups: dict[tuple[str, int], list[str]] = {}
     for key in series[0]:
@@ -158,12 +158,69 @@ def test_the_published_form_for_clicks_sees_what_is_not_frozen() -> None:
         (twin := nets.build("mlp")),
         dict(twin[-1].named_parameters()),
         torch.optim.Adagrad(twin[-1].parameters(), lr=0.04, eps=1e-2),
-        lambda step: 0.04 * (step + 1) / 50,
+        lambda step: 1e-8 + (0.04 - 1e-8) * max(0, step - 1) / 50,
     )
     found = sigeo(Probe(model, nets.labelled(4)), variant="official-rec")
     assert exp(found.parts["fisher_rao"]) == pytest.approx(abs(sum(products(series, last).values())), rel=1e-6)
     frozen = firstlight.score(nets.build("mlp").requires_grad_(False), nets.labelled(4), "sigeo:variant=official-rec")
     assert next(iter(frozen.values())).status == "unsupported"
+
+
+@pytest.mark.parametrize("name", NETS)
+def test_without_its_other_terms_it_is_zico(name: str) -> None:
+    batches = nets.labelled(4)
+    alone = sigeo(Probe(nets.build(name), batches), lambda2=0.0, lambda3=0.0).value
+    assert alone == pytest.approx(zico(Probe(nets.build(name), batches), batches=4).value, rel=1e-12, abs=1e-12)
+
+
+@pytest.mark.parametrize("name", NETS)
+def test_the_loss_is_that_of_the_last_batch(name: str) -> None:
+    batches = nets.labelled(4)
+    probe = Probe(nets.build(name), batches)
+    for count in (1, 3, 4):
+        expected = slow.loss(nets.build(name), *batches[count - 1])
+        assert loss(probe, batches=count).value == pytest.approx(expected, rel=1e-9)
+    score = firstlight.score(nets.build(name), batches, "loss")["loss"]
+    assert score.utility == -score.value < 0
+
+
+def two_weights() -> Probe:
+    """Probabilities of 3/4 and 1/4 for two classes, and a batch for each class: all can be done by hand."""
+    model = nn.Linear(1, 2, bias=False).double()
+    with torch.no_grad():
+        model.weight.copy_(torch.tensor([[log(3)], [0.0]], dtype=torch.float64))
+    one = torch.ones(1, 1, dtype=torch.float64)
+    return Probe(model, [(one, torch.tensor([0])), (one, torch.tensor([1]))])
+
+
+def test_an_example_by_hand() -> None:
+    """Gradients are (-1/4, 1/4) and (3/4, -3/4): their mean size is 1/2, and so is their deviation."""
+    probe, along = two_weights(), [-log(3) / 4, 3 * log(3) / 4]
+    first, second = log(1 + 1), log((along[0] ** 2 + along[1] ** 2) / 2 + 1e-5)
+    assert zico(probe).value == pytest.approx(first, rel=1e-12)
+    assert fr_norm(probe, batches=2).value == pytest.approx(second, rel=1e-12)
+    assert loss(probe, batches=2).value == pytest.approx(log(4), rel=1e-12)
+    found = sigeo(probe, lambda1=1.0, lambda2=50.0, lambda3=1.0, batches=2)
+    assert found.value == pytest.approx(first + 50 * second - log(4), rel=1e-12)
+    assert sigeo(probe, lambda2=0.0, batches=2, neuron_wise=True).value == pytest.approx(log(2), rel=1e-12)
+
+
+def test_the_published_form_for_images_by_hand() -> None:
+    """After a step at rate 1 the weights are ln 3 + 1/4 and -1/4, and the first class has the probability p."""
+    p = 3 * exp(0.5) / (3 * exp(0.5) + 1)
+    found = sigeo(two_weights(), lambda2=50.0, lambda3=1.0, batches=2, variant="official-cv")
+    along = (p - 1 / 4) * ((log(3) + 1 / 4 - p) - (-1 / 4 + p))
+    parts = {"steadiness": log(2), "fisher_rao": 2 * log(abs(along) + 1e-5), "loss": -log(1 - p)}
+    assert found.parts == pytest.approx(parts, rel=1e-12)
+    assert found.value == pytest.approx(log(2) + 50 * parts["fisher_rao"] + log(1 - p), rel=1e-12)
+
+
+def test_the_published_form_for_clicks_by_hand() -> None:
+    """Its rates are so small that the weights practically stand still. One weight counts, by the unbiased deviation."""
+    found = sigeo(two_weights(), lambda3=1.0, batches=2, variant="official-rec")
+    parts = {"steadiness": log(0.5 / 0.5**0.5), "fisher_rao": log(log(3) / 2), "loss": log(4)}
+    assert found.parts == pytest.approx(parts, abs=0.005)
+    assert found.value == pytest.approx(sum(parts.values()) - 2 * log(4), abs=0.01)
 
 
 def test_too_few_batches() -> None:

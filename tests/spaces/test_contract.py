@@ -244,8 +244,13 @@ def test_a_built_network_classifies_the_inputs_of_its_skeleton(name: str) -> Non
 def test_unknown_skeleton_settings_are_refused(name: str) -> None:
     with pytest.raises(SettingError, match="no setting 'colour'"):
         SPACES[name].skeleton(colour=3)
-    for setting in ({"classes": "4"}, {"classes": (4, 4)}, {"input_shape": 3}, {"classes": True}):
+    for setting in ({"classes": "4"}, {"classes": (4, 4)}, {"input_shape": "3"}, {"classes": True}):
         with pytest.raises(SettingError, match="expected something like"):
             SPACES[name].skeleton(**setting)
     usual = SPACES[name].skeleton()
     assert SPACES[name].skeleton(input_shape=[*usual.input_shape]) == usual
+    if len(usual.input_shape) == 1:
+        assert SPACES[name].skeleton(input_shape=usual.input_shape[0]) == usual  # which is how `39` is read
+    else:
+        with pytest.raises(SettingError, match="expected something like"):
+            SPACES[name].skeleton(input_shape=3)

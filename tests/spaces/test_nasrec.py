@@ -112,6 +112,17 @@ def test_the_small_space_has_fewer_operators() -> None:
         SMALL.parse("sum:16~0~0+0;linear3d:16~0")
 
 
+@settings(max_examples=30)
+@given(seed=SEEDS)
+def test_searches_tell_networks_apart_as_the_published_hash_does(seed: int) -> None:
+    rng = random.Random(seed)
+    one = FULL.sample(rng)
+    for other in (FULL.canonical(one), FULL.mutate(one, rng), FULL.sample(rng)):
+        same = FULL.identity(one) == FULL.identity(other)
+        assert same == (FULL.published_hash(one) == FULL.published_hash(other))
+    assert FULL.identity(one) == one
+
+
 def test_records_with_several_operators_are_refused() -> None:
     record = records("nasrec_full")[0]["choice"]
     record["micro"][0]["active_nodes"] = [0, 1, 4]

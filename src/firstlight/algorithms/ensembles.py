@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from firstlight.errors import ParseError, SettingError, UnknownNameError
 from firstlight.proxies import PROXIES, ProxyRequest
+from firstlight.proxies.base import Shown, with_companions
 from firstlight.run.scoring import NetworkScore
 
 Figures = NDArray[np.float64]
@@ -38,7 +39,14 @@ AGGREGATIONS: dict[str, Callable[[Figures, Figures], Figures]] = {
 # beyond it, the other members would have no say at all
 LARGEST_WEIGHT = 1e9
 # ensembles that have a name of their own; their members are looked up when one is asked for
-NAMED = {"az_nas": "log_rank(az_expressivity,az_progressivity,az_trainability,macs)"}
+NAMED = {
+    "az_nas": "log_rank(az_expressivity,az_progressivity,az_trainability,macs)",
+    # SiGeo's terms, whatever their scales; and those of them that carried information in our measurements
+    "sigeo_rank": "rank_mean(zico:batches=4,fr_norm,loss)",
+    "sigeo_loss_rank": "rank_mean(zico:batches=4,loss*0.5)",
+}
+# What is asked and told together with one of these
+BESIDE = dict.fromkeys(("sigeo_rank", "sigeo_loss_rank"), ("zico", "loss", "params"))
 
 
 @dataclass(frozen=True)
@@ -109,6 +117,19 @@ def parse_criterion(text: str) -> Criterion:
     if name not in PROXIES:
         raise UnknownNameError("proxy or ensemble", name, [*PROXIES, *NAMED, *AGGREGATIONS])
     return ProxyRequest.parse(text)
+
+
+def after_warm_up(by: Criterion, shown: Shown) -> Criterion:
+    """With the settings that authors of proxies take for warmed-up weights."""
+    if isinstance(by, Ensemble):
+        return replace(by, requests=tuple(request.after_warm_up(shown) for request in by.requests))
+    return by.after_warm_up(shown)
+
+
+def asked_for(by: Criterion) -> list[ProxyRequest]:
+    """The proxies that must be asked, and those that are to be told beside them."""
+    beside = [ProxyRequest.parse(text) for text in BESIDE.get(str(by), ())]
+    return with_companions([*members(by), *beside])
 
 
 def members(by: Criterion) -> tuple[ProxyRequest, ...]:

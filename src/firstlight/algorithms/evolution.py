@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from firstlight.algorithms.base import algorithm
+from firstlight.algorithms.base import AlgorithmRequest, algorithm
 from firstlight.algorithms.objective import Candidate
 from firstlight.algorithms.problem import PATIENCE, Problem
 from firstlight.spaces import Architecture
@@ -19,23 +19,65 @@ CROSSING_ATTEMPTS = 10
 
 
 @algorithm(reference="Real2019evolution")
-def evolution(problem: Problem, *, population: int = 64, tournament: int = 16, children: int = 8) -> None:
+def evolution(
+    problem: Problem,
+    *,
+    population: int = 64,
+    tournament: int = 16,
+    children: int = 8,
+    generations: int = 0,
+    mutations: int = 0,
+) -> None:
     """Regularised evolution: the best of a few drawn at random has children, and the oldest die.
 
     Ageing keeps a network that was lucky once from staying for ever. All `children` have one parent and are scored at a
-    time, so that every worker has something to do.
+    time, so that every worker has something to do. A child differs from its parent by `mutations`, by default one.
+
+    With a number of `generations`, it is the evolution of NASRec: it ends after so many, mutations are many at first
+    and few in the end unless their number is given, and children have to differ from each other only.
     """
     living = deque(first_population(problem, problem.distinct_samples(), population))
-    seen = {candidate.network.architecture for candidate in living}
-    while problem.remaining and living:
+    seen = set() if generations else {candidate.network.architecture for candidate in living}
+    if generations and problem.remaining < generations * children:
+        problem.notes.append(
+            f"The evolution ends before its last generation: {problem.budget:,} networks were asked for, and "
+            f"{evolution_size(population, children, generations):,} are needed for {generations} generations."
+        )
+    for generation in range(generations) if generations else itertools.count():
+        if not (problem.remaining and living):
+            return
         drawn = problem.rng.sample(list(living), min(tournament, len(living)))
         parent = problem.best_of(drawn).network.architecture
-        brood = problem.score_all(itertools.islice(new_mutants(problem, seen, [parent]), children))
+        changes = mutations or falling_mutations(generation, generations)
+        brood = problem.score_all(itertools.islice(new_mutants(problem, seen, [parent], changes), children))
         if not brood:
             return  # everything within reach has been seen
         living.extend(brood)
         for _ in range(len(living) - population):
             living.popleft()
+
+
+def evolution_size(population: int, children: int, generations: int) -> int:
+    """How many networks an evolution of so many generations scores."""
+    return population + generations * children
+
+
+def networks_of(request: AlgorithmRequest) -> int | None:
+    """How many networks an algorithm scores that counts generations; None if it goes on as long as it may."""
+    settings = {name: p.default for name, p in request.algorithm.settings.items()} | dict(request.settings)
+    if not settings.get("generations"):
+        return None
+    return evolution_size(settings["population"], settings["children"], settings["generations"])
+
+
+def falling_mutations(generation: int, generations: int) -> int:
+    """How many choices NASRec draws anew for each child: 6 in the first of 240 generations, 1 in the last 47.
+
+        (G - g) // max(20, G // 5) + 1
+
+    Generations g count from 0. Without an end (G = 0) it is one.
+    """
+    return (generations - generation) // max(20, generations // 5) + 1 if generations else 1
 
 
 @algorithm(reference="Lin2021zennas")
@@ -108,7 +150,7 @@ def _crossings(problem: Problem, parents: Sequence[str], wanted: int) -> Iterato
 
 def _unseen(problem: Problem, seen: set[str], drawn: Iterable[Architecture]) -> Iterator[Architecture]:
     """Those within the limits that nobody has seen."""
-    for architecture in map(problem.space.canonical, drawn):
+    for architecture in map(problem.space.identity, drawn):
         if str(architecture) not in seen and problem.allows(architecture):
             seen.add(str(architecture))
             yield architecture
@@ -122,11 +164,11 @@ def new_mutants(problem: Problem, seen: set[str], parents: Sequence[str], mutati
     while misses < PATIENCE:
         misses += 1
         child = space.mutate_often(child, rng, mutations)
-        canonical = space.canonical(child)
-        if str(canonical) in seen:
+        known_as = space.identity(child)
+        if str(known_as) in seen:
             continue
-        if problem.allows(canonical):
-            seen.add(str(canonical))
+        if problem.allows(known_as):
+            seen.add(str(known_as))
             misses = 0
-            yield canonical
+            yield known_as
         child = space.parse(rng.choice(parents))

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from firstlight.algorithms.ensembles import Criterion, members, utilities
+from firstlight.algorithms.ensembles import Criterion, after_warm_up, members, utilities
 from firstlight.proxies import ProxyRequest
 from firstlight.run.executor import Executor
 from firstlight.run.scoring import NetworkScore, ScoreService, Setting, source_for
@@ -63,6 +63,8 @@ class Measuring:
         self, by: Criterion, networks: Sequence[str], batch_size: int | None = None, twin: Twin | None = None
     ) -> NDArray[np.float64]:
         """How good each network is: higher is better, NaN without a score. An ensemble ranks these and no others."""
+        if self._setting.warm_up is not None:
+            by = after_warm_up(by, self._setting.space.shown)
         requests = members(by)
         narrow = [request for request in requests if twin is not None and request.proxy.name == OF_THE_TWIN]
         wide = [request for request in requests if request not in narrow]

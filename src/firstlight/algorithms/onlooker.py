@@ -18,5 +18,11 @@ class Onlooker:
     def measured(self, done: int, total: int) -> None:
         """Proxies have judged so many networks of a pool."""
 
+    def warms_up(self, done: int, total: int) -> None:
+        """Weights that all networks share are trained: so many steps of all."""
+
+    def retrained(self, done: int, total: int) -> None:
+        """So many of the networks that were found have been trained from scratch, and of those beside them."""
+
     def asks(self, note: str, architecture: str) -> None:
         """How an architecture came to be asked about."""

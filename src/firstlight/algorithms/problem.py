@@ -218,14 +218,14 @@ class Problem:
         return points
 
     def distinct_samples(self) -> Iterator[Architecture]:
-        """Random architectures within the limits, no two of which compute the same function."""
+        """Random architectures within the limits, no two of which are the same to a search."""
         seen: set[Architecture] = set()
         found = False
         misses = 0
         patience: float = math.inf if self._is_small() else PATIENCE
         if "latency" in self.objective.limits.bounds and self.costs.measures_latency:
             patience = MEASURED_PATIENCE
-        for architecture in map(self.space.canonical, self._draws()):
+        for architecture in map(self.space.identity, self._draws()):
             misses += 1
             if misses > patience:
                 break

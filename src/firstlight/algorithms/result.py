@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,11 +20,13 @@ from firstlight.algorithms.source import TruthRequest
 from firstlight.proxies import Score
 from firstlight.run.scoring import NetworkScore, Setting
 from firstlight.run.store import Trial
+from firstlight.run.warm_up import FOLDER
 from firstlight.spaces import Skeleton
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from firstlight.evaluate.retraining import Retraining
     from firstlight.export import Export
 
 RESULT_NAME = "result.json"  # in a run's folder
@@ -80,6 +82,7 @@ class SearchSetting:
             "input": self.setting.inputs.fingerprint,
             "seed": self.setting.seed,
             **({"repeats": self.setting.repeats} if self.setting.repeats > 1 else {}),
+            **({"warmup": self.setting.described.partition("warmup=")[2]} if self.setting.warm_up else {}),
         }
 
 
@@ -93,7 +96,8 @@ class SearchResult:
     `states_reused` of these were known from before. All scores took `score_seconds` of computing, as much as
     `forward_passes` of the chosen network with one input; `reused_seconds` of them were spent before. `dear_costs` are
     those of the chosen network that limits or objectives asked for beyond parameters and MACs; `findings` are what the
-    algorithm found out besides. A search by the truth took `training_seconds`, NaN if a table does not say, and has let
+    algorithm found out besides, and `retrained` is what the best came to when trained from scratch, if that was asked
+    for. A search by the truth took `training_seconds`, NaN if a table does not say, and has let
     proxies judge so many networks before: `judged`.
     """
 
@@ -116,6 +120,7 @@ class SearchResult:
     training_seconds: float = 0.0
     judged: int = 0
     findings: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    retrained: Retraining | None = None
     history: Mapping[str, Sequence[Any]] = field(default_factory=dict, repr=False, compare=False)
 
     @property
@@ -125,6 +130,9 @@ class SearchResult:
     def build(self, *, device: str | None = None) -> nn.Module:
         """The chosen network, with the very weights it was scored with."""
         setting = self.setting.setting
+        if setting.warm_up is not None and self.setting.truth is None:
+            kept_in = None if self.directory is None else self.directory / FOLDER
+            return replace(setting, device=device).network(self.best.architecture, kept_in)
         return setting.space.build(self.best.architecture, self.setting.skeleton, seed=setting.seed, device=device)
 
     def export(self, out: Path | str, **options: Any) -> Export:
@@ -176,6 +184,7 @@ class SearchResult:
             **self._truth_as_json(),
             "notes": list(self.notes),
             **({"findings": dict(self.findings)} if self.findings else {}),
+            **({"retrained": self.retrained.as_json()} if self.retrained else {}),
             "directory": None if self.directory is None else str(self.directory),
         }
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +15,7 @@ import torch
 
 from firstlight._version import __version__
 from firstlight.algorithms import AlgorithmRequest, Candidate, Objective, Problem
-from firstlight.algorithms.ensembles import Ensemble, members
+from firstlight.algorithms.ensembles import Ensemble, asked_for, members
 from firstlight.algorithms.measuring import Measuring
 from firstlight.algorithms.onlooker import Onlooker
 from firstlight.algorithms.queries import Queries
@@ -46,10 +46,12 @@ def run_search(
     executor: Executor,
     directory: Path | None = None,
     onlooker: Onlooker | None = None,
+    afterwards: Callable[[SearchResult], SearchResult] = lambda result: result,
 ) -> SearchResult:
     """Run or resume the search. With a `directory`, every score is kept there and the result is written to it.
 
-    Ctrl-C raises `SearchInterrupted`, with the result of what was scored so far.
+    `afterwards` may add to the result before it is written down. Ctrl-C raises `SearchInterrupted`, with the result of
+    what was scored so far.
     """
     if not isinstance(search.samples, int) or search.samples < 1:
         raise SettingError(f"A search must score at least one network; samples is {search.samples!r}.")
@@ -65,10 +67,17 @@ def run_search(
             f"{algorithm.algorithm.name} asks what trained networks reach. Name data to train them on (--data digits), "
             "or a table of trained networks (--table FILE)."
         )
-    if search.truth is not None and search.setting.repeats > 1 and not algorithm.algorithm.asks_truth:
+    if search.setting.repeats > 1 and _asks_no_proxy(search):
         raise SettingError(
             f"repeats is {search.setting.repeats}, but every network is asked about once, and no proxy judges any. "
             "Leave repeats out."
+        )
+    shares_weights = algorithm.algorithm.decides_by_itself
+    if search.setting.warm_up is not None and (shares_weights or _asks_no_proxy(search)):
+        reason = "looks at a network that shares its weights" if shares_weights else "asks no proxy here"
+        raise SettingError(
+            f"{algorithm.algorithm.name} {reason}, and a warm-up is for single networks that proxies judge. Leave it "
+            "out, or search by a proxy with another algorithm, such as random or evolution."
         )
     if search.latency != SearchSetting.latency and not search.asks_for_latency:
         raise SettingError(
@@ -91,12 +100,17 @@ def run_search(
             store.keep_result(run, so_far.as_json())
             raise SearchInterrupted(so_far) from None
         result = ledger.result(search, directory, source)
-        result = replace(result, notes=(*result.notes, *_replaced(search, directory)))
+        result = afterwards(replace(result, notes=(*result.notes, *_replaced(search, directory))))
         store.finish_run(run, result.as_json())
     if directory is not None:
         content = {"settings": search.as_json(), "version": __version__, **result.as_json()}
         (directory / RESULT_NAME).write_text(json.dumps(content, indent=2) + "\n")
     return result
+
+
+def _asks_no_proxy(search: SearchSetting) -> bool:
+    """Networks are asked about whose choice no proxy has a part in."""
+    return search.truth is not None and not search.request.algorithm.asks_truth
 
 
 def _problem(
@@ -111,7 +125,7 @@ def _problem(
     objective = Objective(search.by, search.limits, search.wanted_costs)
     rng = python_generator(search.setting.seed, "search", search.algorithm)
     if search.truth is None:
-        service = ScoreService(search.setting, members(search.by), executor, store)
+        service = ScoreService(search.setting, asked_for(search.by), executor, store, onlooker.warms_up)
         return Problem(service, objective, rng, search.samples, ledger.enter, latency, onlooker.states, ledger.keep)
     measuring = Measuring(search.setting, executor, store, onlooker.measured)
     truth = search.truth.open(executor, store)
@@ -179,7 +193,8 @@ class _Ledger:
 
     def _refuse_what_is_never_scored(self, network: NetworkScore) -> None:
         """A proxy that is not made for such networks shall not be asked about hundreds of them."""
-        unsupported = [name for name, score in network.scores.items() if score.status == "unsupported"]
+        asked = map(str, members(self.problem.objective.by))
+        unsupported = [name for name in asked if network.scores[name].status == "unsupported"]
         self._unsupported += bool(unsupported)
         if self._unsupported == self.problem.scored == HOPELESS:
             name = unsupported[0]

@@ -12,6 +12,7 @@ from firstlight._version import __version__
 from firstlight.cli.algorithms import algorithms
 from firstlight.cli.compare import compare
 from firstlight.cli.correlate import correlate
+from firstlight.cli.data import data
 from firstlight.cli.export import export
 from firstlight.cli.proxies import proxies
 from firstlight.cli.rank import rank
@@ -66,3 +67,4 @@ _JUDGING = (proxies, spaces, algorithms, show, score, rank, search)
 for _command in (*_JUDGING, train, export, correlate, trust, compare, reproduce, report):
     app.command()(_command)
 app.add_typer(table, name="table")
+app.add_typer(data, name="data")

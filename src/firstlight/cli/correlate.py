@@ -18,6 +18,7 @@ from firstlight.cli.options import (
     ProxyOption,
     RepeatsOption,
     SkeletonOption,
+    WarmUpOption,
     WorkersOption,
     choose_workers,
     read_pairs,
@@ -69,6 +70,7 @@ def correlate(
     repeats: RepeatsOption = 1,
     workers: WorkersOption = None,
     device: DeviceOption = None,
+    warmup: WarmUpOption = None,
     out: Annotated[
         Path | None,
         typer.Option(help="Folder that keeps all scores, and the report; default: runs/correlate-SPACE-TABLE."),
@@ -113,6 +115,7 @@ def correlate(
             repeats=repeats,
             workers=choose_workers(workers, first or len(found)),
             device=device,
+            warmup=warmup,
             out=folder,
             watch=progress,
         )

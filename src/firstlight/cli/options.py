@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from firstlight.evaluate.recipe import TrainingRecipe
     from firstlight.run.executor import Executor
     from firstlight.run.scoring import NetworkScore, Setting
+    from firstlight.run.shared_warm_up import SharedWarmUp
+    from firstlight.run.warm_up import WarmUp
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON only, for machines.")]
 ProxyOption = Annotated[
@@ -26,7 +28,8 @@ InputOption = Annotated[
     str,
     typer.Option(
         "--input",
-        help="What networks see: synthetic, circle, digits, npz:PATH, folder:PATH, or a name in $FIRSTLIGHT_DATA.",
+        help="What networks see: synthetic, circle, digits, npz:PATH, folder:PATH, a name in $FIRSTLIGHT_DATA, clicks "
+        "(criteo:FILE, avazu:FILE, kdd:FILE, clicks:FILE; see `firstlight data`).",
     ),
 ]
 LabelsOption = Annotated[
@@ -58,17 +61,34 @@ RepeatsOption = Annotated[
     typer.Option("--repeats", help="Score so many initialisations and inputs; report mean and standard error.", min=1),
 ]
 
+WarmUpOption = Annotated[
+    str | None,
+    typer.Option(
+        "--warmup",
+        metavar="SHARE[:SETTING=VALUE]...",
+        help="Train each network on so much of the --input's training data before it is scored: 10%, or 10%:epochs=3, "
+        "10%:recipe=official. With 1%:weights=shared, and for clicks always, it is one network whose weights all "
+        "inherit. See docs/sigeo.md.",
+    ),
+]
+
 # From this many networks on, starting worker processes pays
 WORTH_WORKERS = 16
 
 
 def read_setting(
-    space: str, source: InputSource, skeleton: str, seed: int, device: str | None, repeats: int
+    space: str,
+    source: InputSource,
+    skeleton: str,
+    seed: int,
+    device: str | None,
+    repeats: int,
+    warm_up: WarmUp | SharedWarmUp | None = None,
 ) -> Setting:
     from firstlight.run.scoring import Setting
 
-    setting = Setting(space, source, seed, read_pairs(skeleton), device, repeats)
-    setting.skeleton  # noqa: B018 - data and skeleton are checked here, before any work starts
+    setting = Setting(space, source, seed, read_pairs(skeleton), device, repeats, warm_up=warm_up)
+    setting.check()
     return setting
 
 

@@ -18,6 +18,7 @@ from firstlight.cli.options import (
     RepeatsOption,
     SeedOption,
     SkeletonOption,
+    WarmUpOption,
     WorkersOption,
     choose_workers,
     fail_without_scores,
@@ -79,6 +80,7 @@ def rank(
     repeats: RepeatsOption = 1,
     workers: WorkersOption = None,
     device: DeviceOption = None,
+    warmup: WarmUpOption = None,
     out: Annotated[Path | None, typer.Option(metavar="FILE.csv", help="Write all rows to this file as well.")] = None,
     as_json: Json = False,
 ) -> None:
@@ -129,6 +131,7 @@ def rank(
             repeats=repeats,
             workers=choose_workers(workers, total),
             device=device,
+            warmup=warmup,
             watch=lambda network: watcher.saw(None),
         )
     if as_json:

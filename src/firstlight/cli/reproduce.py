@@ -38,6 +38,14 @@ def reproduce(
         str, typer.Option(metavar="S[,S]...", help="Decides weights, inputs and sample; several give mean and spread.")
     ] = "0",
     skeleton: SkeletonOption = "",
+    warmup: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SHARE[,SHARE]...",
+            help="What networks are trained with before they are looked at, where an experiment does so; one or "
+            "several as in 0,10%,40%:epochs=10. Default: those of the experiment.",
+        ),
+    ] = None,
     workers: WorkersOption = None,
     out: Annotated[
         Path, typer.Option(help="Folder that keeps all scores and findings; experiments share what they measure.")
@@ -69,6 +77,7 @@ def reproduce(
             input=input,
             seed=read_seeds(seed),
             skeleton=dict(read_pairs(skeleton)),
+            warmup=warmup,
             workers=choose_workers(workers, experiment.samples if samples is None else samples),
             out=out,
             watch=progress,

@@ -17,6 +17,7 @@ from firstlight.cli.options import (
     RepeatsOption,
     SeedOption,
     SkeletonOption,
+    WarmUpOption,
     WorkersOption,
     choose_executor,
     fail_without_scores,
@@ -70,6 +71,7 @@ def score(
     repeats: RepeatsOption = 1,
     workers: WorkersOption = None,
     device: DeviceOption = None,
+    warmup: WarmUpOption = None,
     as_json: Json = False,
 ) -> None:
     """Score architectures of a space, or a model of your own (in this process), by one or more proxies.
@@ -80,14 +82,18 @@ def score(
 
     Example: firstlight score mypackage.models:resnet --input-shape 3,32,32
     """
-    from firstlight.proxies import parse_requests
+    from firstlight.proxies.base import read_requests
     from firstlight.run.models import DrawnBatches, ModelSetting, refuse_for_space
     from firstlight.run.scoring import source_for
-    from firstlight.spaces import SPACES
+    from firstlight.run.warm_up import WARMED_BY_OWNER, read_warm_up
+    from firstlight.spaces import SPACES, find_space
 
     if proxy is None:
         proxy = SPACES[target].proxy if target in SPACES else "dextr"
-    requests = parse_requests(proxy)
+    if warmup is not None and is_own_model(target, seed):
+        raise SettingError(WARMED_BY_OWNER)
+    warm_up = None if warmup is None else read_warm_up(warmup, find_space(target))
+    requests = read_requests(proxy, None if warm_up is None else find_space(target).shown)
     shown = source_for(requests, input, batch_size, batches, labels)
     if is_own_model(target, seed):
         if architectures or source:
@@ -100,7 +106,7 @@ def score(
         _score_own_model(target, requests, own, as_json)
         return
     refuse_for_space(target, input_shape=input_shape, logits=logits)
-    setting = read_setting(target, shown, skeleton, seed, device, repeats)
+    setting = read_setting(target, shown, skeleton, seed, device, repeats, warm_up)
     texts = read_architectures(setting.space, architectures, source)
     if not texts:
         raise SettingError(

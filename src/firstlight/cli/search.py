@@ -19,6 +19,7 @@ from firstlight.cli.options import (
     RepeatsOption,
     SeedOption,
     SkeletonOption,
+    WarmUpOption,
     WorkersOption,
     choose_executor,
     read_setting,
@@ -27,7 +28,7 @@ from firstlight.cli.options import (
 from firstlight.cli.settings_file import SettingsOption
 
 if TYPE_CHECKING:
-    from firstlight.algorithms.result import SearchSetting
+    from firstlight.algorithms.result import SearchResult, SearchSetting
 
 
 BY_TRUTH = "By what trained networks reach"
@@ -65,7 +66,8 @@ def search(
         str | None,
         typer.Option(
             help="Judge networks by training them briefly: on digits, npz:PATH, folder:PATH, or a name in "
-            "$FIRSTLIGHT_DATA.",
+            "$FIRSTLIGHT_DATA. Clicks (criteo:FILE, avazu:FILE, kdd:FILE) are shown to proxies, and --retrain trains "
+            "on them.",
             rich_help_panel=BY_TRUTH,
         ),
     ] = None,
@@ -119,6 +121,41 @@ def search(
             rich_help_panel=BY_TRUTH,
         ),
     ] = None,
+    retrain: Annotated[
+        int | None,
+        typer.Option(
+            help="With --data of clicks: train the so many best from scratch, beside four networks made by hand, and "
+            "report log loss and AUC.",
+            min=1,
+            rich_help_panel=BY_TRUTH,
+        ),
+    ] = None,
+    retrain_times: Annotated[
+        int,
+        typer.Option(help="With --retrain: how many times each, with other seeds.", min=1, rich_help_panel=BY_TRUTH),
+    ] = 1,
+    retrain_random: Annotated[
+        int,
+        typer.Option(
+            help="With --retrain: train so many networks drawn at random, too, to compare with.",
+            min=0,
+            rich_help_panel=BY_TRUTH,
+        ),
+    ] = 0,
+    population: Annotated[
+        int | None, typer.Option(help="The setting of evolution and its kin: how many networks live.", min=1)
+    ] = None,
+    generations: Annotated[
+        int | None,
+        typer.Option(help="The setting of evolution: end after so many, with ever fewer mutations, as NASRec.", min=1),
+    ] = None,
+    sample: Annotated[
+        int | None,
+        typer.Option(help="The setting of evolution, its tournament: among how many a parent is the best.", min=1),
+    ] = None,
+    children: Annotated[
+        int | None, typer.Option(help="The setting of evolution: how many children a parent has.", min=1)
+    ] = None,
     max_params: Annotated[str | None, typer.Option(help="Most parameters, such as 1.0M.")] = None,
     max_macs: Annotated[str | None, typer.Option(help="Most multiply-accumulates, such as 120M.")] = None,
     min_params: Annotated[str | None, typer.Option(help="Fewest parameters.")] = None,
@@ -162,6 +199,7 @@ def search(
     seed: SeedOption = 0,
     repeats: RepeatsOption = 1,
     device: DeviceOption = None,
+    warmup: WarmUpOption = None,
     out: Annotated[
         Path | None, typer.Option(help="Folder of the run; default: a folder under runs/ named by the settings.")
     ] = None,
@@ -182,41 +220,63 @@ def search(
 
     Example: firstlight search nasbench201 --algorithm pareto --objectives macs,latency
 
+    Example: firstlight search nasrec-small --data criteo:clicks.parquet --warmup 1% --algorithm evolution --retrain 5
+
     Example: firstlight search --settings plainnet-cifar --proxy zico --samples 2000
 
     Example: firstlight search nasbench201 --algorithm hnas --data digits@16 --queries 8 --pool 100 --skeleton cells=1
     """
     from firstlight.algorithms import AlgorithmRequest
     from firstlight.algorithms.base import with_batches_of
-    from firstlight.algorithms.ensembles import members
+    from firstlight.algorithms.ensembles import asked_for
     from firstlight.algorithms.objective import parse_limits
     from firstlight.algorithms.queries import for_queries
     from firstlight.algorithms.result import SearchInterrupted, SearchSetting
     from firstlight.algorithms.runner import run_search
     from firstlight.console import show_result, watching
+    from firstlight.data.ctr import is_clicks
     from firstlight.errors import SettingError, UnknownNameError
     from firstlight.evaluate.asking import read_count, read_criterion, truth_request
+    from firstlight.evaluate.retraining import read_retrain
     from firstlight.run.costs import read_costs
     from firstlight.run.scoring import source_for
+    from firstlight.run.warm_up import read_warm_up
+    from firstlight.spaces import find_space
 
     if executor != "local":
         raise UnknownNameError("executor", executor, ["local"])
-    for name, value in {"variant": variant, "metric": metric, "pool": pool}.items():
+    named = {
+        "variant": variant,
+        "metric": metric,
+        "pool": pool,
+        "population": population,
+        "generations": generations,
+        "tournament": sample,
+        "children": children,
+    }
+    for name, value in named.items():
         if value is not None:
             if f":{name}=" in algorithm:
                 raise SettingError(f"The {name} is named in {algorithm!r} and by --{name} {value}. Leave one out.")
             algorithm += f":{name}={value}"
     algorithm = with_batches_of(batch_size, algorithm)
+    wanted_retraining = read_retrain(
+        data, retrain, times=retrain_times, random=retrain_random, recipe=recipe, epochs=epochs
+    )
+    clicks = data if data is not None and is_clicks(data) else None
+    if clicks is not None:  # which proxies judge by, and what the best are trained on
+        data, recipe, epochs = None, None, None
     by_truth = table is not None or data is not None
     if by_truth:
         algorithm = for_queries(algorithm)
     request = AlgorithmRequest.parse(algorithm)
-    by = read_criterion(proxy, request, space, by_truth)
-    count = read_count(samples, queries, by_truth)
+    warm_up = None if warmup is None else read_warm_up(warmup, find_space(space))
+    by = read_criterion(proxy, request, space, by_truth, warmed=warm_up is not None)
+    count = read_count(samples, queries, by_truth, request)
     # the work of an algorithm that decides by itself is not that of the networks which it scores
     work = MUCH_WORK if request.algorithm.decides_by_itself or by_truth else count
-    source = source_for(members(by), input or data or "synthetic", batch_size, batches, labels)
-    setting = read_setting(space, source, skeleton, seed, device, repeats)
+    source = source_for(asked_for(by), input or data or clicks or "synthetic", batch_size, batches, labels)
+    setting = read_setting(space, source, skeleton, seed, device, repeats, warm_up)
     wanted = SearchSetting(
         setting,
         by,
@@ -238,10 +298,15 @@ def search(
         ),
     )
     directory = out or _default_directory(wanted)
+    place = choose_executor(workers, MUCH_WORK if wanted_retraining else work)
     with resumable(directory):
         try:
             with watching(count if by_truth else work, "asking" if by_truth else "scoring") as watcher:
-                result = run_search(wanted, choose_executor(workers, work), directory, watcher)
+
+                def afterwards(result: SearchResult) -> SearchResult:
+                    return wanted_retraining(result, place, watcher.retrained) if wanted_retraining else result
+
+                result = run_search(wanted, place, directory, watcher, afterwards)
         except SearchInterrupted as interrupted:
             if as_json:
                 typer.echo(json.dumps(interrupted.result.as_json()))

@@ -71,7 +71,9 @@ class Watcher(Onlooker):
         self._what = what
         # neither is shown until there is something to see
         self._judging = progress.add_task("judging a pool", total=None, best="", visible=False)
+        self._warming = progress.add_task("training shared weights", total=None, best="", visible=False)
         self._task = progress.add_task(what, total=total, best="", visible=False)
+        self._retraining = progress.add_task("training the best", total=None, best="", visible=False)
         self._best: float | None = None
         self._counts_states = False
 
@@ -99,6 +101,12 @@ class Watcher(Onlooker):
 
     def measured(self, done: int, total: int) -> None:
         self._progress.update(self._judging, completed=done, total=total, visible=True)
+
+    def warms_up(self, done: int, total: int) -> None:
+        self._progress.update(self._warming, completed=done, total=total, visible=True)
+
+    def retrained(self, done: int, total: int) -> None:
+        self._progress.update(self._retraining, completed=done, total=total, visible=True)
 
     def asks(self, note: str, architecture: str) -> None:
         self._progress.leading = f"{architecture} ({note})"

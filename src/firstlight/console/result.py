@@ -8,6 +8,7 @@ from dataclasses import asdict, replace
 
 from firstlight.algorithms.ensembles import members
 from firstlight.algorithms.result import SearchResult
+from firstlight.console.retraining import show_retraining
 from firstlight.console.scores import figure, show_network
 from firstlight.console.terminal import console, program, show_figures
 from firstlight.data.inputs import CIRCLE, SYNTHETIC, TRUE_LABELS
@@ -28,6 +29,8 @@ def show_result(result: SearchResult) -> None:
         source = f" ({result.setting.latency})" if name == "latency" else ""
         console.print(f"  {written(name, amount)}{source}", markup=False)
     _show_front(result)
+    if result.retrained is not None:
+        show_retraining(result.retrained)
     console.print(_effort(result), markup=False, soft_wrap=True)
     for note in result.notes:
         console.print(note, markup=False, soft_wrap=True)
@@ -36,12 +39,12 @@ def show_result(result: SearchResult) -> None:
         console.print(f"Files of this run: {result.directory}", markup=False, soft_wrap=True)
         console.print("Go on with:")
         trained = shlex.quote(str(result.directory / "trained"))
-        for words in (
-            f"report {folder}",
+        training = (
             f"train {folder} --data {shlex.quote(_data(result))} --out {trained}",
             f"export {trained} -o {shlex.quote(str(result.directory / 'exported'))}",
-            f"score {_arguments(result)}",
-        ):
+        )
+        of_images = result.setting.setting.space.shown == "images"
+        for words in (f"report {folder}", *(training if of_images else ()), f"score {_arguments(result)}"):
             console.print(f"  {program()} {words}", markup=False, soft_wrap=True)
     if result.setting.setting.own_space is None:
         console.print("In Python:")
@@ -151,6 +154,8 @@ def _arguments(result: SearchResult) -> str:
         words += ["--labels", setting.source.labels]
     if setting.repeats > 1:
         words += ["--repeats", str(setting.repeats)]
+    if setting.warm_up is not None:
+        words += ["--warmup", str(setting.warm_up)]
     return shlex.join([*words, *_skeleton(result)])
 
 

@@ -75,7 +75,7 @@ def load_dataset(
     if tested is not None:
         held_out = np.arange(len(tested))
     elif test:
-        tested, (held_out, order) = found, _without_test_part(order, found.labels)
+        tested, (held_out, order) = found, without_test_part(order, found.labels)
     count = len(order) if samples is None else samples
     held_back = round(count * validation)
     if not 0 < count <= len(order) or held_back < 1 or count - held_back < 2:
@@ -114,7 +114,7 @@ def load_dataset(
     )
 
 
-def _without_test_part(order: Array, labels: Array) -> tuple[Array, Array]:
+def without_test_part(order: Array, labels: Array) -> tuple[Array, Array]:
     """The numbers that are held out, and the others in the order they came in."""
     fixed = torch.randperm(len(order), generator=torch_generator(0, "test")).numpy()
     held_out, _ = _divided(fixed, labels, round(len(order) * TEST_SHARE))

@@ -1,14 +1,17 @@
-"""Batches for proxies to look at: noise (`synthetic`), points of a `circle`, or some samples of a source of data."""
+"""Batches for proxies to look at: noise (`synthetic`), points of a `circle`, samples or clicks of a source of data."""
 
 from __future__ import annotations
 
+import itertools
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from firstlight.data.ctr import ClickData, is_clicks, open_clicks
 from firstlight.data.samples import digest
 from firstlight.data.sources import read_samples
 from firstlight.errors import DataError, UnknownNameError
@@ -44,12 +47,16 @@ class InputSource:
 
 @dataclass(frozen=True)
 class Inputs:
-    """Batches ready for a network, and a text that stands for exactly these numbers in the keys of scores."""
+    """Batches ready for a network, and a text that stands for exactly these numbers in the keys of scores.
+
+    `skeleton` is what the data say besides of the networks that can be shown them.
+    """
 
     batches: list[tuple[Tensor, Tensor | None]]
     fingerprint: str
     input_shape: tuple[int, ...]
     classes: int
+    skeleton: dict[str, Any] = field(default_factory=dict)
 
 
 def load_inputs(
@@ -57,6 +64,7 @@ def load_inputs(
 ) -> Inputs:
     """Draw the batches. Data sets bring their own shape and number of classes; noise takes those that are given."""
     count = source.batch_size * source.batches
+    skeleton: dict[str, Any] = {}
     if source.side is not None and len(input_shape) == 3:
         input_shape = (input_shape[0], *(min(source.side, side) for side in input_shape[1:]))
     if source.name == SYNTHETIC:
@@ -70,31 +78,50 @@ def load_inputs(
     elif source.name == CIRCLE:
         title, x = CIRCLE, _on_circle(input_shape, count, seed)
         y = torch.randint(classes, (count,), generator=torch_generator(seed, "synthetic labels"))
+    elif is_clicks(source.name):
+        clicks = open_clicks(source.name)
+        _check_count(source, clicks.rows["train"])
+        x, y = _drawn_clicks(clicks, count, seed)
+        title, classes, skeleton = clicks.title, 2, clicks.skeleton
     else:
         samples = read_samples(source.name)
-        if count > len(samples):
-            raise DataError(
-                f"{source.name!r} has {len(samples)} samples; "
-                f"{source.batches} batches of {source.batch_size} were asked for."
-            )
+        _check_count(source, len(samples))
         picked = torch.randperm(len(samples), generator=torch_generator(seed, "choice of samples"))[:count].numpy()
         x, y = samples.tensors(picked, samples.images(picked), samples.normaliser)
         x = x.contiguous()  # a measurement may write into its inputs
         title, classes = samples.title, samples.classes
         if source.side is not None:
-            title, x = f"{title}@{source.side}", _reduced(x, source.side)
-        if source.labels == RANDOM_LABELS:
-            title += ":random labels"
-            y = torch.randint(classes, (count,), generator=torch_generator(seed, "synthetic labels"))
+            title, x = f"{title}@{source.side}", reduced(x, source.side)
+    if source.labels == RANDOM_LABELS and source.name not in (SYNTHETIC, CIRCLE):  # whose labels are random anyway
+        title += ":random labels"
+        y = torch.randint(classes, (count,), generator=torch_generator(seed, "synthetic labels"))
     batches = [
         (x[start : start + source.batch_size], y[start : start + source.batch_size])
         for start in range(0, count, source.batch_size)
     ]
     fingerprint = f"{title}:{source.batches}x{source.batch_size}:{digest(x.numpy(), y.numpy())}"
-    return Inputs([*batches], fingerprint, tuple(x.shape[1:]), classes)
+    return Inputs([*batches], fingerprint, tuple(x.shape[1:]), classes, skeleton)
 
 
-def _reduced(x: Tensor, side: int) -> Tensor:
+def _check_count(source: InputSource, there: int) -> None:
+    if source.batch_size * source.batches > there:
+        raise DataError(
+            f"{source.name!r} has {there} samples; {source.batches} batches of {source.batch_size} were asked for."
+        )
+
+
+def _drawn_clicks(clicks: ClickData, count: int, seed: int) -> tuple[Tensor, Tensor]:
+    """Rows to learn from, out of as few groups of the file as hold them, so that one of any size is read in no time.
+
+    What is drawn first does not change with the number of them.
+    """
+    size = min(count, 1024)
+    drawn = itertools.islice(clicks.batches("train", size, seed=seed), math.ceil(count / size))
+    x, y = map(torch.cat, zip(*drawn, strict=True))
+    return x[:count], y[:count]
+
+
+def reduced(x: Tensor, side: int) -> Tensor:
     """Each pixel is the mean of those in its place; sides that are small enough stay as they are."""
     height, width = (min(side, length) for length in x.shape[-2:])
     return x if (height, width) == x.shape[-2:] else F.adaptive_avg_pool2d(x, (height, width))

@@ -20,6 +20,7 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
+from firstlight.data.ctr import is_clicks
 from firstlight.data.folders import find_test_folder, read_folder
 from firstlight.data.samples import Array, Samples
 from firstlight.errors import DataError
@@ -31,6 +32,8 @@ LARGEST_SIDE = 1024
 
 def read_samples(name: str) -> Samples:
     """The whole data set of that name; `x_test` of an `.npz` file is left for final tests."""
+    if is_clicks(name):
+        raise DataError(f"{name!r} holds clicks; here images are looked at: digits, npz:PATH or folder:PATH.")
     stem, side = split_side(name)
     if stem == "digits":
         images, labels = _digits(side or USUAL_SIDE)
@@ -42,19 +45,25 @@ def read_samples(name: str) -> Samples:
     return Samples(name, title, labels, _reader(images, side))
 
 
+def has_test_part(name: str) -> bool:
+    """Whether a data set that can be read has one for final tests, of which nothing is looked at."""
+    stem, _ = split_side(name)
+    if stem == "digits":
+        return False
+    if stem.startswith("folder:"):
+        return find_test_folder(stem.removeprefix("folder:")) is not None
+    with np.load(_find(stem), allow_pickle=False) as arrays:
+        return "x_test" in arrays
+
+
 def read_test_samples(name: str) -> Samples | None:
     """The part that a data set which can be read has for final tests; None if it has none."""
-    stem, side = split_side(name)
-    if stem == "digits":
+    if not has_test_part(name):
         return None
+    stem, side = split_side(name)
     if stem.startswith("folder:"):
-        folder = find_test_folder(stem.removeprefix("folder:"))
-        return None if folder is None else read_folder(name, str(folder), side or USUAL_SIDE)
-    path = _find(stem)
-    with np.load(path, allow_pickle=False) as arrays:
-        if "x_test" not in arrays:
-            return None
-    images, labels = _from_npz(path, "_test")
+        return read_folder(name, str(find_test_folder(stem.removeprefix("folder:"))), side or USUAL_SIDE)
+    images, labels = _from_npz(_find(stem), "_test")
     return Samples(name, "test", labels, _reader(images, side))
 
 

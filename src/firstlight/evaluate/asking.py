@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from firstlight.algorithms import AlgorithmRequest
-from firstlight.algorithms.ensembles import Criterion, parse_criterion
+from firstlight.algorithms.ensembles import Criterion, after_warm_up, parse_criterion
+from firstlight.algorithms.evolution import networks_of
 from firstlight.algorithms.source import Truth
 from firstlight.errors import SettingError
 from firstlight.evaluate.contest import table_truth, training_truth
@@ -155,8 +156,13 @@ def _refuse_without(what: str, **given: object) -> None:
             raise SettingError(f"{name} is {value}, which means nothing without {what}.")
 
 
-def read_criterion(proxy: str | None, request: AlgorithmRequest, space: str | Space[Any], truth: bool) -> Criterion:
-    """What networks are judged by: the truth if it is asked for, else the proxy, or what is usual here."""
+def read_criterion(
+    proxy: str | None, request: AlgorithmRequest, space: str | Space[Any], truth: bool, *, warmed: bool = False
+) -> Criterion:
+    """What networks are judged by: the truth if it is asked for, else the proxy, or what is usual here.
+
+    `warmed`: after a warm-up, for which some proxies have other settings.
+    """
     if truth:
         if proxy is not None:
             raise SettingError(
@@ -164,13 +170,13 @@ def read_criterion(proxy: str | None, request: AlgorithmRequest, space: str | Sp
                 "what is asked about is a setting of hnas (metric), verify and portfolio (by)."
             )
         return TRUTH
-    if proxy is None:
-        proxy = request.usual_proxy(find_space(space) if isinstance(space, str) else space)
-    return parse_criterion(proxy)
+    found = find_space(space) if isinstance(space, str) else space
+    criterion = parse_criterion(request.usual_proxy(found) if proxy is None else proxy)
+    return after_warm_up(criterion, found.shown) if warmed else criterion
 
 
-def read_count(samples: int | None, queries: int | None, truth: bool) -> int:
-    """How many networks are scored, or asked about."""
+def read_count(samples: int | None, queries: int | None, truth: bool, request: AlgorithmRequest | None = None) -> int:
+    """How many networks are scored, or asked about; as many as the algorithm's generations need, if it counts them."""
     if samples is not None and truth:
         raise SettingError(
             f"samples is {samples}, but networks are judged by what they reach: say how many are asked about by "
@@ -183,4 +189,5 @@ def read_count(samples: int | None, queries: int | None, truth: bool) -> int:
         )
     if truth:
         return QUERIES if queries is None else queries
-    return SAMPLES if samples is None else samples
+    usual = networks_of(request) if request is not None else None
+    return (usual or SAMPLES) if samples is None else samples

@@ -20,13 +20,16 @@ from firstlight.evaluate.tables import Table, load_table
 from firstlight.evaluate.trust import Trust, train_and_compare
 from firstlight.evaluate.truth import TableSetting
 from firstlight.proxies import parse_requests
+from firstlight.proxies.base import read_requests
 from firstlight.report.comparison import write_comparison
 from firstlight.report.correlation import write_correlation, write_trust
 from firstlight.run.executor import make_executor
 from firstlight.run.in_space import in_space
 from firstlight.run.scoring import make_setting, source_for
+from firstlight.run.shared_warm_up import SharedWarmUp
 from firstlight.run.store import open_store
-from firstlight.spaces import Space
+from firstlight.run.warm_up import WarmUp, read_warm_up
+from firstlight.spaces import Space, find_space
 
 # How many networks of a table are compared unless said otherwise
 USUAL_SAMPLES = 300
@@ -51,6 +54,7 @@ def correlate(
     repeats: int = 1,
     workers: int | None = None,
     device: str | None = None,
+    warmup: str | float | WarmUp | SharedWarmUp | None = None,
     out: str | os.PathLike[str] | None = None,
     watch: Callable[[int, int], None] = lambda done, total: None,
 ) -> Study:
@@ -63,16 +67,21 @@ def correlate(
     more computes only what is new; it also gets a report, the statistics and the scores. `ensemble` puts the choice of
     a few proxies together into these. `watch` is told how many of how many scores are done.
 
+    With a `warmup`, such as 0.1, "10%" or "10%:epochs=3:recipe=official", each network is trained on that share of the
+    input's training data before proxies judge it; see docs/sigeo.md.
+
     >>> found = firstlight.correlate("nasbench201", "nb201.parquet", "cifar10_test_200", proxies="dextr,params")
     >>> found.quality["cifar10_test_200"]["dextr"].estimates["spearman"]
     """
-    requests = parse_requests(proxies)
+    found_space = find_space(space) if isinstance(space, str) else space
+    warm_up = read_warm_up(warmup, found_space)
+    requests = read_requests(proxies, found_space.shown if warm_up else None)
     seeds = [seed] if isinstance(seed, int) else list(seed)
     if not seeds or len(set(seeds)) < len(seeds):
         raise SettingError(f"The seeds are {seeds}; give one, or several different ones.")
     source = source_for(requests, input, batch_size, batches, labels)
-    settings = [make_setting(space, source, skeleton, number, device, repeats) for number in seeds]
-    settings[0].skeleton  # noqa: B018 - data and skeleton are checked here, before any work starts
+    settings = [make_setting(space, source, skeleton, number, device, repeats, warm_up) for number in seeds]
+    settings[0].check()
     found = table if isinstance(table, Table) else load_table(Path(table))
     targets = [target] if isinstance(target, str) else list(target)
     if samples is None and first is None:
@@ -91,6 +100,7 @@ def correlate(
             "networks": "each as it is written" if exact else "those that compute the same share a score",
             "input": f"{source.name}, {source.batches} x {source.batch_size}",
             **({} if labels == TRUE_LABELS else {"labels": labels}),
+            **({} if warm_up is None else {"warm-up": str(warm_up)}),
             "seeds": ", ".join(map(str, seeds)),
             "repeats": repeats,
         }

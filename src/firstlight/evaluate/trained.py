@@ -14,8 +14,9 @@ from torch import nn
 
 from firstlight._version import __version__
 from firstlight.errors import StoreError
-from firstlight.evaluate.checkpoint import read_tensors, refuse_others, write_tensors, write_whole
+from firstlight.evaluate.checkpoint import refuse_others
 from firstlight.run.outcome import Epoch, TrainingResult
+from firstlight.run.tensor_files import read_tensors, write_tensors, write_whole
 
 CHECKPOINT_NAME, WEIGHTS_NAME = "checkpoint.safetensors", "weights.safetensors"
 RESULT_NAME, HISTORY_NAME = "result.json", "history.csv"

@@ -48,8 +48,9 @@ class AlteredQuantities(BackwardQuantities):
         """Gradients along one step of training for each of the first batches, on a copy, in train mode.
 
         `images`: plain SGD at rate 1; weights of convolutions and linear maps are watched. `clicks`: Adagrad at 0.04
-        (eps 0.01), warmed up over 50 of 500 steps and falling by half a cosine, gradients clipped at norm 5; all
-        parameters that are not frozen are trained and watched. One pass forward and back for each batch.
+        (eps 0.01), warmed up over 50 of 500 steps and falling by half a cosine, gradients clipped at norm 5, which
+        makes the first four rates 1e-8, 1e-8, 8e-4 and 1.6e-3; all parameters that are not frozen are trained and
+        watched. One pass forward and back for each batch.
         """
         self._require_batches(batches)
         twin = self._with(copy.deepcopy(self.model))
@@ -63,7 +64,9 @@ class AlteredQuantities(BackwardQuantities):
             if not watched:
                 raise UnsupportedError("all parameters are frozen; leave those to be trained unfrozen.")
             optimiser = torch.optim.Adagrad(watched.values(), lr=0.04, eps=1e-2)
-            return steps.take_steps(losses, watched, optimiser, rate=steps.warm_cosine(0.04, 500, 50), clip=5.0)
+            schedule = steps.warm_cosine(0.04, 500, 50, floor=1e-8)
+            # the published code is one step behind: the first two have the lowest rate
+            return steps.take_steps(losses, watched, optimiser, rate=lambda step: schedule(max(0, step - 1)), clip=5.0)
 
     @quantity
     def feature_change(

@@ -46,12 +46,13 @@ def take_steps(
     return TrainingSteps(values, gradients, {name: p.detach().clone() for name, p in watched.items()})
 
 
-def warm_cosine(peak: float, steps: int, warm_up: int) -> Callable[[int], float]:
-    """A learning rate that rises linearly over `warm_up` steps and falls to zero by half a cosine until `steps`."""
+def warm_cosine(peak: float, steps: int, warm_up: int, floor: float = 0.0) -> Callable[[int], float]:
+    """A learning rate that rises from `floor` along a line over `warm_up` steps, and falls to it by half a cosine until
+    `steps`; steps count from 0."""
 
     def rate(step: int) -> float:
         if step < warm_up:
-            return peak * (step + 1) / warm_up
-        return peak * (1 + cos(pi * (step - warm_up) / max(1, steps - warm_up))) / 2
+            return floor + (peak - floor) * step / warm_up
+        return floor + (peak - floor) * (1 + cos(pi * (step - warm_up) / max(1, steps - warm_up))) / 2
 
     return rate

@@ -5,16 +5,18 @@ from __future__ import annotations
 import inspect
 import math
 import time
-from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from firstlight.errors import FirstlightError, SettingError, UnsupportedError, is_out_of_memory
+from firstlight.errors import DivergedError, FirstlightError, SettingError, UnsupportedError, is_out_of_memory
 from firstlight.probe import Probe
 from firstlight.settings import Settings, check_settings, read_settings, settings_of, write_settings
 
 # Settings by which proxies say how many samples of the batch they look at; by default they make do with what there is
 SAMPLE_COUNTS = ("images", "samples")
+# What the networks of a space look at
+Shown = Literal["images", "clicks"]
 Status = Literal["ok", "non_finite", "unsupported", "out_of_memory", "failed"]
 
 
@@ -65,6 +67,8 @@ class Score:
         """What there is in place of a value; errors of our own explain themselves, others are told by their kind."""
         if isinstance(error, UnsupportedError):
             return cls.without_value("unsupported", str(error))
+        if isinstance(error, DivergedError):
+            return cls.without_value("non_finite", str(error))
         note = str(error) if isinstance(error, FirstlightError) else f"{type(error).__name__}: {error}"
         return cls.without_value("out_of_memory" if is_out_of_memory(error) else "failed", note)
 
@@ -96,6 +100,8 @@ class Proxy:
     batches: int = 1
     fewest_batches: int = 1
     expects: tuple[Hashable, ...] = ()
+    after_warm_up: Mapping[Shown, Settings] = field(default_factory=dict, hash=False)
+    beside: tuple[str, ...] = ()
 
     @property
     def summary(self) -> str:
@@ -120,12 +126,16 @@ def proxy(
     batches: int = 1,
     fewest_batches: int = 1,
     expects: tuple[Hashable, ...] = (),
+    after_warm_up: Mapping[Shown, Settings] | None = None,
+    beside: tuple[str, ...] = (),
 ) -> Callable[[Callable[..., Parts]], Proxy]:
     """Make a proxy of a formula `f(probe, *, setting=default, ...) -> Parts`; its name is the function's.
 
     Raise `revision` when the formula's values change, so that stored scores of the old one are not reused.
     `batch_size` and `batches` are what it is given unless the user says otherwise; less than `fewest_batches` is
     refused. `expects` are quantities that others can measure for it along the way (see `Probe.expected`).
+    `after_warm_up` are settings that its authors take for trained weights, by what networks are shown. `beside` names
+    proxies that are always asked and told together with it, since it is to be compared with them.
     """
 
     def decorate(function: Callable[..., Parts]) -> Proxy:
@@ -141,6 +151,8 @@ def proxy(
             batches,
             fewest_batches,
             expects,
+            after_warm_up or {},
+            beside,
         )
 
     return decorate
@@ -148,10 +160,14 @@ def proxy(
 
 @dataclass(frozen=True)
 class ProxyRequest:
-    """A proxy with its settings. Text form: `name` or `name:setting=value:setting=value`."""
+    """A proxy with its settings. Text form: `name` or `name:setting=value:setting=value`.
+
+    `written` are the settings that the user named, also those that are what they would have been anyway.
+    """
 
     proxy: Proxy
     settings: Settings = ()
+    written: frozenset[str] = field(default=frozenset(), compare=False)
 
     def __post_init__(self) -> None:
         check_settings(self.proxy.name, self.settings, {"batches": self.proxy.fewest_batches})
@@ -163,7 +179,17 @@ class ProxyRequest:
         name, *pairs = text.strip().split(":")
         refuse_ensemble(name)
         found = PROXIES[name]
-        return cls(found, read_settings("proxy", name, found.settings, pairs))
+        written = frozenset(pair.partition("=")[0] for pair in pairs)
+        return cls(found, read_settings("proxy", name, found.settings, pairs), written)
+
+    def after_warm_up(self, shown: Shown) -> ProxyRequest:
+        """With the settings of its authors for warmed-up weights, unless one of their kind is written."""
+        usual = self.proxy.after_warm_up.get(shown, ())
+        if not usual or self.written & {name for name, _ in self.proxy.after_warm_up["images"]}:
+            return self
+        defaults = {name: parameter.default for name, parameter in self.proxy.settings.items()}
+        settings = dict(self.settings) | {name: value for name, value in usual if value != defaults[name]}
+        return replace(self, settings=tuple(sorted(settings.items())))
 
     def __str__(self) -> str:
         return write_settings(self.proxy.name, self.settings)
@@ -225,6 +251,19 @@ def parse_requests(proxies: str | Proxy | Sequence[str | Proxy]) -> list[ProxyRe
     if not requests:
         raise SettingError(f"No proxy was named. Known: {', '.join(PROXIES)}.")
     return requests
+
+
+def read_requests(proxies: str | Proxy | Sequence[str | Proxy], warmed: Shown | None = None) -> list[ProxyRequest]:
+    """The same with those that are to be told beside them; `warmed` is what networks are shown after a warm-up."""
+    requests = parse_requests(proxies)
+    return with_companions(requests if warmed is None else [entry.after_warm_up(warmed) for entry in requests])
+
+
+def with_companions(requests: Iterable[ProxyRequest]) -> list[ProxyRequest]:
+    """And those that are to be told beside them, each once."""
+    asked = list(requests)
+    beside = [ProxyRequest.parse(text) for request in asked for text in request.proxy.beside]
+    return list(dict.fromkeys([*asked, *beside]))
 
 
 def refuse_ensemble(name: str) -> None:

@@ -18,6 +18,7 @@ from firstlight.proxies.base import Parts, proxy
 # What a logarithm is kept away from zero by, as in the published code
 EPSILON = 1e-5
 TINY = 1e-10
+LAMBDAS = ("lambda1", "lambda2", "lambda3")
 
 
 @proxy(reference="Li2023zico", needs_labels=True, batch_size=64, batches=2, fewest_batches=2, expects=("gradients",))
@@ -54,7 +55,40 @@ def fr_norm(probe: Probe, *, batches: int = 4) -> Parts:
 
 
 @proxy(
-    reference="Zheng2023sigeo", needs_labels=True, batch_size=64, batches=4, fewest_batches=2, expects=("gradients",)
+    reference="Zheng2023sigeo",
+    higher_is_better=False,
+    needs_labels=True,
+    batch_size=64,
+    batches=4,
+    expects=("gradients",),
+)
+def loss(probe: Probe, *, batches: int = 4) -> Parts:
+    """The loss of the last batch: what a short training reached.
+
+        M = loss_k
+
+    Cross-entropy of the last of k = `batches` batches, in training mode; the third term of `sigeo`. Without any
+    training it is about ln(classes) and says little.
+
+    Scale: about ln(classes) = 2.3 for ten classes without training. Lower is better. Cost: one pass forward and back
+    for each batch, shared by all gradient proxies.
+    """
+    return Parts(probe.all_loss_gradients(batches)[-1].loss)
+
+
+@proxy(
+    reference="Zheng2023sigeo",
+    needs_labels=True,
+    batch_size=64,
+    batches=4,
+    fewest_batches=2,
+    expects=("gradients",),
+    revision=2,  # the rates of official-rec are those of its code
+    after_warm_up={
+        "images": tuple(zip(LAMBDAS, (1.0, 50.0, 1.0), strict=True)),
+        "clicks": tuple(zip(LAMBDAS, (1.0, 1.0, 1.0), strict=True)),
+    },
+    beside=("zico", "loss", "params"),
 )
 def sigeo(
     probe: Probe,
@@ -74,7 +108,8 @@ def sigeo(
 
     T1 is the formula of `zico` and T2 that of `fr_norm`, over k = `batches` batches; loss_k is the loss of the last
     (Eq. 7). `neuron_wise` takes one logarithm of the sum over all weights together. Without warm-up lambda2 = 1 and
-    lambda3 = 0; after it lambda3 = 1, and lambda2 = 50 for images, 1 for click-through rates.
+    lambda3 = 0; after it (`--warmup`) lambda3 = 1, and lambda2 = 50 for images, 1 for click-through rates, unless one
+    of the lambdas is written. ZiCo, loss and parameters are always told beside it.
 
     The published code lets the weights move between batches and forms the Fisher-Rao term otherwise:
     `variant="official-cv"` takes a step of SGD at rate 1 after each batch, and 2 ln( sum over layers of |sum of W .
@@ -88,14 +123,14 @@ def sigeo(
     if variant == "paper":
         gradients = probe.all_loss_gradients(batches)
         first = steadiness([entry.weights for entry in gradients], per_layer=not neuron_wise)
-        second, loss = fisher_rao(probe.weights(), gradients), gradients[-1].loss
+        second, last = fisher_rao(probe.weights(), gradients), gradients[-1].loss
     else:
         recipe: Literal["images", "clicks"] = "images" if variant == "official-cv" else "clicks"
         steps = probe.training_steps(recipe=recipe, batches=batches)
         first, second = _official_images(steps) if recipe == "images" else _official_clicks(steps, probe.layer_groups())
-        loss = steps.losses[-1]
-    value = lambda1 * first + lambda2 * second - lambda3 * loss
-    return Parts(value, steadiness=first, fisher_rao=second, loss=loss)
+        last = steps.losses[-1]
+    value = lambda1 * first + lambda2 * second - lambda3 * last
+    return Parts(value, steadiness=first, fisher_rao=second, loss=last)
 
 
 def steadiness(gradients: Sequence[Weights], *, per_layer: bool) -> float:

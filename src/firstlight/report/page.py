@@ -101,6 +101,7 @@ def render(run: Run, trials: list[Trial]) -> str:
         one_shot=one_shot_charts(steps) if steps else None,
         hnas=hnas_charts(learned, chosen) if learned else None,
         by_truth=by_truth,
+        retrained=result.get("retrained"),
     )
 
 

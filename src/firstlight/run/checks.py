@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import torch
 
 from firstlight.errors import SettingError
-from firstlight.spaces import Skeleton, Space
+from firstlight.spaces import SPACES, Skeleton, Space
 
 
 def check_seed(seed: int) -> None:
@@ -23,11 +24,33 @@ def check_device(device: str | None) -> None:
 
 
 def skeleton_for(
-    space: Space[Any], asked: dict[str, Any], source_name: str, input_shape: tuple[int, ...], classes: int
+    space: Space[Any],
+    asked: Mapping[str, Any],
+    source_name: str,
+    input_shape: tuple[int, ...],
+    classes: int,
+    known: Mapping[str, Any] | None = None,
 ) -> Skeleton:
-    """Built for the data: its shape, and its number of classes unless the user asks for another."""
-    if asked.get("input_shape", input_shape) != input_shape:
+    """Built for the data: its shape and what else is `known` of it, and its classes unless the user asks for others."""
+    fixed = {"input_shape": input_shape, **(known or {})}
+    if _for_clicks(space) != ("categories" in fixed) and (known or len(input_shape) != 1):
+        if known:
+            able = ", ".join(name for name, other in SPACES.items() if _for_clicks(other))
+            raise SettingError(
+                f"{source_name!r} holds clicks, which networks of {space.name!r} are not for; take {able}."
+            )
         raise SettingError(
-            f"{source_name!r} has inputs of {input_shape}; the skeleton asks for {asked['input_shape']}."
+            f"{source_name!r} has inputs of {input_shape}, but networks of {space.name!r} are for clicks: write "
+            "criteo:FILE, avazu:FILE, kdd:FILE or clicks:FILE (see `firstlight data`), or synthetic."
         )
-    return space.skeleton(**({"input_shape": input_shape, "classes": classes} | asked))
+    for name, value in space.read_skeleton(asked).items():
+        if fixed.get(name, value) != value:
+            raise SettingError(
+                f"{source_name!r} has {'inputs' if name == 'input_shape' else name} of {fixed[name]}; the skeleton "
+                f"asks for {value}."
+            )
+    return space.skeleton(**{"classes": classes, **asked, **fixed})
+
+
+def _for_clicks(space: Space[Any]) -> bool:
+    return hasattr(space.skeleton_type, "categories")

@@ -6,8 +6,13 @@ import dataclasses
 import functools
 import itertools
 import math
+import shutil
+import tempfile
+import time
+import weakref
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from torch import nn
@@ -21,7 +26,9 @@ from firstlight.run.checks import check_device, check_seed, skeleton_for
 from firstlight.run.executor import Executor, Lost
 from firstlight.run.in_space import InSpace, in_space
 from firstlight.run.repeats import combine, draw_seeds
+from firstlight.run.shared_warm_up import LearnedFrom, SharedWarmUp, WatchSteps
 from firstlight.run.store import ScoreKey, Store
+from firstlight.run.warm_up import FOLDER, WarmUp
 from firstlight.spaces import Skeleton, Space
 
 
@@ -73,7 +80,10 @@ def read_by(request: ProxyRequest, source: InputSource) -> InputSource:
 
 @dataclass(frozen=True)
 class Setting(InSpace):
-    """What all scores of a run have in common."""
+    """What all scores of a run have in common. With a `warm_up`, networks are trained a little before they are scored.
+
+    What proxies are shown is the same with a warm-up and without.
+    """
 
     source: InputSource = InputSource()
     seed: int = 0
@@ -81,12 +91,28 @@ class Setting(InSpace):
     device: str | None = None
     repeats: int = 1
     initialisation: str = "default"
+    warm_up: WarmUp | SharedWarmUp | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
         draw_seeds(0, self.repeats)
         check_seed(self.seed)
         check_device(self.device)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without what is learned from: each worker process loads its own, which spares the way through a pipe."""
+        return {name: value for name, value in super().__getstate__().items() if name != "learned_from"}
+
+    def check(self) -> None:
+        """Data, skeleton and warm-up, before any work starts."""
+        self.skeleton  # noqa: B018 - it depends on the data, which are read
+        self.described  # noqa: B018 - and this on those to learn from
+
+    @functools.cached_property
+    def learned_from(self) -> LearnedFrom:
+        """The data of the warm-up; which ones depends on the seed, as that of those which proxies are shown."""
+        assert self.warm_up is not None
+        return self.warm_up.load(self.source, self.seed)
 
     @functools.cached_property
     def inputs(self) -> Inputs:
@@ -96,7 +122,8 @@ class Setting(InSpace):
     @functools.cached_property
     def skeleton(self) -> Skeleton:
         asked, inputs = dict(self.skeleton_settings), self.inputs
-        return skeleton_for(self.space, asked, self.source.name, inputs.input_shape, inputs.classes)
+        name = self.source.name
+        return skeleton_for(self.space, asked, name, inputs.input_shape, inputs.classes, inputs.skeleton)
 
     @functools.cached_property
     def draws(self) -> list[Setting]:
@@ -107,16 +134,26 @@ class Setting(InSpace):
     def cost(self, architecture: str) -> Cost:
         return self.space.cost(self.space.parse(architecture), self.skeleton)
 
-    @property
+    @functools.cached_property
     def described(self) -> str:
-        """The skeleton, and how its weights are drawn unless that is the usual way."""
+        """The skeleton, how its weights are drawn unless that is the usual way, and how they are warmed up if so."""
         drawn = "" if self.initialisation == "default" else f",initialisation={self.initialisation}"
-        return f"{self.skeleton}{drawn}"
+        warmed = "" if self.warm_up is None else f",warmup={self.warm_up} on {self.learned_from.fingerprint}"
+        return f"{self.skeleton}{drawn}{warmed}"
 
     def build(self, architecture: str) -> nn.Module:
         return self.space.build(
             architecture, self.skeleton, seed=self.seed, device=self.device, initialisation=self.initialisation
         )
+
+    def network(self, architecture: str, kept_in: Path | None = None) -> nn.Module:
+        """Ready to be scored: built, and warmed up if that is asked for; weights are looked for and kept in a folder.
+
+        Raises `DivergedError` if the warm-up does not end with numbers.
+        """
+        if self.warm_up is None:
+            return self.build(architecture)
+        return self.warm_up.network(self, architecture, kept_in)
 
     def key(self, architecture: str, request: ProxyRequest) -> ScoreKey:
         return ScoreKey(
@@ -147,6 +184,7 @@ def make_setting(
     seed: int,
     device: str | None,
     repeats: int,
+    warm_up: WarmUp | SharedWarmUp | None = None,
 ) -> Setting:
     """A setting in the words of the library's calls."""
     if skeleton is not None and not isinstance(skeleton, Mapping):
@@ -158,6 +196,7 @@ def make_setting(
         skeleton_settings=tuple(sorted((skeleton or {}).items())),
         device=device,
         repeats=repeats,
+        warm_up=warm_up,
     )
 
 
@@ -166,31 +205,48 @@ Task = tuple[str, tuple[str, ...]]  # an architecture's text, and the proxies to
 
 @dataclass(frozen=True)
 class ScoreJob:
-    """Build, probe, ask: the job that executors run. A network that fails costs only its own scores."""
+    """Build, probe, ask: the job that executors run. A network that fails costs only its own scores.
+
+    Weights that were warmed up are kept in a folder, if there is one.
+    """
 
     setting: Setting
+    kept_in: Path | None = None
 
     def __call__(self, task: Task) -> NetworkScore:
         text, requests = task
         cost = self.setting.cost(text)
         parsed = [ProxyRequest.parse(request) for request in requests]
-        draws = [_draw(setting, text, parsed, cost) for setting in self.setting.draws]
+        draws = [self._draw(setting, text, parsed, cost) for setting in self.setting.draws]
         return NetworkScore(text, {name: combine([draw[name] for draw in draws]) for name in requests}, cost)
 
-
-def _draw(setting: Setting, text: str, requests: Collection[ProxyRequest], cost: Cost) -> dict[str, Score]:
-    try:
-        probe = Probe(setting.build(text), setting.inputs.batches, seed=setting.seed, cost=cost)
-    except Exception as error:
-        return {str(request): Score.of_error(error) for request in requests}
-    return measure_all(requests, probe)
+    def _draw(self, setting: Setting, text: str, requests: Collection[ProxyRequest], cost: Cost) -> dict[str, Score]:
+        start = time.perf_counter()
+        try:
+            network = setting.network(text, self.kept_in)
+            probe = Probe(network, setting.inputs.batches, seed=setting.seed, cost=cost)
+        except Exception as error:
+            return {str(request): Score.of_error(error) for request in requests}
+        prepared = 0.0 if setting.warm_up is None else time.perf_counter() - start
+        found = measure_all(requests, probe)
+        first = next(iter(found))  # which bears what all have in common, as with quantities that several need
+        return found | {first: replace(found[first], seconds=found[first].seconds + prepared)}
 
 
 class ScoreService:
     """Answers from the store what it can, lets the executor compute the rest, and commits each score as it arrives."""
 
-    def __init__(self, setting: Setting, requests: Iterable[ProxyRequest], executor: Executor, store: Store) -> None:
+    def __init__(
+        self,
+        setting: Setting,
+        requests: Iterable[ProxyRequest],
+        executor: Executor,
+        store: Store,
+        watch_warm_up: WatchSteps = lambda done, total: None,
+    ) -> None:
         self.setting = setting
+        self._watch_warm_up = watch_warm_up
+        self._temporary: Path | None = None
         self.requests = {str(request): request for request in requests}
         self.executor = executor
         self.store = store
@@ -216,7 +272,10 @@ class ScoreService:
                 else:
                     answered.append(NetworkScore(text, found, self.setting.cost(text), reused=True))
 
-        for (text, missing), result in self.executor.map(ScoreJob(self.setting), unanswered()):
+        kept_in = self._kept_in()
+        if self.setting.warm_up is not None and first_missing:
+            self.setting.warm_up.prepare(self.setting, kept_in, self._watch_warm_up)
+        for (text, missing), result in self.executor.map(ScoreJob(self.setting, kept_in), unanswered()):
             yield from _drain(answered)
             if isinstance(result, Lost):
                 failed = {name: Score.without_value("failed", result.reason) for name in missing}
@@ -226,6 +285,17 @@ class ScoreService:
             scores = known.pop(text) | result.scores
             yield NetworkScore(text, {name: scores[name] for name in self.requests}, result.cost)
         yield from _drain(answered)
+
+    def _kept_in(self) -> Path | None:
+        """Where warmed weights are kept: by the store; without a folder, workers still have to find shared ones."""
+        if self.setting.warm_up is None:
+            return None
+        if self.store.folder is not None:
+            return self.store.folder / FOLDER
+        if self._temporary is None and isinstance(self.setting.warm_up, SharedWarmUp):
+            self._temporary = Path(tempfile.mkdtemp(prefix="firstlight-"))
+            weakref.finalize(self, shutil.rmtree, self._temporary, ignore_errors=True)
+        return self._temporary
 
     def _stored(self, text: str) -> dict[str, Score]:
         found = {}

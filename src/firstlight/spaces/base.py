@@ -6,9 +6,9 @@ import contextlib
 import dataclasses
 import random
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
 import torch
 from torch import nn
@@ -21,6 +21,7 @@ from firstlight.spaces.ops import initialise
 
 if TYPE_CHECKING:
     from firstlight.supernet import OneShot, Supernet
+    from firstlight.supernet.shared import Shared
 
 
 class Architecture(ABC):
@@ -67,6 +68,7 @@ class Space(ABC, Generic[A]):
     proxy: str = "dextr"  # by which networks are judged unless told otherwise
     initial: str = ""  # a small architecture to grow from, where the space has one
     benchmark: str = ""  # where trained networks of it can be looked up
+    shown: Literal["images", "clicks"] = "images"  # what its networks look at
     skeleton_type: type[Skeleton] = Skeleton
 
     @abstractmethod
@@ -109,6 +111,13 @@ class Space(ABC, Generic[A]):
     def canonical(self, architecture: A) -> A:
         """The one member that stands for all architectures computing the same function."""
 
+    def identity(self, architecture: A) -> A:
+        """What a search by samples and mutations knows an architecture as: two that are alike in it are one.
+
+        That is the canonical one, unless choices that make no difference now are kept for mutations to come.
+        """
+        return self.canonical(architecture)
+
     @abstractmethod
     def network(self, architecture: A, skeleton: Any) -> nn.Module:
         """The network with its weights allocated but not initialised."""
@@ -143,13 +152,17 @@ class Space(ABC, Generic[A]):
 
     def skeleton(self, **settings: Any) -> Skeleton:
         """The default skeleton with some settings changed."""
+        return self.skeleton_type(**self.read_skeleton(settings))
+
+    def read_skeleton(self, settings: Mapping[str, Any]) -> dict[str, Any]:
+        """Settings of the skeleton, if they are some and of the right kind."""
         known = {field.name: field for field in dataclasses.fields(self.skeleton_type)}
         unknown = sorted(set(settings) - set(known))
         if unknown:
             raise SettingError(
                 f"The skeleton of {self.name!r} has no setting {unknown[0]!r}. It has: {', '.join(known)}."
             )
-        return self.skeleton_type(**{name: _like(known[name].default, name, value) for name, value in settings.items()})
+        return {name: _like(known[name].default, name, value) for name, value in settings.items()}
 
     def build(
         self,
@@ -197,13 +210,24 @@ class Space(ABC, Generic[A]):
         """The one-shot network of the space, for algorithms that learn preferences for all options at once."""
         raise self._lacks("one-shot network", "one_shot")
 
-    def _lacks(self, title: str, method: str) -> SettingError:
+    def shared(self) -> Shared:
+        """The weight-sharing network of the space that can be trained, and lends its weights to architectures."""
+        raise self._lacks(
+            "weights that architectures share", "shared", "which is what is to be trained", "weights of their own"
+        )
+
+    def _lacks(
+        self,
+        title: str,
+        method: str,
+        purpose: str = "which is what this algorithm searches in",
+        otherwise: str = "an algorithm that does without, such as evolution",
+    ) -> SettingError:
         from firstlight.spaces import SPACES
 
         able = (name for name, space in SPACES.items() if getattr(type(space), method) is not getattr(Space, method))
         return SettingError(
-            f"The space {self.name!r} has no {title}, which is what this algorithm searches in. Take one of "
-            f"{', '.join(able)}, or an algorithm that does without, such as evolution."
+            f"The space {self.name!r} has no {title}, {purpose}. Take one of {', '.join(able)}, or {otherwise}."
         )
 
     def drawing(self, architecture: A) -> Drawing | None:
@@ -212,7 +236,9 @@ class Space(ABC, Generic[A]):
 
 
 def _like(default: object, name: str, value: object) -> Any:
-    """The value, if it is of the default's kind: a whole number, or several."""
+    """The value, if it is of the default's kind: a whole number, or several, of which one alone needs no tuple."""
+    if isinstance(default, tuple) and len(default) < 2 and type(value) is int:
+        value = (value,)
     numbers = tuple(value) if isinstance(value, (tuple, list)) else (value,)
     if isinstance(default, tuple) != isinstance(value, (tuple, list)) or not all(type(n) is int for n in numbers):
         raise SettingError(f"{name} is {value!r}; expected something like {_plain(default)}.")

@@ -21,6 +21,7 @@ from firstlight.spaces.tally import Size, Tally
 
 if TYPE_CHECKING:
     from firstlight.supernet import OneShot, Supernet
+    from firstlight.supernet.shared import Shared
 
 OPERATIONS = ("none", "skip_connect", "nor_conv_1x1", "nor_conv_3x3", "avg_pool_3x3")
 # what the digits of NASLib stand for
@@ -148,6 +149,11 @@ class NASBench201(Space[Cell201]):
         from firstlight.supernet.nasbench201 import OneShot201
 
         return OneShot201()
+
+    def shared(self) -> Shared:
+        from firstlight.supernet.shared import SharedCells
+
+        return SharedCells()
 
     def drawing(self, architecture: Cell201) -> Drawing:
         edges = [

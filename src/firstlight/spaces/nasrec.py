@@ -6,7 +6,7 @@ import itertools
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from torch import nn
 
@@ -31,6 +31,9 @@ from firstlight.spaces.nasrec_blocks import (
 from firstlight.spaces.nasrec_cost import exact_cost
 from firstlight.spaces.nasrec_network import NasRecNetwork, NasRecSkeleton
 
+if TYPE_CHECKING:
+    from firstlight.supernet.shared import Shared
+
 MOST_INPUTS = 4  # of a block in a search; the text allows more
 # What each block may read of a kind, by how many that are
 SOURCES = tuple(
@@ -47,6 +50,7 @@ class NasRec(Space[Recommender]):
     reference = "Zhang2023nasrec"
     used_by: tuple[str, ...] = ("Zheng2023sigeo",)
     proxy = "sigeo"  # a single logit has no curvature
+    shown = "clicks"
     skeleton_type = NasRecSkeleton
     nodes: tuple[str, ...]  # the operators in the order of published records
     dense_operators: tuple[str, ...]
@@ -113,6 +117,11 @@ class NasRec(Space[Recommender]):
         plain = Block(FC, WIDTHS[0], (0,), 0, 0, LINEAR3D, ROWS[0], (0,))
         return simplest(architecture, plain)
 
+    def identity(self, architecture: Recommender) -> Recommender:
+        """As it was drawn: a mutation may wake up what is idle. The published search tells networks apart like that,
+        by a hash of all choices."""
+        return architecture
+
     def network(self, architecture: Recommender, skeleton: NasRecSkeleton) -> nn.Module:
         return NasRecNetwork(architecture, skeleton)
 
@@ -121,6 +130,11 @@ class NasRec(Space[Recommender]):
         known = skeleton or self.skeleton()
         assert isinstance(known, NasRecSkeleton)
         return exact_cost(architecture, known)
+
+    def shared(self) -> Shared:
+        from firstlight.supernet.shared import SharedNasRec
+
+        return SharedNasRec(self)
 
     def from_record(self, record: Mapping[str, Any]) -> Recommender:
         """From a choice as NASRec and SiGeo write them, with `micro` and `macro` of each block."""

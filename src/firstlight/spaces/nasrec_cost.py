@@ -85,5 +85,5 @@ def exact_cost(architecture: Recommender, skeleton: NasRecSkeleton) -> Cost:
         tally.block(block, given_sizes(block, widths, rows))
         widths.append(block.width)
         rows.append(block.rows_out)
-    tally.linear(widths[-1] + rows[-1] * EMBEDDING, max(1, skeleton.classes - 1))
+    tally.linear(widths[-1] + rows[-1] * EMBEDDING, skeleton.logits)
     return tally.cost()

@@ -50,10 +50,10 @@ OPERANDS = {
 class NasRecSkeleton(Skeleton):
     """Inputs are `dense` numbers and behind them one category for each field, also as a number.
 
-    Every field has a table of `rows` rows, or no more than its `categories` if these are given. `layer_norm` 0 leaves
-    out all normalisations but the two inside a transformer. The first class has the logit 0, and the final layer gives
-    those of the others: for two classes, cross-entropy is the binary one of a single logit, which alone is the output
-    for `classes` 1.
+    Every field has a table of `rows` rows, or no more than its `categories` if these are given, which click data bring;
+    where a field has more of them than `rows`, some share a row. `layer_norm` 0 leaves out all normalisations but the
+    two inside a transformer. The first class has the logit 0, and the final layer gives those of the others: for two
+    classes, cross-entropy is the binary one of a single logit, which alone is the output for `classes` 1.
     """
 
     input_shape: tuple[int, ...] = (39,)
@@ -79,6 +79,11 @@ class NasRecSkeleton(Skeleton):
         if self.categories:
             return tuple(min(self.rows, known) for known in self.categories)
         return (self.rows,) * (self.input_shape[0] - self.dense)
+
+    @property
+    def logits(self) -> int:
+        """How many the final layer gives."""
+        return max(1, self.classes - 1)
 
 
 @dataclass(frozen=True)
@@ -120,7 +125,7 @@ class Embedding(nn.Embedding):
 
 
 class Embeddings(nn.ModuleList):
-    """One table for each field.
+    """One table for each field, with rows of so many numbers.
 
     A category is the row of its number rounded down, counted on from the first row where the table ends. So the
     categories of a table are exact, those beyond a limited table share its rows, and noise has rows as well.
@@ -128,8 +133,8 @@ class Embeddings(nn.ModuleList):
 
     sizes: Tensor
 
-    def __init__(self, tables: Sequence[int]) -> None:
-        super().__init__(Embedding(rows, EMBEDDING) for rows in tables)
+    def __init__(self, tables: Sequence[int], width: int = EMBEDDING) -> None:
+        super().__init__(Embedding(rows, width) for rows in tables)
         self.register_buffer("sizes", torch.tensor(tables), persistent=False)
 
     def forward(self, categories: Tensor) -> Tensor:
@@ -171,18 +176,12 @@ class BlockNetwork(nn.Module):
         return [torch.cat(chosen[name], 1) for name in OPERANDS[operator]]
 
 
-class ClickNetwork(nn.Module):
-    """Embeddings, blocks, the last of which gives so many numbers and rows, and a logit.
+class ClickModel(nn.Module):
+    """Takes dense values and categories, side by side in one tensor or as two, and gives the logits of all classes."""
 
-    Takes dense values and categories, side by side in one tensor or as two.
-    """
-
-    def __init__(self, blocks: Sequence[nn.Module], width: int, rows: int, skeleton: NasRecSkeleton) -> None:
+    def __init__(self, skeleton: NasRecSkeleton) -> None:
         super().__init__()
         self.dense, self.classes = skeleton.dense, skeleton.classes
-        self.embeddings = Embeddings(skeleton.tables)
-        self.blocks = nn.ModuleList(blocks)
-        self.final = Linear(width + rows * EMBEDDING, max(1, skeleton.classes - 1))
 
     @torch.no_grad()
     def initialise(self, generator: torch.Generator) -> None:
@@ -199,13 +198,35 @@ class ClickNetwork(nn.Module):
     def forward(self, x: Tensor, categories: Tensor | None = None) -> Tensor:
         if categories is None:
             x, categories = x[:, : self.dense], x[:, self.dense :]
-        dense, sparse = [x], [self.embeddings(categories)]
+        return with_first_class(self.logits(x, categories), self.classes)
+
+    def logits(self, dense: Tensor, categories: Tensor) -> Tensor:
+        """Of all classes but the first, or of the only one."""
+        raise NotImplementedError
+
+
+class ClickNetwork(ClickModel):
+    """Embeddings, blocks, the last of which gives so many numbers and rows, and a logit."""
+
+    def __init__(self, blocks: Sequence[nn.Module], width: int, rows: int, skeleton: NasRecSkeleton) -> None:
+        super().__init__(skeleton)
+        self.embeddings = Embeddings(skeleton.tables)
+        self.blocks = nn.ModuleList(blocks)
+        self.final = Linear(width + rows * EMBEDDING, skeleton.logits)
+
+    def logits(self, dense: Tensor, categories: Tensor) -> Tensor:
+        vectors, tables = [dense], [self.embeddings(categories)]
         for block in self.blocks:
-            vector, table = block(dense, sparse)
-            dense.append(vector)
-            sparse.append(table)
-        logits: Tensor = self.final(torch.cat([dense[-1], sparse[-1].flatten(1)], 1))
-        return logits if self.classes == 1 else torch.cat([torch.zeros_like(logits[:, :1]), logits], 1)
+            vector, table = block(vectors, tables)
+            vectors.append(vector)
+            tables.append(table)
+        out: Tensor = self.final(torch.cat([vectors[-1], tables[-1].flatten(1)], 1))
+        return out
+
+
+def with_first_class(logits: Tensor, classes: int) -> Tensor:
+    """The logits of all classes, from those that the final layer gives: that of the first is 0."""
+    return logits if classes == 1 else torch.cat([torch.zeros_like(logits[:, :1]), logits], 1)
 
 
 class NasRecNetwork(ClickNetwork):

@@ -129,9 +129,16 @@ class Attention(nn.Module):
         self.out = Linear(EMBEDDING, EMBEDDING)
 
     def forward(self, x: Tensor) -> Tensor:
+        query, key, value = self.heads(x)
+        return self.merged(F.scaled_dot_product_attention(query, key, value))
+
+    def heads(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Queries, keys and values (samples, heads, rows, width)."""
         samples, rows, _ = x.shape
         query, key, value = self.qkv(x).view(samples, rows, 3, HEADS, EMBEDDING // HEADS).permute(2, 0, 3, 1, 4)
-        mixed = F.scaled_dot_product_attention(query, key, value)
+        return query, key, value
+
+    def merged(self, mixed: Tensor) -> Tensor:
         out: Tensor = self.out(mixed.transpose(1, 2).flatten(2))
         return out
 

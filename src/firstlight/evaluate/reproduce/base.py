@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from firstlight.evaluate.statistics import Estimate
 from firstlight.references import REFERENCES
+from firstlight.settings import Settings
 
 if TYPE_CHECKING:
     from firstlight.evaluate.reproduce.benchmarks import Benchmark
@@ -16,9 +17,11 @@ if TYPE_CHECKING:
 Verdict = Literal["agrees", "differs", "too wide to tell", "no published value", "not measured"]
 # How networks are taken: the first of a table, at random, or by their accuracy
 Choice = Literal["first", "random", "picked"]
-# What samples are: networks; the steps of each search; the networks that searches choose among; the images of a batch.
+# What samples are: networks; the steps of each search; the networks that searches choose among; the images of a batch;
+# widths of networks that are alike otherwise.
 # The same number of both where an experiment does two of these
-Sampled = Literal["networks", "steps", "pool", "images"]
+Sampled = Literal["networks", "steps", "pool", "images", "widths"]
+USUAL_IMAGES = "cifar10"
 
 
 @dataclass(frozen=True)
@@ -117,7 +120,9 @@ class Experiment:
 
     `needs` are the benchmarks its parts are about, if any; one that is there is enough to run. `samples` is how many
     networks, or what else is `sampled`, are taken unless the user says otherwise, and `chosen` how; `seeds` is how many
-    seeds, counted up from the user's, unless several are named.
+    seeds, counted up from the user's, unless several are named. `images` is what networks are shown, `warm_ups` what
+    they are trained with before, and `skeletons` are those of spaces whose networks would cost too much otherwise, all
+    unless the user says otherwise. `space` is the one that a warm-up is read for.
     """
 
     name: str
@@ -130,6 +135,10 @@ class Experiment:
     chosen: Choice = "random"
     seeds: int = 1
     sampled: tuple[Sampled, ...] = ("networks",)
+    images: str = USUAL_IMAGES
+    warm_ups: tuple[str, ...] = ()
+    space: str = "nasbench201"
+    skeletons: Mapping[str, Settings] = field(default_factory=dict, hash=False)
 
     @property
     def citation(self) -> str:

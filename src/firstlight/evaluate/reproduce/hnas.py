@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from firstlight.evaluate.reproduce.base import CORRELATION, Experiment, Finding, Findings, Published
+from firstlight.evaluate.reproduce.base import (
+    CORRELATION,
+    USUAL_IMAGES,
+    Experiment,
+    Finding,
+    Findings,
+    Published,
+)
 from firstlight.evaluate.reproduce.benchmarks import NB101, NB201_C10, NB201_TEST
 from firstlight.evaluate.reproduce.hnas_bounds import (
     KAPPA,
@@ -17,7 +24,7 @@ from firstlight.evaluate.reproduce.hnas_bounds import (
     size,
     size_of,
 )
-from firstlight.evaluate.reproduce.lab import USUAL_IMAGES, Lab
+from firstlight.evaluate.reproduce.lab import Lab
 from firstlight.evaluate.reproduce.rank_rows import Formula, RankRow, correlation, rank_table
 from firstlight.evaluate.statistics import spearman
 

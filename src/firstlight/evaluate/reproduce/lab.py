@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
@@ -10,15 +10,17 @@ from typing import Any, ClassVar, Protocol
 from firstlight.data import InputSource
 from firstlight.data.inputs import TRUE_LABELS
 from firstlight.evaluate.correlate import Sample, Study, draw_sample, study
-from firstlight.evaluate.reproduce.base import Choice
+from firstlight.evaluate.reproduce.base import USUAL_IMAGES, Choice
 from firstlight.evaluate.reproduce.benchmarks import Benchmark, Shelf
 from firstlight.evaluate.statistics import RESAMPLES, Estimate, Groups, Numbers, bootstrapped
 from firstlight.proxies import Parts, Score, parse_requests
 from firstlight.run.executor import Executor, Lost
 from firstlight.run.scoring import Setting, source_for
+from firstlight.run.shared_warm_up import SharedWarmUp
 from firstlight.run.store import ScoreKey, Store
+from firstlight.run.warm_up import WarmUp
+from firstlight.settings import Settings
 
-USUAL_IMAGES = "cifar10"
 FEWEST_DEAR = 20  # networks of a benchmark that costs more than others, unless fewer are asked for
 
 
@@ -58,12 +60,15 @@ class Lab:
     chosen: Choice = "random"
     resamples: int = RESAMPLES
     watch: Callable[[int, int], None] = field(default=lambda done, total: None)
+    usual_images: str = USUAL_IMAGES
+    warm_ups: tuple[WarmUp | SharedWarmUp | None, ...] = (None,)
+    skeletons: Mapping[str, Settings] = field(default_factory=dict)
 
     @property
     def images(self) -> str:
-        """What networks are shown: the user's choice, else CIFAR-10 if it is at hand, else noise."""
+        """What networks are shown: the user's choice, else the usual ones (CIFAR-10) if at hand, else noise."""
         if self.input is None:
-            return self.shelf.images(USUAL_IMAGES) or "synthetic"
+            return self.shelf.images(self.usual_images) or "synthetic"
         return self.input if ":" in self.input else self.shelf.images(self.input) or self.input
 
     @property
@@ -71,9 +76,14 @@ class Lab:
         return Path(self.images.removeprefix("npz:")).name
 
     def setting(self, space: str, source: InputSource | None = None, **changes: Any) -> Setting:
-        """What networks are built and asked with, for the first seed."""
-        found = Setting(space, source or InputSource(self.images), self.seeds[0], self.skeleton)
-        return replace(found, **changes)
+        """What networks are built and asked with, for the first seed.
+
+        Where an experiment has smaller networks than usual, images are reduced to what these take.
+        """
+        source, skeleton = source or InputSource(self.images), self.skeleton or self.skeletons.get(space, ())
+        if self.skeletons and len(shape := dict(skeleton).get("input_shape", ())) == 3:
+            source = replace(source, side=max(shape[1:]))
+        return replace(Setting(space, source, self.seeds[0], skeleton), **changes)
 
     def sample(self, benchmarks: Sequence[Benchmark], setting: Setting) -> Sample:
         """Networks of benchmarks that stand in one table: the first ones, or some at random."""
@@ -98,7 +108,7 @@ class Lab:
         requests = parse_requests(list(dict.fromkeys(proxies)))
         source = source_for(requests, images or self.images, batch_size, labels=labels)
         settings = [self.setting(benchmarks[0].space, source, **changes, seed=seed) for seed in self.seeds]
-        settings[0].skeleton  # noqa: B018 - data and skeleton are checked here, before any work starts
+        settings[0].check()
         sample = self.sample(benchmarks, settings[0])
         return study(sample, settings, requests, self.executor, self.store, watch=self.watch)
 

@@ -14,16 +14,20 @@ from firstlight.data.sources import DATA_FOLDER
 from firstlight.errors import DataError, SettingError, StoreError
 from firstlight.evaluate.reproduce.base import Choice, Experiment, Findings, Sampled
 from firstlight.evaluate.reproduce.benchmarks import Shelf
-from firstlight.evaluate.reproduce.lab import USUAL_IMAGES, Lab
+from firstlight.evaluate.reproduce.lab import Lab
 from firstlight.evaluate.statistics import FEWEST, RESAMPLES
 from firstlight.run.executor import make_executor
+from firstlight.run.shared_warm_up import SharedWarmUp
 from firstlight.run.store import open_store
+from firstlight.run.warm_up import WarmUp, read_warm_up
+from firstlight.spaces import SPACES
 
 CHOSEN: dict[Choice, str] = {
     "first": "the first of the table",
     "random": "drawn at random",
     "picked": "picked by accuracy",
 }
+TITLES = {"cifar10": "CIFAR-10", "mnist": "MNIST"}
 # How many samples there must be, and of what. The shorter of two searches may have a quarter of the steps, and one in
 # a pool asks about a sixth of it
 LEAST: dict[Sampled, tuple[int, str]] = {
@@ -31,6 +35,7 @@ LEAST: dict[Sampled, tuple[int, str]] = {
     "steps": (4, "steps of each search or more"),
     "pool": (12, "networks or more for searches to choose among"),
     "images": (2, "images or more, or a kernel has no condition number"),
+    "widths": (FEWEST, "widths or more, or no interval is defined"),
 }
 
 
@@ -78,6 +83,7 @@ def reproduce(
     input: str | None = None,
     seed: int | Sequence[int] = 0,
     skeleton: Mapping[str, Any] | None = None,
+    warmup: str | None = None,
     workers: int | None = None,
     out: str | os.PathLike[str] | None = None,
     resamples: int = RESAMPLES,
@@ -85,7 +91,8 @@ def reproduce(
 ) -> Outcome:
     """Run an experiment on the data at hand. With `out`, scores and findings are kept in that folder.
 
-    Intervals come from so many `resamples` of the networks.
+    `warmup` is for experiments that warm networks up: one or several, such as "0,10%,40%:epochs=10". Intervals come
+    from so many `resamples` of the networks.
     """
     shelf = shelf_in(data)
     missing = missing_parts(experiment, shelf)
@@ -101,9 +108,22 @@ def reproduce(
     settings = tuple(sorted((skeleton or {}).items()))
     count = experiment.samples if samples is None else samples
     _refuse_few(experiment, count)
+    warm_ups = _read_warm_ups(experiment, warmup)
     with open_store(directory) as store:
         lab = Lab(
-            shelf, make_executor(workers), store, count, seeds, input, settings, experiment.chosen, resamples, watch
+            shelf,
+            make_executor(workers),
+            store,
+            count,
+            seeds,
+            input,
+            settings,
+            experiment.chosen,
+            resamples,
+            watch,
+            experiment.images,
+            warm_ups,
+            experiment.skeletons,
         )
         described = _described(lab, experiment)
         found = experiment.run(lab)
@@ -111,6 +131,14 @@ def reproduce(
     if directory is not None:
         _write(outcome, directory)
     return outcome
+
+
+def _read_warm_ups(experiment: Experiment, given: str | None) -> tuple[WarmUp | SharedWarmUp | None, ...]:
+    if given is not None and not experiment.warm_ups:
+        raise SettingError(f"warmup is {given!r}, but {experiment.name} trains no network before it is looked at.")
+    texts = experiment.warm_ups if given is None else given.split(",")
+    space = SPACES[experiment.space]
+    return tuple(dict.fromkeys(read_warm_up(text, space) for text in texts)) or (None,)
 
 
 def _refuse_few(experiment: Experiment, count: int) -> None:
@@ -123,9 +151,10 @@ def _refuse_few(experiment: Experiment, count: int) -> None:
 
 def _caveats(lab: Lab) -> tuple[str, ...]:
     """What makes this another experiment than the paper's, whatever the experiment."""
-    smaller = "The skeleton is not the paper's: what differs may differ for that reason." if lab.skeleton else ""
-    usual = lab.shelf.images(USUAL_IMAGES)
-    other = "" if lab.images == usual else "Networks are not shown CIFAR-10 images: what differs may be due to that."
+    reduced = lab.skeleton or lab.skeletons
+    smaller = "The skeleton is not the paper's: what differs may differ for that reason." if reduced else ""
+    usual, named = lab.shelf.images(lab.usual_images), TITLES.get(lab.usual_images, lab.usual_images)
+    other = "" if lab.images == usual else f"Networks are not shown {named} images: what differs may be due to that."
     return tuple(filter(None, (smaller, other)))
 
 
@@ -139,6 +168,7 @@ def _described(lab: Lab, experiment: Experiment) -> dict[str, str]:
         "steps": f"{lab.samples} of each search",
         "pool": f"{lab.samples} networks, of which each search chooses among a random half",
         "images": f"{lab.samples} in a batch",
+        "widths": f"{lab.samples}, evenly spaced",
     }
     described = {
         **{str(sampled): taken[sampled] for sampled in experiment.sampled},
@@ -146,6 +176,9 @@ def _described(lab: Lab, experiment: Experiment) -> dict[str, str]:
         "compared with": ", ".join(f"{name}: {column}" for name, column in columns.items()),
         "input": lab.images_name,
         "skeleton": "; ".join(f"{space}: {text}" for space, text in skeletons.items()),
+        "warm-up": ", ".join("none" if entry is None else str(entry) for entry in lab.warm_ups)
+        if experiment.warm_ups
+        else "",
         "seeds": ", ".join(map(str, lab.seeds)),
     }
     return {name: text for name, text in described.items() if text}

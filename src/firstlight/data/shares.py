@@ -1,0 +1,81 @@
+"""A share of the training data, for networks to be warmed up on; and the part of a source that is left for tests."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from firstlight.data.datasets import without_test_part
+from firstlight.data.inputs import CIRCLE, SYNTHETIC, TRUE_LABELS, InputSource, reduced
+from firstlight.data.samples import Array, Normaliser, Samples, digest
+from firstlight.data.sources import has_test_part, read_samples, read_test_samples
+from firstlight.errors import DataError
+from firstlight.seeds import torch_generator
+
+
+@dataclass(frozen=True)
+class Share:
+    """Images and labels, how many there are `of` that kind, and a text that stands for exactly these numbers."""
+
+    x: Tensor
+    y: Tensor
+    of: int
+    fingerprint: str
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+
+def load_share(source: InputSource, share: float, *, seed: int = 0) -> Share:
+    """So much of what may be learned from, prepared as the images that proxies are shown.
+
+    The seed puts all images in an order, and the first are taken: those of a small share are in every larger one, and
+    the ones that proxies are shown are the first of all, as in the published code of SiGeo. What is kept for final
+    tests is left out: `x_test` of an `.npz` file and the folder `test` are not read, and of data without such a part
+    the fifth that `load_dataset` holds out is passed over.
+    """
+    found = _samples(source)
+    order = torch.randperm(len(found), generator=torch_generator(seed, "choice of samples")).numpy()
+    if not has_test_part(source.name):
+        _, order = without_test_part(order, found.labels)
+    taken = order[: round(share * len(order))]
+    return _prepared(source, found, taken, found.normaliser, len(order))
+
+
+def load_test_share(source: InputSource) -> Share:
+    """All that `load_share` leaves for final tests."""
+    found = _samples(source)
+    tested, numbers = read_test_samples(source.name), np.arange(0)
+    if tested is None:
+        tested, (numbers, _) = found, without_test_part(np.arange(len(found)), found.labels)
+    else:
+        numbers = np.arange(len(tested))
+    return _prepared(source, tested, numbers, found.normaliser, len(numbers))
+
+
+def _samples(source: InputSource) -> Samples:
+    if source.name in (SYNTHETIC, CIRCLE):
+        raise DataError(
+            f"There is nothing to learn from {source.name!r} inputs, and a warm-up is a training. Name data by input "
+            "(--input digits, npz:PATH, folder:PATH or a name in $FIRSTLIGHT_DATA), or leave the warm-up out."
+        )
+    if source.labels != TRUE_LABELS:
+        raise DataError(
+            f"The labels are {source.labels!r}, and a warm-up is a training: there is nothing to learn from such. "
+            "Leave the labels or the warm-up out."
+        )
+    return read_samples(source.name)
+
+
+def _prepared(source: InputSource, samples: Samples, numbers: Array, normaliser: Normaliser, of: int) -> Share:
+    if not len(numbers):
+        raise DataError(f"{source.name!r} has {of} images to learn from, and the share asked for holds none of them.")
+    x, y = samples.tensors(numbers, samples.images(numbers), normaliser)
+    if source.side is not None:
+        x = reduced(x, source.side)
+    x = x.contiguous()
+    side = "" if source.side is None else f"@{source.side}"
+    return Share(x, y, of, f"{samples.title}{side}:{len(y)}:{digest(x.numpy(), y.numpy())}")

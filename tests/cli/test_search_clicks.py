@@ -1,0 +1,53 @@
+"""Searches of click networks from the command line: shared weights, generations, and training the best."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from tests.cli.command import firstlight
+from tests.evaluate.prepared import made_up_clicks
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    found = tmp_path_factory.mktemp("clicks")
+    made_up_clicks(found)
+    return found
+
+
+def test_a_little_training_of_shared_weights_then_generations_then_training_the_best(folder: Path) -> None:
+    words = "search nasrec-small --data criteo:clicks.parquet --warmup 50%:batch_size=32:policy=single-path"
+    evolution = "--algorithm evolution --population 3 --generations 2 --sample 2 --children 1 --batch-size 16"
+    then = "--retrain 1 --retrain-times 2 --recipe clicks:batch_size=64 --max-params 200k --workers 0"
+    asked = (*words.split(), *evolution.split(), *then.split(), "--out", "run")
+    result = json.loads(firstlight(*asked, "--json", folder=folder).stdout)
+    assert result["samples"] == result["scored"] == 5
+    assert list(result["best"]["scores"]) == ["sigeo:lambda3=1.0", "zico", "loss", "params"]
+    retrained = result["retrained"]
+    assert (retrained["seeds"], retrained["recipe"]) == ([0, 1], "clicks:batch_size=64")
+    assert sorted(network["kind"] for network in retrained["networks"]) == ["by hand"] * 4 + ["found"]
+    (weights,) = (network["weights"] for network in retrained["networks"] if network["kind"] == "found")
+    assert (folder / "run" / "retrained" / weights).is_file()
+    again = firstlight(*asked, folder=folder).stdout
+    assert "0 networks scored and 5 reused" in again
+    assert "log loss, validation" in again
+    assert "logistic, by hand" in again
+    assert "firstlight train" not in again  # which is for images
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("--data digits --retrain 3", "which is for clicks"),
+        ("--data criteo:clicks.parquet --epochs 3", "no network is trained"),
+        ("--data criteo:log.tsv", "firstlight data prepare criteo"),
+        ("--data criteo:clicks.parquet --warmup 1%", "a warm-up needs 4"),
+        ("--input digits", "are for clicks"),
+        ("--warmup 1%", "nothing to learn from 'synthetic'"),
+        ("--data criteo:clicks.parquet --algorithm evolution:children=2 --children 3", "Leave one out"),
+    ],
+)
+def test_bad_input_gets_a_clear_error(folder: Path, words: str, message: str) -> None:
+    assert message in firstlight("search", "nasrec-small", *words.split(), folder=folder, code=1).stderr
