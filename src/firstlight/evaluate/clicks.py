@@ -138,9 +138,14 @@ def judge_clicks(network: nn.Module, data: ClickData, part: str) -> Judged:
 
     network.eval()
     device = next(network.parameters()).device
-    found = [(_logit(network(x.to(device))).cpu(), y) for x, y in data.batches(part, JUDGED)]
-    logits = torch.cat([logit for logit, _ in found]).double()
-    labels = torch.cat([y for _, y in found])
+    # in one place from the start: what is kept of each batch would lie between the memory of batches, which then grows
+    logits = torch.empty(data.rows[part], dtype=torch.float64)
+    labels = torch.empty(data.rows[part], dtype=torch.int64)
+    start = 0
+    for x, y in data.batches(part, JUDGED):
+        logits[start : start + len(y)] = _logit(network(x.to(device))).cpu()
+        labels[start : start + len(y)] = y
+        start += len(y)
     log_loss = float(F.binary_cross_entropy_with_logits(logits, labels.double()))
     known = bool(torch.isfinite(logits).all()) and 0 < int(labels.sum()) < len(labels)
     return Judged(log_loss, float(roc_auc_score(labels.numpy(), logits.numpy())) if known else None, len(labels))
