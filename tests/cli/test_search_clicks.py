@@ -29,7 +29,7 @@ def test_a_little_training_of_shared_weights_then_generations_then_training_the_
     assert (retrained["seeds"], retrained["recipe"]) == ([0, 1], "clicks:batch_size=64")
     assert sorted(network["kind"] for network in retrained["networks"]) == ["by hand"] * 4 + ["found"]
     (weights,) = (network["weights"] for network in retrained["networks"] if network["kind"] == "found")
-    assert (folder / "run" / "retrained" / weights).is_file()
+    assert (folder / "run" / weights).is_file()
     again = firstlight(*asked, folder=folder).stdout
     assert "0 networks scored and 5 reused" in again
     assert "log loss, validation" in again

@@ -49,7 +49,7 @@ def test_results_are_those_of_training_by_hand_and_are_kept(setting: ClickSettin
     assert standing.name == text
     assert standing.results[1] == by_hand
     assert standing.weights is not None
-    kept = load_file(tmp_path / standing.weights)
+    kept = load_file(tmp_path.parent / standing.weights)
     first = SPACE.build(text, setting.skeleton, seed=0)
     train_clicks(first, setting.data, RECIPE, seed=0)
     assert all(torch.equal(kept[name], value) for name, value in first.state_dict().items())

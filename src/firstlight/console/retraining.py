@@ -11,7 +11,6 @@ if TYPE_CHECKING:
 
 # So much of an architecture's text is shown; all of it is in the files of the run
 LONGEST = 48
-FOLDER = "retrained"
 
 
 def show_retraining(found: Retraining) -> None:
@@ -42,7 +41,7 @@ def show_retraining(found: Retraining) -> None:
         console.print("The best of those that were found, by its log loss on the validation part:")
         console.print(found.best.name, style="bold", markup=False, soft_wrap=True)
         if found.best.weights is not None:
-            console.print(f"Its weights: {FOLDER}/{found.best.weights} of the run's folder.", markup=False)
+            console.print(f"Its weights: {found.best.weights} of the run's folder.", markup=False)
 
 
 def _figure(standing: Standing, part: str, figure: str) -> str:

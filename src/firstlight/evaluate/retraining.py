@@ -23,7 +23,9 @@ from firstlight.seeds import python_generator
 from firstlight.spaces.nasrec_baselines import BASELINES
 
 if TYPE_CHECKING:
+    from firstlight.algorithms.objective import Limits
     from firstlight.algorithms.result import SearchResult
+    from firstlight.run.scoring import Setting
 
 FOLDER = "retrained"  # of a run's folder
 # Scores that differ by less are taken for those of one and the same network, as in the published search
@@ -121,7 +123,7 @@ def retrain(
         own = [Contender(name, kind, seed) for seed in seeds]
         weights = None
         if folder is not None and kind == "found":
-            weights = path_of(folder, setting.key(own[0]), "safetensors").name
+            weights = f"{folder.name}/{path_of(folder, setting.key(own[0]), 'safetensors').name}"
         return Standing(name, kind, tuple(results[contender] for contender in own), weights)
 
     standings = sorted(
@@ -160,7 +162,7 @@ class Retrain:
         )
         best = best_distinct(result.history["architecture"], result.history["utility"], self.count)
         networks: list[tuple[str, Kind]] = [(text, "found") for text in best]
-        networks += [(text, "random") for text in _at_random(result, self.random)]
+        networks += [(text, "random") for text in at_random(search, result.setting.limits, search.seed, self.random)]
         networks += [(name, "by hand") for name in BASELINES]
         seeds = tuple(range(search.seed, search.seed + self.times))
         folder = None if result.directory is None else result.directory / FOLDER
@@ -202,10 +204,9 @@ def best_distinct(architectures: Sequence[str], utilities: Sequence[float | None
     return [text for _, text in chosen]
 
 
-def _at_random(result: SearchResult, count: int) -> Iterator[str]:
-    """Networks of the space within the limits of the search."""
-    setting, limits = result.setting.setting, result.setting.limits
-    costs, rng, found = Costs(setting), python_generator(setting.seed, "random contenders"), 0
+def at_random(setting: Setting, limits: Limits, seed: int, count: int) -> Iterator[str]:
+    """Networks of the space within limits."""
+    costs, rng, found = Costs(setting), python_generator(seed, "random contenders"), 0
     for _ in range(PATIENCE * count):
         if found == count:
             return

@@ -33,9 +33,9 @@ def skeleton_for(
 ) -> Skeleton:
     """Built for the data: its shape and what else is `known` of it, and its classes unless the user asks for others."""
     fixed = {"input_shape": input_shape, **(known or {})}
-    if _for_clicks(space) != ("categories" in fixed) and (known or len(input_shape) != 1):
+    if (space.shown == "clicks") != ("categories" in fixed) and (known or len(input_shape) != 1):
         if known:
-            able = ", ".join(name for name, other in SPACES.items() if _for_clicks(other))
+            able = ", ".join(name for name, other in SPACES.items() if other.shown == "clicks")
             raise SettingError(
                 f"{source_name!r} holds clicks, which networks of {space.name!r} are not for; take {able}."
             )
@@ -50,7 +50,3 @@ def skeleton_for(
                 f"asks for {value}."
             )
     return space.skeleton(**{"classes": classes, **asked, **fixed})
-
-
-def _for_clicks(space: Space[Any]) -> bool:
-    return hasattr(space.skeleton_type, "categories")

@@ -19,7 +19,7 @@ from firstlight.evaluate.clicks import ClickRecipe
 from firstlight.evaluate.contenders import ClickSetting, Kind
 from firstlight.evaluate.reproduce.base import Experiment, Finding, Findings
 from firstlight.evaluate.reproduce.lab import Lab
-from firstlight.evaluate.retraining import FOLDER, Standing, best_distinct, retrain
+from firstlight.evaluate.retraining import FOLDER, Standing, at_random, best_distinct, retrain
 from firstlight.evaluate.statistics import Estimate
 from firstlight.run.scoring import ScoreService, source_for
 from firstlight.run.shared_warm_up import SharedWarmUp
@@ -28,6 +28,7 @@ from firstlight.spaces.nasrec_baselines import BASELINES
 
 SPACE = "nasrec-small"
 MOST_PARAMETERS = 1_000_000
+LIMITS = Limits(max_params=MOST_PARAMETERS)
 # Of the networks that a search scores, the best are trained from scratch; and so many at random to compare with
 BEST, AT_RANDOM = 3, 5
 SIGEO, ZICO, FISHER_RAO = "SiGeo", "ZiCo", "Fisher-Rao norm alone"
@@ -76,7 +77,7 @@ def _table5(lab: Lab) -> Findings:
     for seed in lab.seeds:
         best = {method: _search(lab, method, seed) for method in methods}
         networks: list[tuple[str, Kind]] = [(text, "found") for texts in best.values() for text in texts]
-        networks += [(text, "random") for text in _at_random(lab, seed)]
+        networks += [(text, "random") for text in at_random(lab.setting(SPACE), LIMITS, seed, AT_RANDOM)]
         networks += [(name, "by hand") for name in BASELINES]
         folder = None if lab.store.folder is None else lab.store.folder / FOLDER
         outcome = retrain(_training(lab), networks, lab.executor, seeds=(seed,), folder=folder, watch=lab.watch)
@@ -105,7 +106,7 @@ def _search(lab: Lab, method: Method, seed: int) -> list[str]:
     scored = list[tuple[str, float | None]]()
     problem = Problem(
         service,
-        Objective(by, Limits(max_params=MOST_PARAMETERS)),
+        Objective(by, LIMITS),
         random.Random(seed),
         lab.samples,
         lambda candidate: scored.append((candidate.network.architecture, candidate.utility)),
@@ -116,15 +117,6 @@ def _search(lab: Lab, method: Method, seed: int) -> list[str]:
             problem
         )
     return best_distinct([text for text, _ in scored], [utility for _, utility in scored], BEST)
-
-
-def _at_random(lab: Lab, seed: int) -> list[str]:
-    setting, rng, found = lab.setting(SPACE), random.Random(f"at random {seed}"), list[str]()
-    while len(found) < AT_RANDOM:
-        drawn = setting.space.sample(rng)
-        if setting.cost(str(drawn)).params <= MOST_PARAMETERS:
-            found.append(str(drawn))
-    return found
 
 
 def _training(lab: Lab) -> ClickSetting:
