@@ -25,7 +25,7 @@ from firstlight.run.shared_warm_up import ClickShare, NoData, SharedWarmUp
 from firstlight.run.store import Store, open_store
 from firstlight.run.warm_up import FOLDER, WarmUp, read_warm_up
 from firstlight.spaces import SPACES
-from firstlight.supernet.training import train_shared
+from firstlight.supernet.training import train_steps
 
 CELLS = SPACES["nasbench201"]
 BRIEF = SharedWarmUp(0.1, "single-path", batch_size=16, learning_rate=0.1)
@@ -71,7 +71,7 @@ def test_networks_inherit_what_was_trained_once(tmp_path: Path) -> None:
     shared, share = CELLS.shared(), BRIEF.load(SOURCE, 3)
     whole = shared.network(SMALL.skeleton, seed=3)
     batches = BRIEF._batches(share, SMALL)
-    train_shared(whole, batches, BRIEF.steps(share), shared.policy(), replace(shared.recipe, batch_size=16), seed=3)
+    train_steps(whole, batches, BRIEF.steps(share), shared.policy(), replace(shared.recipe, batch_size=16), seed=3)
     by_hand = {}
     for text in TEXTS:
         probe = Probe(shared.subnet(whole, CELLS.parse(text)), SMALL.inputs.batches, seed=3)
@@ -83,7 +83,7 @@ def test_networks_inherit_what_was_trained_once(tmp_path: Path) -> None:
         assert values(SMALL, WorkerProcesses(1), store) == by_hand
     shared_warm_up._last.clear()
     with pytest.MonkeyPatch.context() as patch, open_store(tmp_path / "a") as store:
-        patch.setattr(shared_warm_up, "train_shared", None)  # the file has it all
+        patch.setattr(shared_warm_up, "train_steps", None)  # the file has it all
         other = Setting(**{**vars_of(SMALL), "source": replace(SOURCE, batch_size=8)})
         assert values(other, InProcess(), store).keys() == by_hand.keys()
 
@@ -144,7 +144,7 @@ def test_clicks_are_read_as_they_are_needed(clicks: str) -> None:
 
 def test_too_few_batches_are_refused_before_any_work(clicks: str) -> None:
     with pytest.raises(
-        SettingError, match=r"1% of the \d+ samples .* in 0 full batches of 512.*take more data.*smaller"
+        SettingError, match=r"1% of the \d+ samples .* in 0 batches of 512.*take more data.*smaller"
     ):
         SharedWarmUp(0.01, "published", 512, 0.12).load(InputSource(clicks), 0)
     with pytest.raises(SettingError, match=r"needs 4: take \d+% or more"):

@@ -16,7 +16,7 @@ from firstlight.errors import DataError, DivergedError, SettingError
 from firstlight.spaces.nasrec import NasRecSmall
 from firstlight.spaces.nasrec_network import NasRecSkeleton
 from firstlight.supernet.shared import SharedCells, SharedNasRec
-from firstlight.supernet.training import CLICKS, IMAGES, class_loss, train_shared
+from firstlight.supernet.training import CLICKS, IMAGES, class_loss, train_steps
 
 SHARED = SharedNasRec(NasRecSmall(1))
 SKELETON = NasRecSkeleton((8,), dense=5, rows=6)
@@ -39,7 +39,7 @@ def weights(network: nn.Module) -> dict[str, Tensor]:
 def test_the_whole_network_against_adagrad_by_hand() -> None:
     network, twin = (SHARED.network(SKELETON, seed=3) for _ in range(2))
     told: list[tuple[int, int, float]] = []
-    losses = train_shared(network, clicks(6), 6, SHARED.policy("full"), FEW, watch=lambda *facts: told.append(facts))
+    losses = train_steps(network, clicks(6), 6, SHARED.policy("full"), FEW, watch=lambda *facts: told.append(facts))
     assert told == [(step, 6, loss) for step, loss in enumerate(losses, start=1)]
     rates = [1e-8] + [1e-8 + (0.12 - 1e-8) * (1 + cos(pi * step / 5)) / 2 for step in range(5)]
     sums = {name: torch.zeros_like(p) for name, p in twin.named_parameters()}
@@ -59,7 +59,7 @@ def test_the_same_seed_leads_to_the_same_weights() -> None:
     found = []
     for seed in (0, 0, 1):
         network = SHARED.network(SKELETON)
-        train_shared(network, clicks(4), 4, SHARED.policy("single-path"), FEW, seed=seed)
+        train_steps(network, clicks(4), 4, SHARED.policy("single-path"), FEW, seed=seed)
         found.append(weights(network))
     assert all(torch.equal(value, found[1][name]) for name, value in found[0].items())
     assert not all(torch.equal(value, found[2][name]) for name, value in found[0].items())
@@ -70,7 +70,7 @@ def test_an_incomplete_last_batch_teaches_nothing() -> None:
     for last in (16, 5):
         network = SHARED.network(SKELETON)
         before = weights(network)
-        assert len(train_shared(network, clicks(2, last), 2, SHARED.policy("full"), FEW)) == (2 if last == 16 else 1)
+        assert len(train_steps(network, clicks(2, last), 2, SHARED.policy("full"), FEW)) == (2 if last == 16 else 1)
         found.append(max(float((value - before[name]).abs().max()) for name, value in weights(network).items()))
     assert found[0] > 0.01
     assert found[1] < 1e-6  # by the first step, whose rate is the lowest
@@ -81,7 +81,7 @@ def test_what_is_not_on_the_path_stays() -> None:
     network = shared.network(firstlight.space("nasbench201").skeleton(channels=2, cells=1, input_shape=(3, 8, 8)))
     before = weights(network)
     images = [(torch.randn(4, 3, 8, 8), torch.arange(4)) for _ in range(2)]
-    losses = train_shared(network, images, 2, shared.policy(), replace(IMAGES, batch_size=4))
+    losses = train_steps(network, images, 2, shared.policy(), replace(IMAGES, batch_size=4))
     assert len(losses) == 2
     moved = {name for name, value in weights(network).items() if not torch.equal(value, before[name])}
     convolutions = [name for name in before if ".operations." in name and name.endswith(".1.weight")]
@@ -92,19 +92,19 @@ def test_what_is_not_on_the_path_stays() -> None:
 @pytest.mark.parametrize(("given", "steps", "message"), [(2, 3, "ended after 2 batches of 3"), (3, 2, "more batches")])
 def test_another_number_of_batches(given: int, steps: int, message: str) -> None:
     with pytest.raises(DataError, match=message):
-        train_shared(SHARED.network(SKELETON), clicks(given), steps, SHARED.policy("full"), FEW)
+        train_steps(SHARED.network(SKELETON), clicks(given), steps, SHARED.policy("full"), FEW)
 
 
 def test_batches_that_are_all_too_small() -> None:
     with pytest.raises(DataError, match="None of the 2 batches has 512 samples"):
-        train_shared(SHARED.network(SKELETON), clicks(2), 2, SHARED.policy("full"), CLICKS)
+        train_steps(SHARED.network(SKELETON), clicks(2), 2, SHARED.policy("full"), CLICKS)
 
 
 def test_a_loss_that_is_no_number_names_the_step() -> None:
     batches = list(clicks(3))
     batches[1][0][0, 0] = inf
     with pytest.raises(DivergedError, match="the loss was nan at step 2"):
-        train_shared(SHARED.network(SKELETON), batches, 3, SHARED.policy("full"), FEW)
+        train_steps(SHARED.network(SKELETON), batches, 3, SHARED.policy("full"), FEW)
 
 
 def test_one_logit_or_two_are_the_same_loss() -> None:

@@ -19,7 +19,7 @@ from firstlight.errors import DivergedError, SettingError, UnknownNameError, is_
 from firstlight.run.outcome import Status
 from firstlight.seeds import derive
 from firstlight.settings import read_settings, write_settings
-from firstlight.supernet.training import CLICKS, train_shared
+from firstlight.supernet.training import CLICKS, train_steps
 
 NAME = "clicks"
 # Rows that are judged at a time
@@ -116,7 +116,7 @@ def train_clicks(
         for batch in data.batches("train", recipe.batch_size, seed=derive(seed, "order", str(epoch)), whole=True)
     )
     try:
-        train_shared(
+        train_steps(
             network,
             ((x.to(device), y.to(device)) for x, y in batches),
             steps,

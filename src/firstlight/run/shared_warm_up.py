@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,11 +16,11 @@ from firstlight.data import InputSource
 from firstlight.data.ctr import ClickData, is_clicks, open_clicks
 from firstlight.data.shares import Share, load_share
 from firstlight.errors import SettingError, UnknownNameError
-from firstlight.run.warm_up import FEWEST_BATCHES, Kept, is_nothing, read_share
+from firstlight.run.warm_up import FEWEST_BATCHES, Kept, is_nothing, read_share, too_few
 from firstlight.seeds import derive, torch_generator
 from firstlight.settings import check_settings, read_settings, write_settings
 from firstlight.spaces import Space
-from firstlight.supernet.training import train_shared
+from firstlight.supernet.training import train_steps
 
 if TYPE_CHECKING:
     from firstlight.run.scoring import Setting
@@ -126,13 +125,7 @@ class SharedWarmUp:
         else:
             found = load_share(source, self.share, seed=seed)
         if self.steps(found) < FEWEST_BATCHES:
-            least = FEWEST_BATCHES * self.batch_size
-            enough = f"take {math.ceil(100 * least / found.of)}% or more" if least <= found.of else "take more data"
-            raise SettingError(
-                f"{100 * self.share:g}% of the {found.of:,} samples of {source.name!r} to learn from are "
-                f"{len(found):,}, in {self.steps(found)} full batches of {self.batch_size}; a warm-up needs "
-                f"{FEWEST_BATCHES}: {enough}, or smaller batches (such as :batch_size={max(1, len(found) // 8)})."
-            )
+            raise too_few(self, source, found, self.steps(found), least=FEWEST_BATCHES * self.batch_size)
         return found
 
     def steps(self, learned_from: LearnedFrom) -> int:
@@ -165,7 +158,7 @@ class SharedWarmUp:
         shared = setting.space.shared()
         learned_from = setting.learned_from
         recipe = replace(shared.recipe, batch_size=self.batch_size, learning_rate=self.learning_rate)
-        train_shared(
+        train_steps(
             whole,
             self._batches(learned_from, setting),
             self.epochs * self.steps(learned_from),

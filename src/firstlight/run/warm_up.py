@@ -26,7 +26,7 @@ from firstlight.settings import check_settings, read_settings, write_settings
 
 if TYPE_CHECKING:
     from firstlight.run.scoring import Setting
-    from firstlight.run.shared_warm_up import SharedWarmUp
+    from firstlight.run.shared_warm_up import ClickShare, SharedWarmUp
     from firstlight.spaces import Space
 
 # Raise it when the same warm-up leads to other weights than before, so that stored ones are not reused
@@ -89,13 +89,7 @@ class WarmUp:
         """What is learned from; a share that is too small is refused, before there is any work."""
         share = load_share(source, self.share, seed=seed)
         if self.steps(len(share)) < FEWEST_BATCHES:
-            least = (FEWEST_BATCHES - 1) * self.batch_size + 1
-            enough = f"take {math.ceil(100 * least / share.of)}% or more" if least <= share.of else "take more data"
-            raise SettingError(
-                f"{100 * self.share:g}% of the {share.of:,} images of {source.name!r} to learn from are "
-                f"{len(share):,}, in {self.steps(len(share))} batches of up to {self.batch_size}; a warm-up needs "
-                f"{FEWEST_BATCHES}: {enough}, or smaller batches (such as :batch_size={max(2, len(share) // 8)})."
-            )
+            raise too_few(self, source, share, self.steps(len(share)), least=(FEWEST_BATCHES - 1) * self.batch_size + 1)
         return share
 
     def steps(self, images: int) -> int:
@@ -218,6 +212,18 @@ class Kept:
         with suppress(StoreError, OSError):
             if not self.folder.is_dir() or sum(file.stat().st_size for file in self.folder.iterdir()) <= LARGEST:
                 write_tensors(self.path, network.state_dict(), {"about": self.about})
+
+
+def too_few(
+    warm_up: WarmUp | SharedWarmUp, source: InputSource, share: Share | ClickShare, batches: int, *, least: int
+) -> SettingError:
+    """What to do about a share that yields fewer batches than a warm-up needs, for which `least` samples would do."""
+    enough = f"take {math.ceil(100 * least / share.of)}% or more" if least <= share.of else "take more data"
+    return SettingError(
+        f"{100 * warm_up.share:g}% of the {share.of:,} samples of {source.name!r} to learn from are {len(share):,}, in "
+        f"{batches} batches of {warm_up.batch_size}; a warm-up needs {FEWEST_BATCHES}: {enough}, or smaller batches "
+        f"(such as :batch_size={max(2, len(share) // 8)})."
+    )
 
 
 def read_share(text: str) -> float:

@@ -2,7 +2,7 @@
 
 shared = firstlight.space("nasrec-small").shared()
 network = shared.network(skeleton, seed=0)
-train_shared(network, batches, steps, shared.policy(), shared.recipe, seed=0)
+train_steps(network, batches, steps, shared.policy(), shared.recipe, seed=0)
 model = shared.subnet(network, architecture)
 """
 

@@ -71,7 +71,7 @@ CLICKS = SharedRecipe("adagrad", learning_rate=0.12, batch_size=512, schedule="w
 IMAGES = SharedRecipe("sgd", learning_rate=0.1, batch_size=128, schedule="constant", momentum=0.9)
 
 
-def train_shared(
+def train_steps(
     network: nn.Module,
     batches: Iterable[tuple[Tensor, Tensor]],
     steps: int,
