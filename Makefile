@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: help setup demo test lint format types bench docs clean
+.PHONY: help setup demo test lint format types chaos bench docs clean
 
 help: ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -27,6 +27,9 @@ types: $(VENV)/.installed-dev ## static types of the source
 format: $(VENV)/.installed-dev ## rewrite the code in the common format
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+chaos: $(VENV)/.installed-dev ## strike searches with faults, resume them, and compare: nothing may be lost
+	OMP_NUM_THREADS=1 $(BIN)/python -m tests.chaos
 
 bench: $(VENV)/.installed-dev ## cost of the proxies, as ratios of CPU time; of a search and its store
 	$(BIN)/python -m benchmarks.dextr

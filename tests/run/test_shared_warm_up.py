@@ -143,9 +143,7 @@ def test_clicks_are_read_as_they_are_needed(clicks: str) -> None:
 
 
 def test_too_few_batches_are_refused_before_any_work(clicks: str) -> None:
-    with pytest.raises(
-        SettingError, match=r"1% of the \d+ samples .* in 0 batches of 512.*take more data.*smaller"
-    ):
+    with pytest.raises(SettingError, match=r"1% of the \d+ samples .* in 0 batches of 512.*take more data.*smaller"):
         SharedWarmUp(0.01, "published", 512, 0.12).load(InputSource(clicks), 0)
     with pytest.raises(SettingError, match=r"needs 4: take \d+% or more"):
         SharedWarmUp(0.1, "single-path", 100, 0.1).load(SOURCE, 0)

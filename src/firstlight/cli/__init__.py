@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from typing import Annotated
 
@@ -36,7 +37,11 @@ app = typer.Typer(
 
 
 def main() -> None:
-    """Run the command; errors a user can mend are printed without a traceback."""
+    """Run the command; errors a user can mend are printed without a traceback.
+
+    Whoever asks it to end by SIGTERM, as schedulers do, gets what Ctrl-C gives.
+    """
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         app()
     except FirstlightError as error:
