@@ -272,6 +272,7 @@ def test_an_ensemble_judges_as_far_as_a_run_came(tmp_path: Path) -> None:
     )
     assert interrupted.value.result.best.architecture == ranking.rows[0].network.architecture
     assert (interrupted.value.result.scored, interrupted.value.result.finished) == (5, False)
+    assert not interrupted.value.result.notes
     assert interrupted.value.result.best.architecture in str(interrupted.value)
     with Store(tmp_path / STORE_NAME) as store:
         trials = store.trials(store.runs()[0])

@@ -96,7 +96,7 @@ def run_search(
         except KeyboardInterrupt:
             if not any(utility is not None for utility in problem.pool.utilities().values()):
                 raise
-            so_far = replace(ledger.result(search, directory, source), finished=False)
+            so_far = ledger.result(search, directory, source, finished=False)
             store.keep_result(run, so_far.as_json())
             raise SearchInterrupted(so_far) from None
         result = ledger.result(search, directory, source)
@@ -210,7 +210,12 @@ class _Ledger:
         return self.problem.costs.amounts(self.problem.space.parse(text), names) if names else {}
 
     def result(
-        self, search: SearchSetting, directory: Path | None, latency: MeasuredHere | LookedUp | None
+        self,
+        search: SearchSetting,
+        directory: Path | None,
+        latency: MeasuredHere | LookedUp | None,
+        *,
+        finished: bool = True,
     ) -> SearchResult:
         problem = self.problem
         places = {text: place for place, text in enumerate(problem.pool.texts)}
@@ -231,7 +236,7 @@ class _Ledger:
             computing,
             computing / _forward_seconds(search.setting, best.architecture),
             front,
-            (*problem.notes, *self._notes(search, latency, best.architecture)),
+            (*problem.notes, *self._notes(search, latency, best.architecture, finished=finished)),
             problem.states_scored,
             self._dear_costs(best.architecture),
             states_reused=problem.states_reused,
@@ -239,13 +244,16 @@ class _Ledger:
             training_seconds=training,
             judged=problem.judged if isinstance(problem, Queries) else 0,
             findings=problem.findings,
+            finished=finished,
             history=self._history(trials, [places[trial.architecture] for trial in trials]),
         )
 
-    def _notes(self, search: SearchSetting, latency: MeasuredHere | LookedUp | None, chosen: str) -> Iterator[str]:
+    def _notes(
+        self, search: SearchSetting, latency: MeasuredHere | LookedUp | None, chosen: str, *, finished: bool
+    ) -> Iterator[str]:
         if search.truth is not None and isinstance(self.problem, Queries):
             yield from search.truth.remarks(self.problem.truth, chosen)
-        missing = self.problem.remaining
+        missing = self.problem.remaining and finished
         if missing and not search.request.algorithm.decides_by_itself:
             yield f"{self.problem.scored} networks were scored, and not {search.samples}: the search found no others."
         if latency is not None and (remark := latency.remark()):
