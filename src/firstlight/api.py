@@ -22,8 +22,16 @@ from firstlight.probe import Batches, Loss
 from firstlight.proxies import Proxy, Score, parse_requests
 from firstlight.ranking import Ranking, rank_networks, read_criteria, score_architectures
 from firstlight.run.costs import read_costs
-from firstlight.run.executor import make_executor
-from firstlight.run.models import DrawnBatches, Model, ModelSetting, measure_model, refuse_for_space, score_models
+from firstlight.run.executor import make_executor, refuse_isolation
+from firstlight.run.models import (
+    IN_THIS_PROCESS,
+    DrawnBatches,
+    Model,
+    ModelSetting,
+    measure_model,
+    refuse_for_space,
+    score_models,
+)
 from firstlight.run.scoring import NetworkScore, ScoreService, make_setting, source_for
 from firstlight.run.shared_warm_up import SharedWarmUp
 from firstlight.run.store import Store
@@ -93,6 +101,8 @@ def rank(
     seed: int = 0,
     repeats: int = 1,
     workers: int | None = None,
+    timeout: float | None = None,
+    max_worker_memory: float | str | None = None,
     device: str | None = None,
     warmup: str | float | WarmUp | SharedWarmUp | None = None,
     watch: Callable[[NetworkScore], None] = lambda network: None,
@@ -134,7 +144,9 @@ def rank(
             source = source_for(requests, input, batch_size, batches, labels)
             setting = make_setting(target, source, skeleton, seed, device, repeats, warm_up)
             given = [architectures] if isinstance(architectures, str) else architectures
-            service = ScoreService(setting, requests, make_executor(workers), store)
+            service = ScoreService(
+                setting, requests, make_executor(workers, timeout=timeout, max_worker_memory=max_worker_memory), store
+            )
             networks = score_architectures(service, given, samples)
         else:
             if not isinstance(target, Mapping):
@@ -147,6 +159,7 @@ def rank(
                     "Models of your own take no architectures, no samples and no skeleton. Data to show them is "
                     "input=, and batches= is the number of batches to draw."
                 )
+            refuse_isolation(IN_THIS_PROCESS, timeout, max_worker_memory)
             if warmup is not None:
                 raise SettingError(WARMED_BY_OWNER)
             if not target:
@@ -210,6 +223,8 @@ def search(
     seed: int = 0,
     repeats: int = 1,
     workers: int | None = None,
+    timeout: float | None = None,
+    max_worker_memory: float | str | None = None,
     device: str | None = None,
     warmup: str | float | WarmUp | SharedWarmUp | None = None,
     out: str | os.PathLike[str] | None = None,
@@ -223,9 +238,10 @@ def search(
     Worker processes import it, so that it must stand at the top level of a module; otherwise pass `workers=0`.
 
     With `out`, every score is kept in that folder and a run that was cut off continues where it was. `workers` is the
-    number of processes, by default one for each core; the result does not depend on it. `watch` is told of each one
-    as it is scored. Batches are as large and as many as the proxy takes, unless given; those of the steps of `nasi` and
-    `nasi-ridge` are then as large, too, unless `nasi:batch=16` says otherwise.
+    number of processes, by default one for each core; the result does not depend on it. A network that takes one longer
+    than `timeout` seconds, or more memory than `max_worker_memory`, such as "4G", is given up, and so is one that
+    crashes it. `watch` is told of each one as it is scored. Batches are as large and as many as the proxy takes, unless
+    given; those of the steps of `nasi` and `nasi-ridge` are then as large, too, unless `nasi:batch=16` says otherwise.
 
     `proxy` is by default `dextr`, or what is usual for the algorithm or the space. It may be an ensemble, such as
     "az_nas" or "log_rank(dextr,params)": then networks are judged by their ranks among all that were scored, which is
@@ -286,7 +302,7 @@ def search(
     costs = read_costs(filter(None, objectives.split(",")) if isinstance(objectives, str) else objectives)
     count = read_count(samples, queries, wanted_truth, AlgorithmRequest.parse(algorithm))
     wanted = SearchSetting(setting, by, algorithm, count, limits, costs, latency, truth)
-    place = make_executor(workers)
+    place = make_executor(workers, timeout=timeout, max_worker_memory=max_worker_memory)
     return run_search(
         wanted,
         place,

@@ -17,6 +17,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from tests.algorithms.hostile import HOSTILE
 from torch import nn
 
 import firstlight
@@ -24,6 +25,7 @@ from firstlight.algorithms import Candidate
 from firstlight.algorithms.runner import RESULT_NAME
 from firstlight.errors import FirstlightError, LimitError, SettingError, StoreError, UnknownNameError
 from firstlight.run.latency import Latency
+from firstlight.run.memory import can_limit_memory
 from firstlight.run.store import STORE_NAME, Store
 
 SMALL = {"cells": 1, "channels": 4}
@@ -365,3 +367,17 @@ def test_spaces_that_dextr_does_not_fit_have_another_usual_proxy(space: str, pro
     result = firstlight.search(space, samples=2, skeleton=small, workers=0)
     assert str(result.setting.by) == proxy
     assert result.score.ok
+
+
+@pytest.mark.skipif(not can_limit_memory(), reason="memory of a process cannot be limited here")
+def test_networks_that_harm_their_worker_cost_only_themselves(tmp_path: Path) -> None:
+    settings: dict[str, Any] = {"proxy": "grad_norm", "samples": 4, "out": tmp_path}
+    result = firstlight.search(HOSTILE, workers=2, max_worker_memory="1G", **settings)
+    assert result.best.architecture == "deed=none,width=4"
+    assert result.scored == 4
+    rows = sqlite3.connect(tmp_path / STORE_NAME).execute("SELECT architecture, status, note FROM scores").fetchall()
+    found = {text.split(",")[0].removeprefix("deed="): (status, note) for text, status, note in rows}
+    assert found.pop("none") == ("ok", "")
+    assert found["crash"] == ("failed", "the worker process died (signal 11)")
+    assert found["exit"] == ("failed", "the worker process died (exit code 7)")
+    assert found["hog"][0] == "out_of_memory"

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from typing import Any
+
 import pytest
 import torch
 from tests.run import jobs
@@ -37,3 +40,21 @@ def test_the_number_of_workers() -> None:
     assert isinstance(make_executor(0), InProcess)
     with pytest.raises(SettingError, match="-1"):
         make_executor(-1)
+
+
+def test_limits_on_each_item() -> None:
+    limited = make_executor(1, timeout=2.5, max_worker_memory="1.5GB")
+    assert isinstance(limited, WorkerProcesses)
+    assert (limited.timeout, limited.max_memory) == (2.5, 1_500_000_000)
+    for wrong in (0, -1, math.nan, math.inf, "5", True):
+        with pytest.raises(SettingError, match="seconds above 0"):
+            make_executor(1, timeout=wrong)  # type: ignore[arg-type]
+    with pytest.raises(SettingError, match="'much' is not an amount"):
+        make_executor(1, max_worker_memory="much")
+
+
+@pytest.mark.parametrize("limit", [{"timeout": 5.0}, {"max_worker_memory": "4G"}])
+def test_what_runs_in_this_process_cannot_be_limited(limit: dict[str, Any]) -> None:
+    (name,) = limit
+    with pytest.raises(SettingError, match=f"{name} is .* workers is 0.*--workers 1"):
+        make_executor(0, **limit)

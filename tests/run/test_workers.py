@@ -5,13 +5,17 @@ from __future__ import annotations
 import itertools
 import os
 import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
 from tests.run import jobs
 
-from firstlight.errors import WorkerError
-from firstlight.run.executor import Lost
+from firstlight.errors import SettingError, WorkerError
+from firstlight.run.executor import Lost, make_executor
+from firstlight.run.memory import can_limit_memory
 from firstlight.run.workers import WorkerProcesses
 
 
@@ -71,7 +75,7 @@ def test_a_worker_that_dies_costs_only_its_own_item(count: int) -> None:
     lost = results.pop(3)
     assert results == {n: n for n in (0, 1, 2, 4, 5)}
     assert isinstance(lost, Lost)
-    assert f"exit code -{signal.SIGKILL.value}" in lost.reason
+    assert "signal 9" in lost.reason
 
 
 def test_a_replacement_that_cannot_start_is_replaced_too(tmp_path: Path) -> None:
@@ -88,3 +92,60 @@ def test_a_slow_item_does_not_hold_up_the_others() -> None:
 def test_workers_that_cannot_start_are_explained() -> None:
     with pytest.raises(WorkerError, match=r"exit code 3.*__main__"):
         list(WorkerProcesses(1).map(jobs.Unloadable(), [1]))
+
+
+def test_what_a_network_does_to_its_worker_costs_nothing_but_itself(capfd: pytest.CaptureFixture[str]) -> None:
+    items = ["crash", "exit", "hang", "print", "be good"]
+    assert dict(WorkerProcesses(2, timeout=1).map(jobs.misbehave, items)) == {
+        "crash": Lost("the worker process died (signal 11)"),
+        "exit": Lost("the worker process died (exit code 7)"),
+        "hang": Lost("took longer than 1 s"),
+        "print": Lost("took longer than 1 s"),
+        "be good": "be good",
+    }
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.skipif(not can_limit_memory(), reason="memory of a process cannot be limited here")
+def test_a_network_that_takes_too_much_memory_costs_nothing_but_itself() -> None:
+    results = dict(WorkerProcesses(1, max_memory=2**28).map(jobs.misbehave, ["hog", "be good"]))
+    lost = results.pop("hog")
+    assert isinstance(lost, Lost)
+    assert lost.status == "out_of_memory"
+    assert "can't allocate memory" in lost.reason
+    assert results == {"be good": "be good"}
+
+
+def test_a_worker_ends_by_itself_when_the_main_process_is_killed(tmp_path: Path) -> None:
+    code = (
+        "from firstlight.run.workers import WorkerProcesses; from tests.run.jobs import Hangs\n"
+        f"if __name__ == '__main__': list(WorkerProcesses(1).map(Hangs({str(tmp_path / 'pid')!r}), [0]))"
+    )
+    script = tmp_path / "hanging.py"
+    script.write_text(code)
+    paths = os.pathsep.join([str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", "")])
+    main = subprocess.Popen([sys.executable, script], env=os.environ | {"PYTHONPATH": paths})
+    while not (tmp_path / "pid").exists() or not (tmp_path / "pid").read_text():
+        assert main.poll() is None
+        time.sleep(0.02)
+    worker = int((tmp_path / "pid").read_text())
+    os.kill(worker, 0)
+    main.kill()
+    main.wait()
+    while _is_running(worker):  # for ever, if it does not
+        time.sleep(0.02)
+
+
+def _is_running(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    status = Path(f"/proc/{process}/status")
+    return not status.exists() or "State:\tZ" not in status.read_text()  # nobody may be there to collect it
+
+
+def test_memory_cannot_be_limited_everywhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.platform", "darwin")
+    with pytest.raises(SettingError, match="max_worker_memory is 4000000000, but darwin"):
+        make_executor(1, max_worker_memory="4G")

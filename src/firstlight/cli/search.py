@@ -19,7 +19,9 @@ from firstlight.cli.options import (
     RepeatsOption,
     SeedOption,
     SkeletonOption,
+    TimeoutOption,
     WarmUpOption,
+    WorkerMemoryOption,
     WorkersOption,
     choose_executor,
     read_setting,
@@ -196,6 +198,8 @@ def search(
     skeleton: SkeletonOption = "",
     executor: Annotated[str, typer.Option(help="Where networks are scored: local.")] = "local",
     workers: WorkersOption = None,
+    timeout: TimeoutOption = None,
+    max_worker_memory: WorkerMemoryOption = None,
     seed: SeedOption = 0,
     repeats: RepeatsOption = 1,
     device: DeviceOption = None,
@@ -298,7 +302,7 @@ def search(
         ),
     )
     directory = out or _default_directory(wanted)
-    place = choose_executor(workers, MUCH_WORK if wanted_retraining else work)
+    place = choose_executor(workers, MUCH_WORK if wanted_retraining else work, timeout, max_worker_memory)
     with resumable(directory):
         try:
             with watching(count if by_truth else work, "asking" if by_truth else "scoring") as watcher:

@@ -13,6 +13,8 @@ from firstlight.cli.options import (
     Json,
     SeedOption,
     SkeletonOption,
+    TimeoutOption,
+    WorkerMemoryOption,
     WorkersOption,
     read_pairs,
     read_recipe,
@@ -39,6 +41,8 @@ def trust(
     skeleton: SkeletonOption = "",
     seed: SeedOption = 0,
     workers: WorkersOption = None,
+    timeout: TimeoutOption = None,
+    max_worker_memory: WorkerMemoryOption = None,
     device: DeviceOption = None,
     out: Annotated[
         Path | None, typer.Option(help="Folder that keeps all results, and the report; default: runs/trust-SPACE-DATA.")
@@ -71,6 +75,8 @@ def trust(
             skeleton=dict(read_pairs(skeleton)),
             seed=seed,
             workers=workers,
+            timeout=timeout,
+            max_worker_memory=max_worker_memory,
             device=device,
             out=folder,
             watch_training=phase("training"),

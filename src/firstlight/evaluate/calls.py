@@ -53,6 +53,8 @@ def correlate(
     seed: int | Sequence[int] = 0,
     repeats: int = 1,
     workers: int | None = None,
+    timeout: float | None = None,
+    max_worker_memory: float | str | None = None,
     device: str | None = None,
     warmup: str | float | WarmUp | SharedWarmUp | None = None,
     out: str | os.PathLike[str] | None = None,
@@ -89,8 +91,9 @@ def correlate(
     count = None if samples == "all" else samples
     sample = draw_sample(found, settings[0], targets, samples=count, first=first, exact=exact)
     directory = None if out is None else Path(out)
+    executor = make_executor(workers, timeout=timeout, max_worker_memory=max_worker_memory)
     with open_store(directory) as store:
-        result = study(sample, settings, requests, make_executor(workers), store, watch=watch)
+        result = study(sample, settings, requests, executor, store, watch=watch)
     if directory is not None:
         described = {
             "space": settings[0].space_name,
@@ -120,6 +123,8 @@ def trust(
     skeleton: Mapping[str, Any] | None = None,
     seed: int = 0,
     workers: int | None = None,
+    timeout: float | None = None,
+    max_worker_memory: float | str | None = None,
     device: str | None = None,
     out: str | os.PathLike[str] | None = None,
     watch_training: Callable[[int, int], None] = lambda done, total: None,
@@ -157,7 +162,7 @@ def trust(
             scoring,
             requests,
             train,
-            make_executor(workers),
+            make_executor(workers, timeout=timeout, max_worker_memory=max_worker_memory),
             store,
             watch_training=watch_training,
             watch_scoring=watch_scoring,
@@ -193,6 +198,8 @@ def compare(
     skeleton: Mapping[str, Any] | None = None,
     input: str | None = None,
     workers: int | None = None,
+    timeout: float | None = None,
+    max_worker_memory: float | str | None = None,
     device: str | None = None,
     out: str | os.PathLike[str] | None = None,
     watch: Callable[[int, int], None] = lambda done, total: None,
@@ -211,7 +218,8 @@ def compare(
     """
     parsed = parse_methods(methods) if isinstance(methods, str) else [parse_method(text) for text in methods]
     directory = None if out is None else Path(out)
-    executor, surroundings = make_executor(workers), tuple(sorted((skeleton or {}).items()))
+    executor = make_executor(workers, timeout=timeout, max_worker_memory=max_worker_memory)
+    surroundings = tuple(sorted((skeleton or {}).items()))
     with open_store(directory) as store:
         if table is not None and data is None:
             found = table if isinstance(table, Table) else load_table(Path(table))

@@ -149,7 +149,7 @@ class EvaluationService:
         job = EvaluationJob(self.setting, self.setting.dataset.fingerprint, checkpoints)
         for text, result in self.executor.map(job, missing):
             if isinstance(result, Lost):
-                result = TrainingResult((), "failed", result.reason)
+                result = TrainingResult((), result.status, result.reason)
             self.store.add_evaluation(self.setting.key(text), result)
             yield Evaluation(text, result)
         if checkpoints is not None:

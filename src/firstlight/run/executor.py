@@ -8,24 +8,31 @@ several threads add numbers up would show in the last digits.
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from typing import Literal, Protocol, TypeVar
 
 import torch
 
+from firstlight.amounts import parse_amount
 from firstlight.errors import SettingError
 
 T = TypeVar("T")
 R = TypeVar("R")
 
 
+# How the reason begins if a worker ended without a word
+DIED = "the worker process died"
+
+
 @dataclass(frozen=True)
 class Lost:
-    """In place of a result: the worker died while it had this item."""
+    """In place of a result: the worker died while it had this item, took too long, or ran out of memory."""
 
     reason: str
+    status: Literal["failed", "out_of_memory"] = "failed"
 
 
 class Executor(Protocol):
@@ -38,16 +45,41 @@ class Executor(Protocol):
         ...
 
 
-def make_executor(workers: int | None = None) -> Executor:
-    """`workers` processes, by default one for each core; 0 means in this process."""
+def make_executor(
+    workers: int | None = None, *, timeout: float | None = None, max_worker_memory: float | str | None = None
+) -> Executor:
+    """`workers` processes, by default one for each core; 0 means in this process.
+
+    An item that takes a worker longer than `timeout` seconds, or more than `max_worker_memory` bytes (as a number, or
+    such as "4G") beyond what a worker has when it starts, is given up.
+    """
     if workers is not None and (not isinstance(workers, int) or workers < 0):
         raise SettingError(f"The number of workers is {workers!r}; it must be 0 (in this process) or more.")
     count = available_cores() if workers is None else workers
     if not count:
+        refuse_isolation("workers is 0: networks are scored in this process", timeout, max_worker_memory)
         return InProcess()
     from firstlight.run.workers import WorkerProcesses
 
-    return WorkerProcesses(count)
+    return WorkerProcesses(count, check_timeout(timeout), parse_amount(max_worker_memory, unit="B"))
+
+
+def check_timeout(timeout: float | None) -> float | None:
+    is_number = isinstance(timeout, (int, float)) and not isinstance(timeout, bool)
+    if timeout is not None and not (is_number and 0 < timeout < math.inf):
+        raise SettingError(f"The timeout is {timeout!r}; it must be a number of seconds above 0, such as 60.")
+    return timeout
+
+
+def refuse_isolation(reason: str, timeout: float | None, max_worker_memory: float | str | None) -> None:
+    """What runs in this process can be neither stopped nor kept from taking memory."""
+    given = {"timeout": timeout, "max_worker_memory": max_worker_memory}
+    for name, value in given.items():
+        if value is not None:
+            raise SettingError(
+                f"{name} is {value!r}, which holds for worker processes, but {reason}. Leave {name} out, or score "
+                "networks of a space on workers (--workers 1, or more)."
+            )
 
 
 def available_cores() -> int:

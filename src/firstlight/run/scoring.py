@@ -278,7 +278,7 @@ class ScoreService:
         for (text, missing), result in self.executor.map(ScoreJob(self.setting, kept_in), unanswered()):
             yield from _drain(answered)
             if isinstance(result, Lost):
-                failed = {name: Score.without_value("failed", result.reason) for name in missing}
+                failed = {name: Score.without_value(result.status, result.reason) for name in missing}
                 result = NetworkScore(text, failed, self.setting.cost(text))
             for name, score in result.scores.items():
                 self.store.add_score(self.setting.key(text, self.requests[name]), score)

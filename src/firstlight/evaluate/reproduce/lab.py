@@ -131,7 +131,7 @@ class Lab:
         found = {text: score for text in texts if (score := self.store.find_score(key(text)))}
         missing = [text for text in texts if text not in found]
         for text, answer in self.executor.map(MeasureJob(setting, measure), missing):
-            score = Score.without_value("failed", answer.reason) if isinstance(answer, Lost) else answer
+            score = Score.without_value(answer.status, answer.reason) if isinstance(answer, Lost) else answer
             self.store.add_score(key(text), score)
             found[text] = score
             self.watch(len(found), len(texts))
