@@ -228,6 +228,8 @@ def search(
     device: str | None = None,
     warmup: str | float | WarmUp | SharedWarmUp | None = None,
     out: str | os.PathLike[str] | None = None,
+    store: str | os.PathLike[str] | None = None,
+    same_versions: bool = False,
     watch: Callable[[Candidate], None] = lambda candidate: None,
 ) -> SearchResult:
     """Find the best network of a space under limits, without training any, or guided by a few short trainings.
@@ -237,11 +239,16 @@ def search(
     `space` is a name, or a space of your own: the object, a name that it was registered under, or `module:name`.
     Worker processes import it, so that it must stand at the top level of a module; otherwise pass `workers=0`.
 
-    With `out`, every score is kept in that folder and a run that was cut off continues where it was. `workers` is the
-    number of processes, by default one for each core; the result does not depend on it. A network that takes one longer
-    than `timeout` seconds, or more memory than `max_worker_memory`, such as "4G", is given up, and so is one that
-    crashes it. `watch` is told of each one as it is scored. Batches are as large and as many as the proxy takes, unless
-    given; those of the steps of `nasi` and `nasi-ridge` are then as large, too, unless `nasi:batch=16` says otherwise.
+    With `out`, every score is kept in that folder and a run that was cut off continues where it was. With a `store`,
+    scores are kept in that file, which several runs may share, even at the same time. What was stored by another
+    version of PyTorch or another kind of processor is used, and told in the notes of the result; with `same_versions`
+    it is computed again.
+
+    `workers` is the number of processes, by default one for each core; the result does not depend on it. A network that
+    takes one longer than `timeout` seconds, or more memory than `max_worker_memory`, such as "4G", is given up, and so
+    is one that crashes it; see docs/store.md. `watch` is told of each one as it is scored. Batches are as large and as
+    many as the proxy takes, unless given; those of the steps of `nasi` and `nasi-ridge` are then as large, too, unless
+    `nasi:batch=16` says otherwise.
 
     `proxy` is by default `dextr`, or what is usual for the algorithm or the space. It may be an ensemble, such as
     "az_nas" or "log_rank(dextr,params)": then networks are judged by their ranks among all that were scored, which is
@@ -309,6 +316,8 @@ def search(
         None if out is None else Path(out),
         _Watching(watch),
         lambda result: wanted_retraining(result, place) if wanted_retraining else result,
+        None if store is None else Path(store),
+        same_versions,
     )
 
 

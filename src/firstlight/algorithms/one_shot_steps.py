@@ -23,8 +23,9 @@ from firstlight.data import load_inputs
 from firstlight.errors import FirstlightError
 from firstlight.proxies import Score
 from firstlight.run.executor import DIED, Executor, Lost
+from firstlight.run.records import ScoreKey
 from firstlight.run.scoring import Setting
-from firstlight.run.store import ScoreKey, Store
+from firstlight.run.store import Store
 from firstlight.seeds import derive, torch_generator
 from firstlight.spaces import Architecture, Skeleton
 from firstlight.supernet import Choice, OneShot

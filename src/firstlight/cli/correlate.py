@@ -17,6 +17,7 @@ from firstlight.cli.options import (
     LabelsOption,
     ProxyOption,
     RepeatsOption,
+    SameVersionsOption,
     SkeletonOption,
     TimeoutOption,
     WarmUpOption,
@@ -80,6 +81,7 @@ def correlate(
         Path | None,
         typer.Option(help="Folder that keeps all scores, and the report; default: runs/correlate-SPACE-TABLE."),
     ] = None,
+    same_versions: SameVersionsOption = False,
     as_json: Json = False,
 ) -> None:
     """Compare proxies with true accuracies: rank correlation and top networks found, with 95 % intervals.
@@ -124,6 +126,7 @@ def correlate(
             device=device,
             warmup=warmup,
             out=folder,
+            same_versions=same_versions,
             watch=progress,
         )
     if as_json:
@@ -163,6 +166,8 @@ def show_study(study: Study, *, ensemble: bool = False) -> None:
             )
             console.print(said, markup=False, soft_wrap=True)
         console.print()
+    for remark in study.remarks:
+        console.print(remark, markup=False, soft_wrap=True)
 
 
 def _read_samples(text: str | None) -> int | Literal["all"] | None:

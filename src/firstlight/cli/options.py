@@ -90,6 +90,14 @@ WarmUpOption = Annotated[
     ),
 ]
 
+SameVersionsOption = Annotated[
+    bool,
+    typer.Option(
+        "--same-versions",
+        help="Compute again what was stored by another version of PyTorch or another kind of processor.",
+    ),
+]
+
 # From this many networks on, starting worker processes pays
 WORTH_WORKERS = 16
 

@@ -17,6 +17,7 @@ from firstlight.cli.options import (
     Json,
     LabelsOption,
     RepeatsOption,
+    SameVersionsOption,
     SeedOption,
     SkeletonOption,
     TimeoutOption,
@@ -207,6 +208,15 @@ def search(
     out: Annotated[
         Path | None, typer.Option(help="Folder of the run; default: a folder under runs/ named by the settings.")
     ] = None,
+    store: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Keep scores and runs in this file, which several searches may share, even at the same time; "
+            "default: in the folder of the run.",
+        ),
+    ] = None,
+    same_versions: SameVersionsOption = False,
     settings: SettingsOption = None,
     as_json: Json = False,
 ) -> None:
@@ -310,7 +320,7 @@ def search(
                 def afterwards(result: SearchResult) -> SearchResult:
                     return wanted_retraining(result, place, watcher.retrained) if wanted_retraining else result
 
-                result = run_search(wanted, place, directory, watcher, afterwards)
+                result = run_search(wanted, place, directory, watcher, afterwards, store, same_versions)
         except SearchInterrupted as interrupted:
             if as_json:
                 typer.echo(json.dumps(interrupted.result.as_json()))

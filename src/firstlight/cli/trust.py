@@ -11,6 +11,7 @@ import typer
 from firstlight.cli.options import (
     DeviceOption,
     Json,
+    SameVersionsOption,
     SeedOption,
     SkeletonOption,
     TimeoutOption,
@@ -47,6 +48,7 @@ def trust(
     out: Annotated[
         Path | None, typer.Option(help="Folder that keeps all results, and the report; default: runs/trust-SPACE-DATA.")
     ] = None,
+    same_versions: SameVersionsOption = False,
     as_json: Json = False,
 ) -> None:
     """Find out which proxy to trust on your own data: train a few random networks briefly, and see who foretold it.
@@ -79,6 +81,7 @@ def trust(
             max_worker_memory=max_worker_memory,
             device=device,
             out=folder,
+            same_versions=same_versions,
             watch_training=phase("training"),
             watch_scoring=phase("scoring"),
         )

@@ -58,6 +58,7 @@ def correlate(
     device: str | None = None,
     warmup: str | float | WarmUp | SharedWarmUp | None = None,
     out: str | os.PathLike[str] | None = None,
+    same_versions: bool = False,
     watch: Callable[[int, int], None] = lambda done, total: None,
 ) -> Study:
     """Compare proxies with the true figures of a table: how well do they rank its networks?
@@ -92,8 +93,9 @@ def correlate(
     sample = draw_sample(found, settings[0], targets, samples=count, first=first, exact=exact)
     directory = None if out is None else Path(out)
     executor = make_executor(workers, timeout=timeout, max_worker_memory=max_worker_memory)
-    with open_store(directory) as store:
+    with open_store(directory, same_versions=same_versions) as store:
         result = study(sample, settings, requests, executor, store, watch=watch)
+        result = replace(result, remarks=tuple(store.remarks()))
     if directory is not None:
         described = {
             "space": settings[0].space_name,
@@ -106,9 +108,14 @@ def correlate(
             **({} if warm_up is None else {"warm-up": str(warm_up)}),
             "seeds": ", ".join(map(str, seeds)),
             "repeats": repeats,
+            **_told(result.remarks),
         }
         write_correlation(result, described, directory, ensemble=ensemble)
     return result
+
+
+def _told(remarks: Sequence[str]) -> dict[str, str]:
+    return {"remarks": " ".join(remarks)} if remarks else {}
 
 
 def trust(
@@ -127,6 +134,7 @@ def trust(
     max_worker_memory: float | str | None = None,
     device: str | None = None,
     out: str | os.PathLike[str] | None = None,
+    same_versions: bool = False,
     watch_training: Callable[[int, int], None] = lambda done, total: None,
     watch_scoring: Callable[[int, int], None] = lambda done, total: None,
 ) -> Trust:
@@ -156,7 +164,7 @@ def trust(
     source = replace(source, batch_size=max(1, min(source.batch_size, there // source.batches)))  # few images will do
     scoring = make_setting(space, source, skeleton, seed, device, 1)
     directory = None if out is None else Path(out)
-    with open_store(directory) as store:
+    with open_store(directory, same_versions=same_versions) as store:
         found = train_and_compare(
             training,
             scoring,
@@ -167,6 +175,7 @@ def trust(
             watch_training=watch_training,
             watch_scoring=watch_scoring,
         )
+        found = replace(found, study=replace(found.study, remarks=tuple(store.remarks())))
     if directory is not None:
         described = {
             "space": training.space_name,
@@ -174,6 +183,7 @@ def trust(
             "data": f"{data}: {len(training.dataset.x_train)} to learn from, {len(training.dataset.x_val)} to judge by",
             "training": str(how),
             "seed": seed,
+            **_told(found.study.remarks),
         }
         write_trust(found, described, directory)
     return found
@@ -202,6 +212,7 @@ def compare(
     max_worker_memory: float | str | None = None,
     device: str | None = None,
     out: str | os.PathLike[str] | None = None,
+    same_versions: bool = False,
     watch: Callable[[int, int], None] = lambda done, total: None,
 ) -> Comparison:
     """Let search methods compete: what has each found after so many queries, and what did that cost?
@@ -220,7 +231,7 @@ def compare(
     directory = None if out is None else Path(out)
     executor = make_executor(workers, timeout=timeout, max_worker_memory=max_worker_memory)
     surroundings = tuple(sorted((skeleton or {}).items()))
-    with open_store(directory) as store:
+    with open_store(directory, same_versions=same_versions) as store:
         if table is not None and data is None:
             found = table if isinstance(table, Table) else load_table(Path(table))
             levels = fidelities if any(method.asks_fidelities for method in parsed) else ()
@@ -246,6 +257,7 @@ def compare(
             raise SettingError("Give either a table of trained networks (--table), or data to train them on (--data).")
         numbers = list(range(seeds)) if isinstance(seeds, int) else list(seeds)
         result = run_methods(contest, parsed, queries, numbers, within=within, watch=watch)
+        result = replace(result, remarks=(*result.remarks, *store.remarks()))
     if directory is not None:
         described = {
             "space": contest.truth.setting.space_name,

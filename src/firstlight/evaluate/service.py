@@ -21,7 +21,8 @@ from firstlight.run.checks import check_device, check_seed, skeleton_for
 from firstlight.run.executor import Executor, Lost
 from firstlight.run.in_space import InSpace
 from firstlight.run.outcome import TrainingResult
-from firstlight.run.store import EvaluationKey, Store
+from firstlight.run.records import EvaluationKey
+from firstlight.run.store import Store
 from firstlight.spaces import Skeleton
 
 

@@ -15,9 +15,10 @@ from firstlight.evaluate.reproduce.benchmarks import Benchmark, Shelf
 from firstlight.evaluate.statistics import RESAMPLES, Estimate, Groups, Numbers, bootstrapped
 from firstlight.proxies import Parts, Score, parse_requests
 from firstlight.run.executor import Executor, Lost
+from firstlight.run.records import ScoreKey
 from firstlight.run.scoring import Setting, source_for
 from firstlight.run.shared_warm_up import SharedWarmUp
-from firstlight.run.store import ScoreKey, Store
+from firstlight.run.store import Store
 from firstlight.run.warm_up import WarmUp
 from firstlight.settings import Settings
 
