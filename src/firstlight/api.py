@@ -122,9 +122,9 @@ def rank(
     With a `warmup`, such as 0.1, "10%" or "10%:epochs=3:recipe=official", networks of a space are first trained on that
     share of the input's training data; see docs/sigeo.md.
 
-    Models of your own are scored in this process, one after the other: `workers` are for spaces. They come back as
-    they went in, but stay on the `device` if one is named. One that cannot be made or run comes last, with failed
-    scores that say why and None as its cost.
+    Models of your own are scored in this process, one after the other: `workers` are for spaces, and so are `timeout`
+    and `max_worker_memory`, which `search` explains. They come back as they went in, but stay on the `device` if one is
+    named. One that cannot be made or run comes last, with failed scores that say why and None as its cost.
 
     >>> firstlight.rank("nasbench201", samples=100, proxies="dextr,params").rows[0].network.architecture
     >>> firstlight.rank({"narrow": Net(16), "wide": Net(32)}, by="log_rank(dextr,macs)").rows[0].network.architecture

@@ -9,6 +9,7 @@ import shutil
 import sqlite3
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -155,22 +156,21 @@ for path in sys.argv[1:]:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="permissions are another matter there")
-def test_files_and_folders_that_may_not_be_written_to(tmp_path: Path) -> None:
-    folder = tmp_path / "locked"
-    folder.mkdir()
-    Store(folder / "store.sqlite").close()
-    (folder / "store.sqlite").chmod(0o444)
-    folder.chmod(0o555)
-    for parent in (tmp_path, *tmp_path.parents[:2]):  # others may pass
-        parent.chmod(0o711)
+def test_files_and_folders_that_may_not_be_written_to() -> None:
     paths = os.pathsep.join([str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", "")])
-    done = subprocess.run(
-        [sys.executable, "-c", WRITE, folder / "store.sqlite", folder / "new.sqlite"],
-        env=os.environ | {"PYTHONPATH": paths},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    with tempfile.TemporaryDirectory() as name:  # which others may enter, unlike the folders of pytest
+        folder = Path(name)
+        Store(folder / "store.sqlite").close()
+        (folder / "store.sqlite").chmod(0o444)
+        folder.chmod(0o555)
+        done = subprocess.run(
+            [sys.executable, "-c", WRITE, folder / "store.sqlite", folder / "new.sqlite"],
+            env=os.environ | {"PYTHONPATH": paths},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        folder.chmod(0o755)
     old, new = done.stdout.splitlines()
     assert "it may not be written to. Change the permissions of the file and of its folder" in old
     assert "cannot be opened or made. See whether the folder is there and may be written to" in new

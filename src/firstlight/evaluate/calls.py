@@ -68,7 +68,8 @@ def correlate(
     as it is written, idle layers and all; intervals account for it. With several seeds the first decides the sample,
     and each gives other weights and inputs. With `out`, all scores are kept in that folder, so that asking again or for
     more computes only what is new; it also gets a report, the statistics and the scores. `ensemble` puts the choice of
-    a few proxies together into these. `watch` is told how many of how many scores are done.
+    a few proxies together into these. `watch` is told how many of how many scores are done. `timeout`,
+    `max_worker_memory` and `same_versions` are those of `search`.
 
     With a `warmup`, such as 0.1, "10%" or "10%:epochs=3:recipe=official", each network is trained on that share of the
     input's training data before proxies judge it; see docs/sigeo.md.
@@ -143,7 +144,8 @@ def trust(
     `data` is `digits`, `npz:PATH`, `folder:PATH` or a name in $FIRSTLIGHT_DATA; `train` random networks are trained for
     `epochs` epochs by `recipe`, each once if `out` names a folder to keep results in. A smaller `skeleton` makes it
     faster. The advice says which proxy or ensemble to use, how well it can be expected to rank networks it was not
-    chosen by, and whether the sample is too small to tell.
+    chosen by, and whether the sample is too small to tell. `timeout` is for a training or the scores of a network;
+    it, `max_worker_memory` and `same_versions` are those of `search`.
 
     >>> firstlight.trust("nasbench201", "digits", skeleton={"channels": 4, "cells": 1}).advice.choice
     """
@@ -222,7 +224,8 @@ def compare(
     settings, or `random@dextr`, a search by a proxy, whose queries are networks scored. The best network of each is
     judged by the columns `report`. `fidelities` are what bohb chooses from: columns, or numbers of epochs. `seconds`
     names the table's column of training times, and `within` a budget of them to report at as well. With `out`, all
-    results are kept in that folder, and a page, the rows and all queries are written to it.
+    results are kept in that folder, and a page, the rows and all queries are written to it. `timeout`,
+    `max_worker_memory` and `same_versions` are those of `search`.
 
     >>> found = firstlight.compare("nasbench201", "nb201.parquet", methods="random,evolution", queries=(20, 50))
     >>> print(found.table())

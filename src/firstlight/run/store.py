@@ -35,14 +35,14 @@ def open_store(directory: Path | None, file: Path | None = None, *, same_version
 
     Folders are made. What fails before it has stored anything leaves nothing behind that was not there before.
     """
-    if directory is None and file is None:
+    path = directory / STORE_NAME if directory and not file else file
+    if path is None:
         with Store(MEMORY, same_versions=same_versions) as store:
             yield store
         return
-    path = file or Path(directory or "") / STORE_NAME
     is_new = not path.exists()
-    folders = [path.parent] if directory is None else [path.parent, directory]
-    made = [folder for folder in folders for folder in (folder, *folder.parents) if not folder.exists()]
+    folders = [path.parent, directory or path.parent]
+    made = [place for folder in folders for place in (folder, *folder.parents) if not place.exists()]
     try:
         for folder in folders:
             make_folder(folder)
