@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import os
 
 import torch
 from torch import Tensor, nn
@@ -21,11 +20,9 @@ class Hostile(nn.Module):
         if x.device.type != "meta":  # where costs are counted
             if self.deed == "crash":
                 ctypes.string_at(0)
-            if self.deed == "exit":
-                os._exit(7)
             if self.deed == "hog":
                 torch.ones(2**32)
         return self.last(torch.relu(self.first(x)).mean((2, 3)))  # type: ignore[no-any-return]
 
 
-HOSTILE = firstlight.ChoiceSpace("hostile", Hostile, deed=("none", "crash", "exit", "hog"), width=(4,))
+HOSTILE = firstlight.ChoiceSpace("hostile", Hostile, deed=("none", "crash", "hog"), width=(4,))
