@@ -22,8 +22,16 @@ from firstlight.probe import Batches, Loss
 from firstlight.proxies import Proxy, Score, parse_requests
 from firstlight.ranking import Ranking, rank_networks, read_criteria, score_architectures
 from firstlight.run.costs import read_costs
-from firstlight.run.executor import make_executor
-from firstlight.run.models import DrawnBatches, Model, ModelSetting, measure_model, refuse_for_space, score_models
+from firstlight.run.executor import make_executor, refuse_isolation
+from firstlight.run.models import (
+    IN_THIS_PROCESS,
+    DrawnBatches,
+    Model,
+    ModelSetting,
+    measure_model,
+    refuse_for_space,
+    score_models,
+)
 from firstlight.run.scoring import NetworkScore, ScoreService, make_setting, source_for
 from firstlight.run.shared_warm_up import SharedWarmUp
 from firstlight.run.store import Store
@@ -93,6 +101,8 @@ def rank(
     seed: int = 0,
     repeats: int = 1,
     workers: int | None = None,
+    timeout: float | None = None,
+    max_worker_memory: float | str | None = None,
     device: str | None = None,
     warmup: str | float | WarmUp | SharedWarmUp | None = None,
     watch: Callable[[NetworkScore], None] = lambda network: None,
@@ -112,9 +122,9 @@ def rank(
     With a `warmup`, such as 0.1, "10%" or "10%:epochs=3:recipe=official", networks of a space are first trained on that
     share of the input's training data; see docs/sigeo.md.
 
-    Models of your own are scored in this process, one after the other: `workers` are for spaces. They come back as
-    they went in, but stay on the `device` if one is named. One that cannot be made or run comes last, with failed
-    scores that say why and None as its cost.
+    Models of your own are scored in this process, one after the other: `workers` are for spaces, and so are `timeout`
+    and `max_worker_memory`, which `search` explains. They come back as they went in, but stay on the `device` if one is
+    named. One that cannot be made or run comes last, with failed scores that say why and None as its cost.
 
     >>> firstlight.rank("nasbench201", samples=100, proxies="dextr,params").rows[0].network.architecture
     >>> firstlight.rank({"narrow": Net(16), "wide": Net(32)}, by="log_rank(dextr,macs)").rows[0].network.architecture
@@ -134,7 +144,9 @@ def rank(
             source = source_for(requests, input, batch_size, batches, labels)
             setting = make_setting(target, source, skeleton, seed, device, repeats, warm_up)
             given = [architectures] if isinstance(architectures, str) else architectures
-            service = ScoreService(setting, requests, make_executor(workers), store)
+            service = ScoreService(
+                setting, requests, make_executor(workers, timeout=timeout, max_worker_memory=max_worker_memory), store
+            )
             networks = score_architectures(service, given, samples)
         else:
             if not isinstance(target, Mapping):
@@ -147,6 +159,7 @@ def rank(
                     "Models of your own take no architectures, no samples and no skeleton. Data to show them is "
                     "input=, and batches= is the number of batches to draw."
                 )
+            refuse_isolation(IN_THIS_PROCESS, timeout, max_worker_memory)
             if warmup is not None:
                 raise SettingError(WARMED_BY_OWNER)
             if not target:
@@ -210,9 +223,13 @@ def search(
     seed: int = 0,
     repeats: int = 1,
     workers: int | None = None,
+    timeout: float | None = None,
+    max_worker_memory: float | str | None = None,
     device: str | None = None,
     warmup: str | float | WarmUp | SharedWarmUp | None = None,
     out: str | os.PathLike[str] | None = None,
+    store: str | os.PathLike[str] | None = None,
+    same_versions: bool = False,
     watch: Callable[[Candidate], None] = lambda candidate: None,
 ) -> SearchResult:
     """Find the best network of a space under limits, without training any, or guided by a few short trainings.
@@ -222,10 +239,16 @@ def search(
     `space` is a name, or a space of your own: the object, a name that it was registered under, or `module:name`.
     Worker processes import it, so that it must stand at the top level of a module; otherwise pass `workers=0`.
 
-    With `out`, every score is kept in that folder and a run that was cut off continues where it was. `workers` is the
-    number of processes, by default one for each core; the result does not depend on it. `watch` is told of each one
-    as it is scored. Batches are as large and as many as the proxy takes, unless given; those of the steps of `nasi` and
-    `nasi-ridge` are then as large, too, unless `nasi:batch=16` says otherwise.
+    With `out`, every score is kept in that folder and a run that was cut off continues where it was. With a `store`,
+    scores are kept in that file, which several runs may share, even at the same time. What was stored by another
+    version of PyTorch or another kind of processor is used, and told in the notes of the result; with `same_versions`
+    it is computed again.
+
+    `workers` is the number of processes, by default one for each core; the result does not depend on it. A network that
+    takes one longer than `timeout` seconds, or more memory than `max_worker_memory`, such as "4G", is given up, and so
+    is one that crashes it; see docs/store.md. `watch` is told of each one as it is scored. Batches are as large and as
+    many as the proxy takes, unless given; those of the steps of `nasi` and `nasi-ridge` are then as large, too, unless
+    `nasi:batch=16` says otherwise.
 
     `proxy` is by default `dextr`, or what is usual for the algorithm or the space. It may be an ensemble, such as
     "az_nas" or "log_rank(dextr,params)": then networks are judged by their ranks among all that were scored, which is
@@ -286,13 +309,15 @@ def search(
     costs = read_costs(filter(None, objectives.split(",")) if isinstance(objectives, str) else objectives)
     count = read_count(samples, queries, wanted_truth, AlgorithmRequest.parse(algorithm))
     wanted = SearchSetting(setting, by, algorithm, count, limits, costs, latency, truth)
-    place = make_executor(workers)
+    place = make_executor(workers, timeout=timeout, max_worker_memory=max_worker_memory)
     return run_search(
         wanted,
         place,
         None if out is None else Path(out),
         _Watching(watch),
         lambda result: wanted_retraining(result, place) if wanted_retraining else result,
+        None if store is None else Path(store),
+        same_versions,
     )
 
 

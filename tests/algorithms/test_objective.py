@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from firstlight.algorithms.ensembles import Ensemble
-from firstlight.algorithms.objective import Limits, Objective, best_first, parse_amount, parse_limits
+from firstlight.algorithms.objective import Limits, Objective, best_first, parse_limits
+from firstlight.amounts import parse_amount
 from firstlight.cost import Cost
 from firstlight.errors import LimitError, SettingError
 from firstlight.probe import Probe

@@ -16,7 +16,7 @@ from firstlight.algorithms.one_shot_steps import StepJob, StepJudge, StepSetting
 from firstlight.data import InputSource
 from firstlight.errors import FirstlightError
 from firstlight.proxies import Score
-from firstlight.run.executor import InProcess, Lost, make_executor
+from firstlight.run.executor import DIED, InProcess, Lost, make_executor
 from firstlight.run.scoring import Setting
 from firstlight.run.store import Store
 
@@ -195,7 +195,7 @@ class Dying(InProcess):
     def map(self, job: Any, items: Any) -> Any:
         for item, result in super().map(job, items):
             self.asked.append((item, job.on_disk))
-            yield item, Lost("exit code -9") if item == 1 and not job.on_disk else result
+            yield item, Lost(f"{DIED} (signal 9)") if item == 1 and not job.on_disk else result
 
 
 def test_a_step_that_is_too_large_for_memory_is_taken_on_disk() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import math
 import os
@@ -17,13 +18,17 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from tests.algorithms.hostile import HOSTILE
 from torch import nn
 
 import firstlight
 from firstlight.algorithms import Candidate
-from firstlight.algorithms.runner import RESULT_NAME
+from firstlight.algorithms.result import RESULT_NAME
 from firstlight.errors import FirstlightError, LimitError, SettingError, StoreError, UnknownNameError
+from firstlight.report.page import write_report
+from firstlight.run.environment import Environment
 from firstlight.run.latency import Latency
+from firstlight.run.memory import can_limit_memory
 from firstlight.run.store import STORE_NAME, Store
 
 SMALL = {"cells": 1, "channels": 4}
@@ -366,3 +371,82 @@ def test_spaces_that_dextr_does_not_fit_have_another_usual_proxy(space: str, pro
     result = firstlight.search(space, samples=2, skeleton=small, workers=0)
     assert str(result.setting.by) == proxy
     assert result.score.ok
+
+
+@pytest.mark.skipif(not can_limit_memory(), reason="memory of a process cannot be limited here")
+def test_networks_that_harm_their_worker_cost_only_themselves(tmp_path: Path) -> None:
+    settings: dict[str, Any] = {"proxy": "grad_norm", "samples": 3, "out": tmp_path}
+    result = firstlight.search(HOSTILE, workers=1, max_worker_memory="1G", **settings)
+    assert result.best.architecture == "deed=none,width=4"
+    assert result.scored == 3
+    rows = sqlite3.connect(tmp_path / STORE_NAME).execute("SELECT architecture, status, note FROM scores").fetchall()
+    found = {text.split(",")[0].removeprefix("deed="): (status, note) for text, status, note in rows}
+    assert found.pop("none") == ("ok", "")
+    assert found["crash"] == ("failed", "the worker process died (signal 11)")
+    assert found["hog"][0] == "out_of_memory"
+
+
+def test_runs_share_a_store_and_keep_their_folders_apart(tmp_path: Path) -> None:
+    shared, first, second = (tmp_path / name for name in ("all.sqlite", "first", "second"))
+    best = search(samples=6, out=first, store=shared).best.architecture
+    more = search(samples=8, out=second, store=shared)
+    assert (more.scored, more.reused, more.notes) == (2, 6, ())
+    assert search(samples=8, out=second, store=shared).reused == 8
+    with pytest.raises(StoreError, match=r"first holds another run: samples was 6, now 8"):
+        search(samples=8, out=first, store=shared)
+    assert {file.name for file in first.iterdir()} == {RESULT_NAME}
+    assert best in write_report(first).read_text()
+    with Store(shared) as store:
+        assert [len(store.trials(run)) for run in store.runs()] == [6, 8]
+
+
+SHARING = """
+import sys, firstlight
+small = {"cells": 1, "channels": 4}
+found = firstlight.search("nasbench201", skeleton=small, samples=20, workers=0, out=sys.argv[1], store=sys.argv[2])
+print(found.best.architecture, found.scored + found.reused)
+"""
+
+
+def test_two_searches_at_once_share_a_store(tmp_path: Path) -> None:
+    shared = tmp_path / "all.sqlite"
+    searches = [
+        subprocess.Popen([sys.executable, "-c", SHARING, tmp_path / name, shared], stdout=subprocess.PIPE, text=True)
+        for name in ("one", "other")
+    ]
+    said = {process.communicate()[0] for process in searches}
+    assert [process.returncode for process in searches] == [0, 0]
+    assert said == {f"{search(samples=20).best.architecture} 20\n"}
+    with contextlib.closing(sqlite3.connect(shared)) as connection:
+        assert connection.execute("SELECT count(*), count(DISTINCT architecture) FROM scores").fetchone() == (20, 20)
+        assert connection.execute("SELECT count(*) FROM runs").fetchone() == (1,)
+        assert connection.execute("SELECT count(*) FROM trials").fetchone() == (20,)
+
+
+def test_what_another_version_computed_is_told_or_computed_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as elsewhere:
+        elsewhere.setattr("firstlight.run.store.this_environment", lambda: Environment("0", "1.9", "2.7", "vax"))
+        before = search(samples=3, out=tmp_path)
+    mixed = search(samples=3, out=tmp_path)
+    assert (before.notes, mixed.reused) == ((), 3)
+    (note,) = mixed.notes
+    assert "3 reused results were computed by PyTorch 1.9 on vax" in note
+    again = search(samples=3, out=tmp_path, same_versions=True)
+    assert (again.scored, again.notes) == (3, ())
+    assert search(samples=3, out=tmp_path).notes == ()
+
+
+def test_a_result_that_does_not_fit_on_the_disk_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    search(samples=2, out=tmp_path)
+    before = (tmp_path / RESULT_NAME).read_bytes()
+
+    def full(descriptor: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr("os.fsync", full)
+    with pytest.raises(StoreError, match=r"result.json cannot be written: .*No space left.*Make room"):
+        search(samples=2, out=tmp_path)
+    assert (tmp_path / RESULT_NAME).read_bytes() == before
+    assert {file.name for file in tmp_path.iterdir()} == {RESULT_NAME, STORE_NAME}

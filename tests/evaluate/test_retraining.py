@@ -17,7 +17,8 @@ from firstlight.evaluate.clicks import ClickRecipe, ClickResult, Judged, train_c
 from firstlight.evaluate.contenders import ClickSetting, Contender, click_results
 from firstlight.evaluate.retraining import Retraining, Standing, best_distinct, read_retrain, retrain
 from firstlight.report.page import write_report
-from firstlight.run.executor import InProcess, WorkerProcesses
+from firstlight.run.executor import InProcess
+from firstlight.run.workers import WorkerProcesses
 from firstlight.spaces import SPACES
 
 RECIPE = ClickRecipe(batch_size=64)

@@ -11,7 +11,8 @@ import firstlight
 from firstlight.cost import Cost
 from firstlight.errors import StoreError
 from firstlight.report.page import render, write_report
-from firstlight.run.store import STORE_NAME, Run, Store, Trial
+from firstlight.run.records import Run, Trial
+from firstlight.run.store import STORE_NAME, Store
 
 SKIP = "|skip_connect~0|+|none~0|none~1|+|none~0|none~1|none~2|"
 CONV = "|none~0|+|none~0|none~1|+|nor_conv_3x3~0|skip_connect~1|none~2|"

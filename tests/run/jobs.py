@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import signal
+import sys
 import time
 
 import torch
@@ -38,6 +40,41 @@ def slow_first(number: int) -> int:
     if number == 0:
         time.sleep(4)
     return number
+
+
+def misbehave(item: str) -> str:
+    """What networks may do to a worker; each is done by the item of that name."""
+    if item == "crash":
+        ctypes.string_at(0)
+    if item == "exit":
+        os._exit(7)
+    if item == "hang":
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        while True:
+            pass
+    if item == "print":
+        while True:
+            print("x" * 10_000)
+            sys.stderr.write("y" * 10_000)
+            os.write(1, b"z" * 10_000)
+    if item == "hog":
+        kept = []
+        while True:
+            kept.append(torch.ones(2**24))
+    return item
+
+
+class Hangs:
+    """A job that says in which process it is, and never ends."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+
+    def __call__(self, number: int) -> int:
+        with open(self.path, "w") as file:
+            file.write(str(os.getpid()))
+        while True:
+            pass
 
 
 class UnloadableOnce:

@@ -19,11 +19,12 @@ from firstlight.errors import DivergedError, SettingError, UnknownNameError
 from firstlight.probe import Probe
 from firstlight.proxies import ProxyRequest, measure_all
 from firstlight.run import shared_warm_up
-from firstlight.run.executor import InProcess, WorkerProcesses
+from firstlight.run.executor import InProcess
 from firstlight.run.scoring import ScoreService, Setting
 from firstlight.run.shared_warm_up import ClickShare, NoData, SharedWarmUp
 from firstlight.run.store import Store, open_store
 from firstlight.run.warm_up import FOLDER, WarmUp, read_warm_up
+from firstlight.run.workers import WorkerProcesses
 from firstlight.spaces import SPACES
 from firstlight.supernet.training import train_steps
 

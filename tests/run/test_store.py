@@ -5,17 +5,19 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import math
-import sqlite3
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+import torch
 
 from firstlight.cost import Cost
 from firstlight.errors import StoreError
 from firstlight.proxies import Score
+from firstlight.run.environment import Environment, this_environment
 from firstlight.run.outcome import Epoch, TrainingResult
-from firstlight.run.store import MIGRATIONS, EvaluationKey, ScoreKey, Store, Trial, open_store
+from firstlight.run.records import EvaluationKey, ScoreKey, Trial
+from firstlight.run.store import Store, open_store
 
 KEY = ScoreKey("space", "channels=4", "|arch|", "dextr", 1, "noise", 0)
 SCORE = Score(0.1 + 0.2, {"part": -math.pi}, "ok", "a note", 0.5)
@@ -82,17 +84,6 @@ def test_a_training_that_may_go_better_is_asked_again(status: str, found: bool) 
     assert store.find_evaluation(TRAINED) == RESULT
 
 
-def test_an_older_store_gains_what_it_lacks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = tmp_path / "store.sqlite"
-    with monkeypatch.context() as before:
-        before.setattr("firstlight.run.store.MIGRATIONS", MIGRATIONS[:1])
-        with Store(path) as store:
-            store.add_score(KEY, SCORE)
-    with Store(path) as store:
-        store.add_evaluation(TRAINED, RESULT)
-        assert (store.find_score(KEY), store.find_evaluation(TRAINED)) == (SCORE, RESULT)
-
-
 def test_runs_and_trials(tmp_path: Path) -> None:
     with Store(tmp_path / "store.sqlite") as store:
         run = store.begin_run({"space": "s", "seed": 1}, "0.1.0", 1)
@@ -109,39 +100,6 @@ def test_runs_and_trials(tmp_path: Path) -> None:
             store.run(7)
 
 
-def test_a_store_of_a_newer_version_is_refused_and_left_alone(tmp_path: Path) -> None:
-    path = tmp_path / "store.sqlite"
-    Store(path).close()
-    connection = sqlite3.connect(path)
-    connection.execute(f"PRAGMA user_version = {len(MIGRATIONS) + 1}")
-    connection.commit()
-    connection.close()
-    with pytest.raises(StoreError, match="newer Firstlight"):
-        Store(path)
-    assert sqlite3.connect(path).execute("PRAGMA user_version").fetchone() == (len(MIGRATIONS) + 1,)
-
-
-def test_a_file_that_is_no_store(tmp_path: Path) -> None:
-    path = tmp_path / "store.sqlite"
-    path.write_text("this is not a database, but it is long enough to be looked at" * 20)
-    with pytest.raises(StoreError, match="cannot be used"):
-        Store(path)
-    with pytest.raises(StoreError, match="cannot be used"):
-        Store(tmp_path)
-
-
-def test_the_database_of_another_program_is_left_alone(tmp_path: Path) -> None:
-    path = tmp_path / "store.sqlite"
-    connection = sqlite3.connect(path)
-    connection.execute("CREATE TABLE bookmarks (url)")
-    connection.commit()
-    connection.close()
-    before = path.read_bytes()
-    with pytest.raises(StoreError, match="another program"):
-        Store(path)
-    assert path.read_bytes() == before
-
-
 def test_several_processes_may_open_a_new_store_at_once(tmp_path: Path) -> None:
     def use(number: int) -> bool:
         with Store(tmp_path / "store.sqlite") as store:
@@ -153,19 +111,6 @@ def test_several_processes_may_open_a_new_store_at_once(tmp_path: Path) -> None:
     with Store(tmp_path / "store.sqlite") as store:
         assert len(store.runs()) == 1
         assert all(store.find_score(dataclasses.replace(KEY, seed=number)) == SCORE for number in range(40))
-
-
-def test_an_unfinished_migration_leaves_no_trace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = tmp_path / "store.sqlite"
-    with Store(path) as store:
-        store.add_score(KEY, SCORE)
-    broken = ("CREATE TABLE extra (a)", "CREATE TABLE runs (a)")
-    monkeypatch.setattr("firstlight.run.store.MIGRATIONS", (*MIGRATIONS, broken))
-    with pytest.raises(StoreError, match="already exists"):
-        Store(path)
-    monkeypatch.setattr("firstlight.run.store.MIGRATIONS", (*MIGRATIONS, ("CREATE TABLE extra (a)",)))
-    with Store(path) as store:
-        assert store.find_score(KEY) == SCORE
 
 
 def fail_in(directory: Path, *, after_a_score: bool = False) -> None:
@@ -205,3 +150,46 @@ def test_a_store_that_somebody_else_has_open_is_not_removed(tmp_path: Path) -> N
         other.add_score(KEY, SCORE)
     with Store(directory / "store.sqlite") as store:
         assert store.find_score(KEY) == SCORE
+
+
+def test_a_shared_file_and_the_folder_of_a_run(tmp_path: Path) -> None:
+    folder, file = tmp_path / "run", tmp_path / "shared" / "all.sqlite"
+    with pytest.raises(RuntimeError), open_store(folder, file):
+        raise RuntimeError
+    assert list(tmp_path.iterdir()) == []
+    with open_store(folder, file) as store:
+        store.add_score(KEY, SCORE)
+        assert (store.folder, list(folder.iterdir())) == (file.parent, [])
+    with open_store(None, file) as store:
+        assert store.find_score(KEY) == SCORE
+
+
+OTHERS = {
+    "another torch": (dataclasses.replace(this_environment(), torch="1.9.0"), True),
+    "another processor": (dataclasses.replace(this_environment(), cpu="vax"), True),
+    "another patch of torch": (dataclasses.replace(this_environment(), torch=torch.__version__ + ".post7"), False),
+    "another python": (dataclasses.replace(this_environment(), python="2.7", firstlight="0.0.1"), False),
+}
+
+
+@pytest.mark.parametrize(("other", "differs"), OTHERS.values(), ids=OTHERS)
+def test_results_of_another_environment_are_told_or_computed_again(
+    other: Environment, differs: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "store.sqlite"
+    with monkeypatch.context() as elsewhere:
+        elsewhere.setattr("firstlight.run.store.this_environment", lambda: other)
+        with Store(path) as store:
+            store.add_score(KEY, SCORE)
+            store.add_evaluation(TRAINED, RESULT)
+            assert (store.find_score(KEY), store.remarks()) == (SCORE, [])
+    with Store(path) as store:
+        assert (store.find_score(KEY), store.find_evaluation(TRAINED)) == (SCORE, RESULT)
+        said = store.remarks()
+        assert len(said) == differs
+        assert all(f"2 reused results were computed by {other}" in remark for remark in said)
+    with Store(path, same_versions=True) as store:
+        assert (store.find_score(KEY) is None, store.find_evaluation(TRAINED) is None) == (differs, differs)
+        store.add_score(KEY, SCORE)
+    with Store(path, same_versions=True) as store:
+        assert (store.find_score(KEY), store.remarks()) == (SCORE, [])

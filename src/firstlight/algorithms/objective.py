@@ -7,14 +7,12 @@ import math
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
-from decimal import Decimal
 
 from firstlight.algorithms.ensembles import Criterion, Ensemble, utilities
+from firstlight.amounts import parse_amount
 from firstlight.errors import LimitError, SettingError
 from firstlight.run.costs import CHEAP, UNITS
 from firstlight.run.scoring import NetworkScore
-
-_SUFFIXES = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9}
 
 
 @dataclass(frozen=True)
@@ -122,17 +120,3 @@ def _milliseconds(text: str | float | None) -> float | None:
     if not match or not float(match[1]):
         raise SettingError(f"{text!r} is not a latency. Write milliseconds, such as 5 or 2.5ms.")
     return float(match[1])
-
-
-def parse_amount(text: str | float | None, *, unit: str = "") -> int | None:
-    """A count as people write it: `850000`, `1.0M`, `450k`, `1.2G`; with or without its unit, if it has one: `20MB`."""
-    if text is None:
-        return None
-    written = str(int(text)) if isinstance(text, (int, float)) and math.isfinite(text) else str(text)
-    optional_unit = f"(?:{unit.lower()})?"
-    match = re.fullmatch(rf"\s*(\d+(?:\.\d+)?(?:e\d\d?)?)\s*([kmg]?){optional_unit}\s*", written.lower())
-    if not match:
-        examples = " or ".join(f"{number}{unit}" for number in ("850000", "450k", "1.0M", "1.2G"))
-        optional = f" ({unit} may be left out)" if unit else ""
-        raise SettingError(f"{text!r} is not an amount. Write a number such as {examples}{optional}.")
-    return round(Decimal(match[1]) * _SUFFIXES[match[2]])

@@ -22,9 +22,10 @@ from torch import Tensor, nn
 from firstlight.data import load_inputs
 from firstlight.errors import FirstlightError
 from firstlight.proxies import Score
-from firstlight.run.executor import Executor, Lost
+from firstlight.run.executor import DIED, Executor, Lost
+from firstlight.run.records import ScoreKey
 from firstlight.run.scoring import Setting
-from firstlight.run.store import ScoreKey, Store
+from firstlight.run.store import Store
 from firstlight.seeds import derive, torch_generator
 from firstlight.spaces import Architecture, Skeleton
 from firstlight.supernet import Choice, OneShot
@@ -38,8 +39,6 @@ from firstlight.supernet.trace_step import (
 
 # Of the steps, so many may come to nothing before the search is given up
 MOST_FAILED = 0.25
-# What is said of a step whose worker process did not survive it, as when memory runs out
-DIED = "the worker process died"
 # Raise it when a step comes to other numbers than before
 REVISION = 1
 
@@ -233,7 +232,7 @@ class StepJudge:
         numbers = self._unknown(count, seconds, watch)
         too_large: list[int] = []
         for number, score in self._computed(itertools.takewhile(lambda _: not too_large, numbers), on_disk=False):
-            if score.status == "out_of_memory" or score.note == DIED:
+            if score.status == "out_of_memory" or score.note.startswith(DIED):
                 too_large.append(number)
             else:
                 self._enter(number, score, count, watch, new=True)
@@ -270,7 +269,7 @@ class StepJudge:
 
     def _computed(self, numbers: Iterable[int], *, on_disk: bool) -> Iterator[tuple[int, Score]]:
         for number, result in self._executor.map(StepJob(self.asked, on_disk), numbers):
-            yield number, Score.without_value("failed", DIED) if isinstance(result, Lost) else result
+            yield number, (Score.without_value(result.status, result.reason) if isinstance(result, Lost) else result)
 
     def _enter(self, number: int, score: Score, count: int, watch: Callable[[], None], *, new: bool = False) -> None:
         if new:

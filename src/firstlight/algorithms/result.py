@@ -18,8 +18,9 @@ from firstlight.algorithms.front import Points, hypervolumes, on_front
 from firstlight.algorithms.objective import Limits
 from firstlight.algorithms.source import TruthRequest
 from firstlight.proxies import Score
+from firstlight.run.records import Trial
 from firstlight.run.scoring import NetworkScore, Setting
-from firstlight.run.store import Trial
+from firstlight.run.store import STORE_NAME
 from firstlight.run.warm_up import FOLDER
 from firstlight.spaces import Skeleton
 
@@ -191,11 +192,19 @@ class SearchResult:
 
 def settings_of_result(directory: Path) -> dict[str, Any] | None:
     """Those of the search whose result lies in the folder; None while there is none."""
-    path = directory / RESULT_NAME
-    settings: dict[str, Any] | None = (
-        json.loads(path.read_text(encoding="utf-8")).get("settings") if path.is_file() else None
-    )
+    settings: dict[str, Any] | None = _written(directory).get("settings")
     return settings
+
+
+def store_of_run(directory: Path) -> Path:
+    """The file with the scores of the folder's run: in it, or where the result says that they are."""
+    return directory / str(_written(directory).get("store", STORE_NAME))
+
+
+def _written(directory: Path) -> dict[str, Any]:
+    path = directory / RESULT_NAME
+    content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    return content
 
 
 class SearchInterrupted(KeyboardInterrupt):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -13,27 +12,26 @@ from typing import Any
 import numpy as np
 import torch
 
-from firstlight._version import __version__
-from firstlight.algorithms import AlgorithmRequest, Candidate, Objective, Problem
+from firstlight.algorithms import Candidate, Objective, Problem
 from firstlight.algorithms.ensembles import Ensemble, asked_for, members
 from firstlight.algorithms.measuring import Measuring
 from firstlight.algorithms.onlooker import Onlooker
 from firstlight.algorithms.queries import Queries
 from firstlight.algorithms.result import (
-    RESULT_NAME,
     SearchInterrupted,
     SearchResult,
     SearchSetting,
     front_of,
-    settings_of_result,
 )
-from firstlight.errors import FirstlightError, SettingError, StoreError
+from firstlight.algorithms.run_folder import begin_run, replaced_result, write_result
+from firstlight.errors import FirstlightError, SettingError
 from firstlight.proxies import Score
 from firstlight.run.costs import LatencySource
 from firstlight.run.executor import Executor, one_thread
 from firstlight.run.latency import LatencyRequest, LookedUp, MeasuredHere, time_runs
+from firstlight.run.records import Run, Trial
 from firstlight.run.scoring import NetworkScore, ScoreService, Setting
-from firstlight.run.store import Run, Store, Trial, open_store
+from firstlight.run.store import Store, open_store
 from firstlight.seeds import python_generator
 from firstlight.spaces import Architecture
 
@@ -47,9 +45,12 @@ def run_search(
     directory: Path | None = None,
     onlooker: Onlooker | None = None,
     afterwards: Callable[[SearchResult], SearchResult] = lambda result: result,
+    shared_store: Path | None = None,
+    same_versions: bool = False,
 ) -> SearchResult:
     """Run or resume the search. With a `directory`, every score is kept there and the result is written to it.
 
+    Scores are kept in the `shared_store` instead, if there is one, which other runs may use at the same time.
     `afterwards` may add to the result before it is written down. Ctrl-C raises `SearchInterrupted`, with the result of
     what was scored so far.
     """
@@ -84,8 +85,8 @@ def run_search(
             f"Latencies shall come from {search.latency!r}, but nothing asks for any. Add a limit on latency "
             "(--max-latency 5), or make it an objective (--objectives latency)."
         )
-    with open_store(directory) as store:
-        run = _begin(store, search, directory)
+    with open_store(directory, shared_store, same_versions=same_versions) as store:
+        run = begin_run(store, search, directory, is_shared=shared_store is not None)
         onlooker = onlooker or Onlooker()
         ledger = _Ledger(store, run, onlooker)
         source = latency.source(search.setting, store) if search.asks_for_latency else None
@@ -100,11 +101,10 @@ def run_search(
             store.keep_result(run, so_far.as_json())
             raise SearchInterrupted(so_far) from None
         result = ledger.result(search, directory, source)
-        result = afterwards(replace(result, notes=(*result.notes, *_replaced(search, directory))))
+        result = afterwards(replace(result, notes=(*result.notes, *replaced_result(search, directory))))
         store.finish_run(run, result.as_json())
     if directory is not None:
-        content = {"settings": search.as_json(), "version": __version__, **result.as_json()}
-        (directory / RESULT_NAME).write_text(json.dumps(content, indent=2) + "\n")
+        write_result(directory, result, shared_store)
     return result
 
 
@@ -130,16 +130,6 @@ def _problem(
     measuring = Measuring(search.setting, executor, store, onlooker.measured)
     truth = search.truth.open(executor, store)
     return Queries(truth, objective, rng, search.samples, ledger.enter, measuring, onlooker.asks, latency, ledger.keep)
-
-
-def _replaced(search: SearchSetting, directory: Path | None) -> Iterator[str]:
-    """That a folder has had the result of another rule for the same steps."""
-    earlier = settings_of_result(directory) if directory else None
-    if earlier and earlier["algorithm"] != str(search.request):
-        yield (
-            f"{RESULT_NAME} and the report of this folder were those of {earlier['algorithm']}, and are now those of "
-            f"{search.request}. Run the other one again to have them back: no step is taken twice."
-        )
 
 
 @contextmanager
@@ -258,6 +248,7 @@ class _Ledger:
             yield f"{self.problem.scored} networks were scored, and not {search.samples}: the search found no others."
         if latency is not None and (remark := latency.remark()):
             yield remark
+        yield from self._store.remarks()
         if isinstance(self.problem.objective.by, Ensemble) and len(self.problem.pool) == 1:
             yield "Only one network was scored, and an ensemble ranks networks among each other: its value is empty."
 
@@ -309,27 +300,3 @@ def _forward_seconds(setting: Setting, text: str) -> float:
     inputs = setting.inputs.batches[0][0][:1].to(setting.device)
     with torch.inference_mode(), one_thread():
         return time_runs(lambda: model(inputs), warm_up=2, runs=5).median / 1e3
-
-
-def _begin(store: Store, search: SearchSetting, directory: Path | None) -> Run:
-    """The run of this folder, or another one of it that makes something else of the same steps."""
-    settings = search.as_json()
-    for run in store.runs():
-        differing = {n for n in run.settings.keys() | settings.keys() if run.settings.get(n) != settings.get(n)}
-        if not differing:
-            return run
-        if _share_steps(run, search):
-            differing.discard("algorithm")
-        if differing:
-            differences = [f"{n} was {run.settings.get(n)!r}, now {settings.get(n)!r}" for n in sorted(differing)]
-            raise StoreError(
-                f"The folder {directory} holds another run: {'; '.join(differences)}. "
-                "Name another folder with --out, or use the earlier settings to resume that run."
-            )
-    return store.begin_run(settings, __version__, search.setting.seed)
-
-
-def _share_steps(run: Run, search: SearchSetting) -> bool:
-    """Whether both take steps through a one-shot network, of which each makes something by its own rule."""
-    requests = (AlgorithmRequest.parse(run.settings["algorithm"]), search.request)
-    return all("one_shot" in request.algorithm.needs for request in requests)

@@ -23,6 +23,7 @@ from firstlight.cli.score import score
 from firstlight.cli.search import search
 from firstlight.cli.show import show
 from firstlight.cli.spaces import spaces
+from firstlight.cli.store import store
 from firstlight.cli.table import table
 from firstlight.cli.train import train
 from firstlight.cli.trust import trust
@@ -73,3 +74,4 @@ for _command in (*_JUDGING, train, export, correlate, trust, compare, reproduce,
     app.command()(_command)
 app.add_typer(table, name="table")
 app.add_typer(data, name="data")
+app.add_typer(store, name="store")

@@ -8,7 +8,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from firstlight.cli.options import DeviceOption, Json, SkeletonOption, WorkersOption, read_pairs, read_recipe, resumable
+from firstlight.cli.options import (
+    DeviceOption,
+    Json,
+    SameVersionsOption,
+    SkeletonOption,
+    TimeoutOption,
+    WorkerMemoryOption,
+    WorkersOption,
+    read_pairs,
+    read_recipe,
+    resumable,
+)
 from firstlight.errors import SettingError
 
 if TYPE_CHECKING:
@@ -80,11 +91,14 @@ def compare(
         str | None, typer.Option(help="What proxies are shown; default: synthetic, or what is trained on.")
     ] = None,
     workers: WorkersOption = None,
+    timeout: TimeoutOption = None,
+    max_worker_memory: WorkerMemoryOption = None,
     device: DeviceOption = None,
     out: Annotated[
         Path | None,
         typer.Option(help="Folder that keeps all results, and the report; default: runs/compare-SPACE-TABLE."),
     ] = None,
+    same_versions: SameVersionsOption = False,
     as_json: Json = False,
 ) -> None:
     """Let search methods compete on a table of trained networks, or with real training: what is found at what cost.
@@ -120,8 +134,11 @@ def compare(
             skeleton=dict(read_pairs(skeleton)),
             input=input,
             workers=workers,
+            timeout=timeout,
+            max_worker_memory=max_worker_memory,
             device=device,
             out=folder,
+            same_versions=same_versions,
             watch=progress,
         )
     if as_json:

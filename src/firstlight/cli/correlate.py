@@ -17,10 +17,14 @@ from firstlight.cli.options import (
     LabelsOption,
     ProxyOption,
     RepeatsOption,
+    SameVersionsOption,
     SkeletonOption,
+    TimeoutOption,
     WarmUpOption,
+    WorkerMemoryOption,
     WorkersOption,
     choose_workers,
+    is_isolated,
     read_pairs,
     read_seeds,
     resumable,
@@ -69,12 +73,15 @@ def correlate(
     ] = "0",
     repeats: RepeatsOption = 1,
     workers: WorkersOption = None,
+    timeout: TimeoutOption = None,
+    max_worker_memory: WorkerMemoryOption = None,
     device: DeviceOption = None,
     warmup: WarmUpOption = None,
     out: Annotated[
         Path | None,
         typer.Option(help="Folder that keeps all scores, and the report; default: runs/correlate-SPACE-TABLE."),
     ] = None,
+    same_versions: SameVersionsOption = False,
     as_json: Json = False,
 ) -> None:
     """Compare proxies with true accuracies: rank correlation and top networks found, with 95 % intervals.
@@ -113,10 +120,13 @@ def correlate(
             skeleton=dict(read_pairs(skeleton)),
             seed=read_seeds(seed),
             repeats=repeats,
-            workers=choose_workers(workers, first or len(found)),
+            workers=choose_workers(workers, first or len(found), isolated=is_isolated(timeout, max_worker_memory)),
+            timeout=timeout,
+            max_worker_memory=max_worker_memory,
             device=device,
             warmup=warmup,
             out=folder,
+            same_versions=same_versions,
             watch=progress,
         )
     if as_json:
@@ -156,6 +166,8 @@ def show_study(study: Study, *, ensemble: bool = False) -> None:
             )
             console.print(said, markup=False, soft_wrap=True)
         console.print()
+    for remark in study.remarks:
+        console.print(remark, markup=False, soft_wrap=True)
 
 
 def _read_samples(text: str | None) -> int | Literal["all"] | None:

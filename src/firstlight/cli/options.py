@@ -54,6 +54,24 @@ WorkersOption = Annotated[
     int | None,
     typer.Option("--workers", help="Worker processes; 0 stays in this one. The numbers do not depend on it.", min=0),
 ]
+TimeoutOption = Annotated[
+    float | None,
+    typer.Option(
+        "--timeout",
+        metavar="SECONDS",
+        help="Give up a network that takes a worker process longer; it counts as failed. The first one of a worker "
+        "includes reading the data.",
+    ),
+]
+WorkerMemoryOption = Annotated[
+    str | None,
+    typer.Option(
+        "--max-worker-memory",
+        metavar="AMOUNT",
+        help="Give up a network that takes more, such as 4G, beyond what a worker process has when it starts "
+        "(about 0.2G). Linux only.",
+    ),
+]
 DeviceOption = Annotated[str | None, typer.Option("--device", help="Where networks are scored, as PyTorch writes it.")]
 
 RepeatsOption = Annotated[
@@ -69,6 +87,14 @@ WarmUpOption = Annotated[
         help="Train each network on so much of the --input's training data before it is scored: 10%, or 10%:epochs=3, "
         "10%:recipe=official. With 1%:weights=shared, and for clicks always, it is one network whose weights all "
         "inherit. See docs/sigeo.md.",
+    ),
+]
+
+SameVersionsOption = Annotated[
+    bool,
+    typer.Option(
+        "--same-versions",
+        help="Compute again what was stored by another version of PyTorch or another kind of processor.",
     ),
 ]
 
@@ -92,14 +118,22 @@ def read_setting(
     return setting
 
 
-def choose_workers(workers: int | None, networks: int) -> int | None:
-    return 0 if workers is None and networks < WORTH_WORKERS else workers
+def choose_workers(workers: int | None, networks: int, *, isolated: bool = False) -> int | None:
+    """A few networks are quicker in this process, unless limits on each ask for others."""
+    return 0 if workers is None and networks < WORTH_WORKERS and not isolated else workers
 
 
-def choose_executor(workers: int | None, networks: int) -> Executor:
+def is_isolated(timeout: float | None, max_worker_memory: str | None) -> bool:
+    return timeout is not None or max_worker_memory is not None
+
+
+def choose_executor(
+    workers: int | None, networks: int, timeout: float | None = None, max_worker_memory: str | None = None
+) -> Executor:
     from firstlight.run.executor import make_executor
 
-    return make_executor(choose_workers(workers, networks))
+    count = choose_workers(workers, networks, isolated=is_isolated(timeout, max_worker_memory))
+    return make_executor(count, timeout=timeout, max_worker_memory=max_worker_memory)
 
 
 def read_pairs(text: str) -> tuple[tuple[str, Any], ...]:

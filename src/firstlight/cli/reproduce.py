@@ -10,6 +10,7 @@ import typer
 
 from firstlight.cli.options import (
     Json,
+    SameVersionsOption,
     SkeletonOption,
     WorkersOption,
     choose_workers,
@@ -50,6 +51,7 @@ def reproduce(
     out: Annotated[
         Path, typer.Option(help="Folder that keeps all scores and findings; experiments share what they measure.")
     ] = Path("runs/reproduce"),
+    same_versions: SameVersionsOption = False,
     as_json: Json = False,
 ) -> None:
     """Run the experiment behind a published table or figure, and say whether ours agrees.
@@ -80,6 +82,7 @@ def reproduce(
             warmup=warmup,
             workers=choose_workers(workers, experiment.samples if samples is None else samples),
             out=out,
+            same_versions=same_versions,
             watch=progress,
         )
     if as_json:

@@ -17,7 +17,9 @@ from firstlight.cli.options import (
     RepeatsOption,
     SeedOption,
     SkeletonOption,
+    TimeoutOption,
     WarmUpOption,
+    WorkerMemoryOption,
     WorkersOption,
     choose_executor,
     fail_without_scores,
@@ -70,6 +72,8 @@ def score(
     seed: SeedOption = 0,
     repeats: RepeatsOption = 1,
     workers: WorkersOption = None,
+    timeout: TimeoutOption = None,
+    max_worker_memory: WorkerMemoryOption = None,
     device: DeviceOption = None,
     warmup: WarmUpOption = None,
     as_json: Json = False,
@@ -83,7 +87,8 @@ def score(
     Example: firstlight score mypackage.models:resnet --input-shape 3,32,32
     """
     from firstlight.proxies.base import read_requests
-    from firstlight.run.models import DrawnBatches, ModelSetting, refuse_for_space
+    from firstlight.run.executor import refuse_isolation
+    from firstlight.run.models import IN_THIS_PROCESS, DrawnBatches, ModelSetting, refuse_for_space
     from firstlight.run.scoring import source_for
     from firstlight.run.warm_up import WARMED_BY_OWNER, read_warm_up
     from firstlight.spaces import SPACES, find_space
@@ -100,6 +105,7 @@ def score(
             raise SettingError(f"{target} names a model of your own; it takes no architectures.")
         if skeleton:
             raise SettingError(f"{target} names a model of your own; it takes no skeleton.")
+        refuse_isolation(IN_THIS_PROCESS, timeout, max_worker_memory)
         drawn = DrawnBatches(shown, read_shape(input_shape))
         drawn(seed)  # data are checked here, before any work starts
         own = ModelSetting(drawn, logits=read_logits(logits), seed=seed, device=device, repeats=repeats)
@@ -113,7 +119,8 @@ def score(
             "No architecture was given. Name some after the space, or read them with --from FILE. Some at random: "
             f"`firstlight rank {target} --samples 20`."
         )
-    _score_architectures(setting, texts, requests, choose_executor(workers, len(texts)), as_json)
+    executor = choose_executor(workers, len(texts), timeout, max_worker_memory)
+    _score_architectures(setting, texts, requests, executor, as_json)
 
 
 def _score_architectures(

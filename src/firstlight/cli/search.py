@@ -17,9 +17,12 @@ from firstlight.cli.options import (
     Json,
     LabelsOption,
     RepeatsOption,
+    SameVersionsOption,
     SeedOption,
     SkeletonOption,
+    TimeoutOption,
     WarmUpOption,
+    WorkerMemoryOption,
     WorkersOption,
     choose_executor,
     read_setting,
@@ -196,6 +199,8 @@ def search(
     skeleton: SkeletonOption = "",
     executor: Annotated[str, typer.Option(help="Where networks are scored: local.")] = "local",
     workers: WorkersOption = None,
+    timeout: TimeoutOption = None,
+    max_worker_memory: WorkerMemoryOption = None,
     seed: SeedOption = 0,
     repeats: RepeatsOption = 1,
     device: DeviceOption = None,
@@ -203,6 +208,15 @@ def search(
     out: Annotated[
         Path | None, typer.Option(help="Folder of the run; default: a folder under runs/ named by the settings.")
     ] = None,
+    store: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Keep scores and runs in this file, which several searches may share, even at the same time; "
+            "default: in the folder of the run.",
+        ),
+    ] = None,
+    same_versions: SameVersionsOption = False,
     settings: SettingsOption = None,
     as_json: Json = False,
 ) -> None:
@@ -298,7 +312,7 @@ def search(
         ),
     )
     directory = out or _default_directory(wanted)
-    place = choose_executor(workers, MUCH_WORK if wanted_retraining else work)
+    place = choose_executor(workers, MUCH_WORK if wanted_retraining else work, timeout, max_worker_memory)
     with resumable(directory):
         try:
             with watching(count if by_truth else work, "asking" if by_truth else "scoring") as watcher:
@@ -306,7 +320,7 @@ def search(
                 def afterwards(result: SearchResult) -> SearchResult:
                     return wanted_retraining(result, place, watcher.retrained) if wanted_retraining else result
 
-                result = run_search(wanted, place, directory, watcher, afterwards)
+                result = run_search(wanted, place, directory, watcher, afterwards, store, same_versions)
         except SearchInterrupted as interrupted:
             if as_json:
                 typer.echo(json.dumps(interrupted.result.as_json()))

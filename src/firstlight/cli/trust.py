@@ -11,8 +11,11 @@ import typer
 from firstlight.cli.options import (
     DeviceOption,
     Json,
+    SameVersionsOption,
     SeedOption,
     SkeletonOption,
+    TimeoutOption,
+    WorkerMemoryOption,
     WorkersOption,
     read_pairs,
     read_recipe,
@@ -39,10 +42,13 @@ def trust(
     skeleton: SkeletonOption = "",
     seed: SeedOption = 0,
     workers: WorkersOption = None,
+    timeout: TimeoutOption = None,
+    max_worker_memory: WorkerMemoryOption = None,
     device: DeviceOption = None,
     out: Annotated[
         Path | None, typer.Option(help="Folder that keeps all results, and the report; default: runs/trust-SPACE-DATA.")
     ] = None,
+    same_versions: SameVersionsOption = False,
     as_json: Json = False,
 ) -> None:
     """Find out which proxy to trust on your own data: train a few random networks briefly, and see who foretold it.
@@ -71,8 +77,11 @@ def trust(
             skeleton=dict(read_pairs(skeleton)),
             seed=seed,
             workers=workers,
+            timeout=timeout,
+            max_worker_memory=max_worker_memory,
             device=device,
             out=folder,
+            same_versions=same_versions,
             watch_training=phase("training"),
             watch_scoring=phase("scoring"),
         )

@@ -53,9 +53,12 @@ def correlate(
     seed: int | Sequence[int] = 0,
     repeats: int = 1,
     workers: int | None = None,
+    timeout: float | None = None,
+    max_worker_memory: float | str | None = None,
     device: str | None = None,
     warmup: str | float | WarmUp | SharedWarmUp | None = None,
     out: str | os.PathLike[str] | None = None,
+    same_versions: bool = False,
     watch: Callable[[int, int], None] = lambda done, total: None,
 ) -> Study:
     """Compare proxies with the true figures of a table: how well do they rank its networks?
@@ -65,7 +68,8 @@ def correlate(
     as it is written, idle layers and all; intervals account for it. With several seeds the first decides the sample,
     and each gives other weights and inputs. With `out`, all scores are kept in that folder, so that asking again or for
     more computes only what is new; it also gets a report, the statistics and the scores. `ensemble` puts the choice of
-    a few proxies together into these. `watch` is told how many of how many scores are done.
+    a few proxies together into these. `watch` is told how many of how many scores are done. `timeout`,
+    `max_worker_memory` and `same_versions` are those of `search`.
 
     With a `warmup`, such as 0.1, "10%" or "10%:epochs=3:recipe=official", each network is trained on that share of the
     input's training data before proxies judge it; see docs/sigeo.md.
@@ -89,8 +93,10 @@ def correlate(
     count = None if samples == "all" else samples
     sample = draw_sample(found, settings[0], targets, samples=count, first=first, exact=exact)
     directory = None if out is None else Path(out)
-    with open_store(directory) as store:
-        result = study(sample, settings, requests, make_executor(workers), store, watch=watch)
+    executor = make_executor(workers, timeout=timeout, max_worker_memory=max_worker_memory)
+    with open_store(directory, same_versions=same_versions) as store:
+        result = study(sample, settings, requests, executor, store, watch=watch)
+        result = replace(result, remarks=tuple(store.remarks()))
     if directory is not None:
         described = {
             "space": settings[0].space_name,
@@ -103,9 +109,14 @@ def correlate(
             **({} if warm_up is None else {"warm-up": str(warm_up)}),
             "seeds": ", ".join(map(str, seeds)),
             "repeats": repeats,
+            **_told(result.remarks),
         }
         write_correlation(result, described, directory, ensemble=ensemble)
     return result
+
+
+def _told(remarks: Sequence[str]) -> dict[str, str]:
+    return {"remarks": " ".join(remarks)} if remarks else {}
 
 
 def trust(
@@ -120,8 +131,11 @@ def trust(
     skeleton: Mapping[str, Any] | None = None,
     seed: int = 0,
     workers: int | None = None,
+    timeout: float | None = None,
+    max_worker_memory: float | str | None = None,
     device: str | None = None,
     out: str | os.PathLike[str] | None = None,
+    same_versions: bool = False,
     watch_training: Callable[[int, int], None] = lambda done, total: None,
     watch_scoring: Callable[[int, int], None] = lambda done, total: None,
 ) -> Trust:
@@ -130,7 +144,8 @@ def trust(
     `data` is `digits`, `npz:PATH`, `folder:PATH` or a name in $FIRSTLIGHT_DATA; `train` random networks are trained for
     `epochs` epochs by `recipe`, each once if `out` names a folder to keep results in. A smaller `skeleton` makes it
     faster. The advice says which proxy or ensemble to use, how well it can be expected to rank networks it was not
-    chosen by, and whether the sample is too small to tell.
+    chosen by, and whether the sample is too small to tell. `timeout` is for a training or the scores of a network;
+    it, `max_worker_memory` and `same_versions` are those of `search`.
 
     >>> firstlight.trust("nasbench201", "digits", skeleton={"channels": 4, "cells": 1}).advice.choice
     """
@@ -151,17 +166,18 @@ def trust(
     source = replace(source, batch_size=max(1, min(source.batch_size, there // source.batches)))  # few images will do
     scoring = make_setting(space, source, skeleton, seed, device, 1)
     directory = None if out is None else Path(out)
-    with open_store(directory) as store:
+    with open_store(directory, same_versions=same_versions) as store:
         found = train_and_compare(
             training,
             scoring,
             requests,
             train,
-            make_executor(workers),
+            make_executor(workers, timeout=timeout, max_worker_memory=max_worker_memory),
             store,
             watch_training=watch_training,
             watch_scoring=watch_scoring,
         )
+        found = replace(found, study=replace(found.study, remarks=tuple(store.remarks())))
     if directory is not None:
         described = {
             "space": training.space_name,
@@ -169,6 +185,7 @@ def trust(
             "data": f"{data}: {len(training.dataset.x_train)} to learn from, {len(training.dataset.x_val)} to judge by",
             "training": str(how),
             "seed": seed,
+            **_told(found.study.remarks),
         }
         write_trust(found, described, directory)
     return found
@@ -193,8 +210,11 @@ def compare(
     skeleton: Mapping[str, Any] | None = None,
     input: str | None = None,
     workers: int | None = None,
+    timeout: float | None = None,
+    max_worker_memory: float | str | None = None,
     device: str | None = None,
     out: str | os.PathLike[str] | None = None,
+    same_versions: bool = False,
     watch: Callable[[int, int], None] = lambda done, total: None,
 ) -> Comparison:
     """Let search methods compete: what has each found after so many queries, and what did that cost?
@@ -204,15 +224,17 @@ def compare(
     settings, or `random@dextr`, a search by a proxy, whose queries are networks scored. The best network of each is
     judged by the columns `report`. `fidelities` are what bohb chooses from: columns, or numbers of epochs. `seconds`
     names the table's column of training times, and `within` a budget of them to report at as well. With `out`, all
-    results are kept in that folder, and a page, the rows and all queries are written to it.
+    results are kept in that folder, and a page, the rows and all queries are written to it. `timeout`,
+    `max_worker_memory` and `same_versions` are those of `search`.
 
     >>> found = firstlight.compare("nasbench201", "nb201.parquet", methods="random,evolution", queries=(20, 50))
     >>> print(found.table())
     """
     parsed = parse_methods(methods) if isinstance(methods, str) else [parse_method(text) for text in methods]
     directory = None if out is None else Path(out)
-    executor, surroundings = make_executor(workers), tuple(sorted((skeleton or {}).items()))
-    with open_store(directory) as store:
+    executor = make_executor(workers, timeout=timeout, max_worker_memory=max_worker_memory)
+    surroundings = tuple(sorted((skeleton or {}).items()))
+    with open_store(directory, same_versions=same_versions) as store:
         if table is not None and data is None:
             found = table if isinstance(table, Table) else load_table(Path(table))
             levels = fidelities if any(method.asks_fidelities for method in parsed) else ()
@@ -238,6 +260,7 @@ def compare(
             raise SettingError("Give either a table of trained networks (--table), or data to train them on (--data).")
         numbers = list(range(seeds)) if isinstance(seeds, int) else list(seeds)
         result = run_methods(contest, parsed, queries, numbers, within=within, watch=watch)
+        result = replace(result, remarks=(*result.remarks, *store.remarks()))
     if directory is not None:
         described = {
             "space": contest.truth.setting.space_name,

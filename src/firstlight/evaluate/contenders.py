@@ -122,7 +122,7 @@ def click_results(
             yield contender, known
     for contender, result in executor.map(ClickJob(setting, folder), missing):
         if isinstance(result, Lost):
-            result = ClickResult(0, status="failed", note=result.reason)
+            result = ClickResult(0, status=result.status, note=result.reason)
         if folder is not None:
             content = {"key": setting.key(contender), "result": result.as_json()}
             write_whole(path_of(folder, content["key"]), json.dumps(content, indent=2).encode())

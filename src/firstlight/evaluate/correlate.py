@@ -51,13 +51,14 @@ class Sample:
 class Study:
     """What the proxies say of a sample, once for each seed; the sample stays the same, weights and inputs do not.
 
-    `utilities` are turned so that higher is better; NaN without a score.
+    `utilities` are turned so that higher is better; NaN without a score. `remarks` say what else must be known.
     """
 
     sample: Sample
     seeds: tuple[int, ...]
     utilities: tuple[dict[str, Numbers], ...]
     resamples: int | None = None
+    remarks: tuple[str, ...] = ()
 
     @property
     def names(self) -> list[str]:
@@ -155,7 +156,8 @@ class Study:
                 targets[target]["ensemble"] = judged.as_json()
         first = targets[self.sample.targets[0]]
         shape = {"networks": len(self.sample.rows), "classes": len(self.sample.classes), "seeds": list(self.seeds)}
-        return {**shape, "target": self.sample.targets[0], **first, "targets": targets}
+        remarks = {"remarks": list(self.remarks)} if self.remarks else {}
+        return {**shape, "target": self.sample.targets[0], **first, "targets": targets, **remarks}
 
 
 def draw_sample(

@@ -21,7 +21,8 @@ from firstlight.run.checks import check_device, check_seed, skeleton_for
 from firstlight.run.executor import Executor, Lost
 from firstlight.run.in_space import InSpace
 from firstlight.run.outcome import TrainingResult
-from firstlight.run.store import EvaluationKey, Store
+from firstlight.run.records import EvaluationKey
+from firstlight.run.store import Store
 from firstlight.spaces import Skeleton
 
 
@@ -149,7 +150,7 @@ class EvaluationService:
         job = EvaluationJob(self.setting, self.setting.dataset.fingerprint, checkpoints)
         for text, result in self.executor.map(job, missing):
             if isinstance(result, Lost):
-                result = TrainingResult((), "failed", result.reason)
+                result = TrainingResult((), result.status, result.reason)
             self.store.add_evaluation(self.setting.key(text), result)
             yield Evaluation(text, result)
         if checkpoints is not None:

@@ -9,7 +9,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from firstlight.algorithms.result import front_of, front_over_time, settings_of_result
+from firstlight.algorithms.result import front_of, front_over_time, settings_of_result, store_of_run
 from firstlight.drawing.vector import draw
 from firstlight.errors import FirstlightError, StoreError
 from firstlight.report.charts.lines import Line, lines
@@ -18,7 +18,8 @@ from firstlight.report.hnas import hnas_charts
 from firstlight.report.one_shot import one_shot_charts
 from firstlight.report.template import render_page
 from firstlight.run.costs import UNITS, written
-from firstlight.run.store import STORE_NAME, Run, Store, Trial
+from firstlight.run.records import Run, Trial
+from firstlight.run.store import Store
 from firstlight.spaces import Drawing, find_space
 
 PAGE_NAME = "report.html"
@@ -30,11 +31,12 @@ MOST_DOTS = 3000
 
 def write_report(directory: Path) -> Path:
     """Write `report.html` into the run's folder and return its path; a run still going on is shown as far as it is."""
-    path = directory / STORE_NAME
+    path = store_of_run(directory)
     if not path.is_file():
         raise StoreError(
-            f"{directory} holds no run ({STORE_NAME} is missing). Give the folder named by `firstlight search --out`; "
-            "`correlate`, `trust` and `compare` write their report.html themselves."
+            f"{directory} holds no run ({path.name} is missing). Give the folder named by `firstlight search --out`; "
+            "with --store it can be reported when it has ended. `correlate`, `trust` and `compare` write their "
+            "report.html themselves."
         )
     with Store(path) as store:
         runs = store.runs()

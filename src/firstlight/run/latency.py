@@ -18,7 +18,8 @@ from torch import nn
 from firstlight.errors import SettingError
 from firstlight.onnx import onnx_program, onnx_session
 from firstlight.proxies import Score
-from firstlight.run.store import ScoreKey, Store
+from firstlight.run.records import ScoreKey
+from firstlight.run.store import Store
 from firstlight.spaces import Architecture
 
 if TYPE_CHECKING:

@@ -38,4 +38,16 @@ MIGRATIONS = (
         """,
     ),
     ("ALTER TABLE trials ADD COLUMN dear_costs TEXT NOT NULL DEFAULT '{}'",),
+    (
+        """
+        CREATE TABLE environments (
+            id INTEGER PRIMARY KEY,
+            firstlight TEXT NOT NULL, torch TEXT NOT NULL, python TEXT NOT NULL, cpu TEXT NOT NULL,
+            UNIQUE (firstlight, torch, python, cpu)
+        )
+        """,
+        # NULL: computed before versions were recorded
+        "ALTER TABLE scores ADD COLUMN environment INTEGER REFERENCES environments (id)",
+        "ALTER TABLE evaluations ADD COLUMN environment INTEGER REFERENCES environments (id)",
+    ),
 )

@@ -25,9 +25,10 @@ from firstlight.proxies import ProxyRequest, Score, measure_all
 from firstlight.run.checks import check_device, check_seed, skeleton_for
 from firstlight.run.executor import Executor, Lost
 from firstlight.run.in_space import InSpace, in_space
+from firstlight.run.records import ScoreKey
 from firstlight.run.repeats import combine, draw_seeds
 from firstlight.run.shared_warm_up import LearnedFrom, SharedWarmUp, WatchSteps
-from firstlight.run.store import ScoreKey, Store
+from firstlight.run.store import Store
 from firstlight.run.warm_up import FOLDER, WarmUp
 from firstlight.spaces import Skeleton, Space
 
@@ -278,7 +279,7 @@ class ScoreService:
         for (text, missing), result in self.executor.map(ScoreJob(self.setting, kept_in), unanswered()):
             yield from _drain(answered)
             if isinstance(result, Lost):
-                failed = {name: Score.without_value("failed", result.reason) for name in missing}
+                failed = {name: Score.without_value(result.status, result.reason) for name in missing}
                 result = NetworkScore(text, failed, self.setting.cost(text))
             for name, score in result.scores.items():
                 self.store.add_score(self.setting.key(text, self.requests[name]), score)

@@ -7,45 +7,46 @@ started again asks for the same in the same order and finds what was computed be
 from __future__ import annotations
 
 import json
-import sqlite3
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, astuple, dataclass, field
+from dataclasses import asdict, astuple
 from pathlib import Path
+from sqlite3 import OperationalError
 from types import TracebackType
 from typing import Any
 
 from firstlight.cost import Cost
 from firstlight.errors import StoreError
 from firstlight.proxies import Score
+from firstlight.run.database import MEMORY, explained, open_database
+from firstlight.run.environment import Environment, this_environment
 from firstlight.run.outcome import Epoch, TrainingResult
-from firstlight.run.schema import MIGRATIONS
+from firstlight.run.records import EvaluationKey, Run, ScoreKey, Trial
 
-# Marks the file as ours ("1stL"), so that nobody else's database is written into
-APPLICATION_ID = 0x3173744C
 # What may be different the next time: these are kept for the record and computed again when asked for
-_PASSING_STATUSES = ("failed", "out_of_memory")
-
-
+PASSING_STATUSES = ("failed", "out_of_memory")
 STORE_NAME = "store.sqlite"
 
 
 @contextmanager
-def open_store(directory: Path | None) -> Iterator[Store]:
-    """The store of a run's folder, which is made if it is not there; without one, all is forgotten afterwards.
+def open_store(directory: Path | None, file: Path | None = None, *, same_versions: bool = False) -> Iterator[Store]:
+    """The store of a run's folder, or a `file` that several share; without either, all is forgotten afterwards.
 
-    What fails before it has stored anything leaves nothing behind that was not there before.
+    Folders are made. What fails before it has stored anything leaves nothing behind that was not there before.
     """
-    if directory is None:
-        with Store(":memory:") as store:
+    path = directory / STORE_NAME if directory and not file else file
+    if path is None:
+        with Store(MEMORY, same_versions=same_versions) as store:
             yield store
         return
-    path = directory / STORE_NAME
     is_new = not path.exists()
-    made = [folder for folder in (directory, *directory.parents) if not folder.exists()]
+    folders = [path.parent, directory or path.parent]
+    made = [place for folder in folders for place in (folder, *folder.parents) if not place.exists()]
     try:
-        make_folder(directory)
-        with Store(path) as store:
+        for folder in folders:
+            make_folder(folder)
+        with Store(path, same_versions=same_versions) as store:
             try:
                 yield store
             except BaseException:
@@ -53,10 +54,20 @@ def open_store(directory: Path | None) -> Iterator[Store]:
                     store.remove_if_useless()
                 raise
     except BaseException:
-        with suppress(OSError):  # as far as nothing has come to lie there; the error is what matters
-            for folder in made:
+        for folder in made:
+            with suppress(OSError):  # as far as nothing has come to lie there; the error is what matters
                 folder.rmdir()
         raise
+
+
+def find_store(path: Path) -> Path:
+    """The file of this name, or that of the folder."""
+    file = path / STORE_NAME if path.is_dir() else path
+    if not file.is_file():
+        raise StoreError(
+            f"There is no store {file}. Give the folder of a run, such as runs/mine, or the file that --store named."
+        )
+    return file
 
 
 def make_folder(directory: Path) -> None:
@@ -66,89 +77,28 @@ def make_folder(directory: Path) -> None:
         raise StoreError(f"The folder {directory} cannot be made: {error}. Name another one with --out.") from error
 
 
-@dataclass(frozen=True)
-class ScoreKey:
-    """Everything that a score depends on."""
-
-    space: str
-    skeleton: str
-    architecture: str
-    proxy: str
-    revision: int
-    input: str
-    seed: int
-
-    def as_tuple(self) -> tuple[str | int, ...]:
-        return self.space, self.skeleton, self.architecture, self.proxy, self.revision, self.input, self.seed
-
-
-@dataclass(frozen=True)
-class EvaluationKey:
-    """Everything that the accuracy of a trained network depends on."""
-
-    space: str
-    skeleton: str
-    architecture: str
-    data: str
-    recipe: str
-    seed: int
-    revision: int
-
-
-@dataclass(frozen=True)
-class Trial:
-    """One network looked at in a run: what it costs, how well it did (None: no score, or none yet), and when."""
-
-    architecture: str
-    cost: Cost
-    utility: float | None
-    elapsed: float
-    dear_costs: dict[str, float] = field(default_factory=dict)  # those that not every run asks for
-
-    def amount(self, cost: str) -> float:
-        return float(self.dear_costs[cost] if cost in self.dear_costs else getattr(self.cost, cost))
-
-    def as_json(self) -> dict[str, Any]:
-        costs = asdict(self.cost) | self.dear_costs
-        return {"architecture": self.architecture, "utility": self.utility, "cost": costs, "elapsed": self.elapsed}
-
-
-@dataclass(frozen=True)
-class Run:
-    id: int
-    settings: dict[str, Any]
-    version: str
-    started: str
-    finished: str | None
-    result: dict[str, Any] | None
-
-
 class Store:
-    """`Store(path)` opens or creates the file; `Store(":memory:")` keeps everything for the life of the object."""
+    """`Store(path)` opens or creates the file; `Store(":memory:")` keeps everything for the life of the object.
 
-    def __init__(self, path: Path | str) -> None:
+    With `same_versions`, results that were computed in another environment, and may differ, count as unknown.
+    """
+
+    def __init__(self, path: Path | str, *, same_versions: bool = False) -> None:
         self.path = str(path)
-        self._open()
-        if self.path != ":memory:" and not Path(self.path).exists():
+        self.same_versions = same_versions
+        self._connection = open_database(self.path)
+        if self.path != MEMORY and not Path(self.path).exists():
             self._connection.close()  # in this moment another process has removed what it had made
-            self._open()
+            self._connection = open_database(self.path)
+        self._environments: dict[int | None, Environment | None] = {None: None}
+        self._own_environment: int | None = None
+        # By environment, if it may differ: what was found, once each though it may be asked for several times
+        self._reused_from: dict[int | None, set[int]] = defaultdict(set)
 
     @property
     def folder(self) -> Path | None:
         """Where the file lies; None for a store that is in memory only."""
-        return None if self.path == ":memory:" else Path(self.path).parent
-
-    def _open(self) -> None:
-        with self._explained():
-            self._connection = sqlite3.connect(self.path, isolation_level=None, timeout=60)
-            try:
-                self._check_owner()
-                self._connection.execute("PRAGMA journal_mode = WAL")
-                self._connection.execute("PRAGMA synchronous = NORMAL")
-                self._migrate()
-            except BaseException:
-                self._connection.close()  # which also undoes a migration that was under way
-                raise
+        return None if self.path == MEMORY else Path(self.path).parent
 
     def __enter__(self) -> Store:
         return self
@@ -163,7 +113,7 @@ class Store:
 
     def remove_if_useless(self) -> None:
         """Delete the file if it holds no result and no one else has it open."""
-        with suppress(sqlite3.OperationalError):  # others are there: this fails while anyone else is connected
+        with suppress(OperationalError):  # others are there: this fails while anyone else is connected
             self._connection.execute("PRAGMA busy_timeout = 0")
             self._connection.execute("PRAGMA journal_mode = DELETE")
             self._connection.execute("BEGIN EXCLUSIVE")
@@ -181,40 +131,57 @@ class Store:
     def find_score(self, key: ScoreKey) -> Score | None:
         """The stored score, unless it is of a kind that may turn out differently next time."""
         rows = self._execute(
-            "SELECT value, parts, status, note, seconds FROM scores "
+            "SELECT environment, status, value, parts, note, seconds FROM scores "
             "WHERE (space, skeleton, architecture, proxy, revision, input, seed) = (?, ?, ?, ?, ?, ?, ?)",
             key.as_tuple(),
         )
-        if not rows or rows[0][2] in _PASSING_STATUSES:
+        if not rows or not self._is_reusable(key, *rows[0][:2]):
             return None
-        value, parts, status, note, seconds = rows[0]
+        _, status, value, parts, note, seconds = rows[0]
         return Score(float("nan") if value is None else value, json.loads(parts), status, note, seconds)
 
     def add_score(self, key: ScoreKey, score: Score) -> None:
         value = score.value if score.ok else None
         self._execute(
-            f"INSERT OR REPLACE INTO scores VALUES ({', '.join('?' * 12)})",
-            (*key.as_tuple(), value, json.dumps(dict(score.parts)), score.status, score.note, score.seconds),
+            f"INSERT OR REPLACE INTO scores VALUES ({', '.join('?' * 13)})",
+            (
+                *key.as_tuple(),
+                value,
+                json.dumps(dict(score.parts)),
+                score.status,
+                score.note,
+                score.seconds,
+                self._here(),
+            ),
         )
 
     def find_evaluation(self, key: EvaluationKey) -> TrainingResult | None:
         """The stored result, unless it is of a kind that may turn out differently next time."""
         rows = self._execute(
-            "SELECT epochs, status, note, seconds FROM evaluations "
+            "SELECT environment, status, epochs, note, seconds FROM evaluations "
             "WHERE (space, skeleton, architecture, data, recipe, seed, revision) = (?, ?, ?, ?, ?, ?, ?)",
             astuple(key),
         )
-        if not rows or rows[0][1] in _PASSING_STATUSES:
+        if not rows or not self._is_reusable(key, *rows[0][:2]):
             return None
-        epochs, status, note, seconds = rows[0]
+        _, status, epochs, note, seconds = rows[0]
         return TrainingResult(tuple(Epoch(**epoch) for epoch in json.loads(epochs)), status, note, seconds)
 
     def add_evaluation(self, key: EvaluationKey, result: TrainingResult) -> None:
         epochs = json.dumps([asdict(epoch) for epoch in result.epochs])
         self._execute(
-            f"INSERT OR REPLACE INTO evaluations VALUES ({', '.join('?' * 12)})",
-            (*astuple(key), result.accuracy, epochs, result.status, result.note, result.seconds),
+            f"INSERT OR REPLACE INTO evaluations VALUES ({', '.join('?' * 13)})",
+            (*astuple(key), result.accuracy, epochs, result.status, result.note, result.seconds, self._here()),
         )
+
+    def remarks(self) -> list[str]:
+        """What there is to say of results that were found here and come from elsewhere."""
+        return [
+            f"{len(found)} reused {'result was' if len(found) == 1 else 'results were'} computed by "
+            f"{self._environments[identifier] or 'versions that were not recorded'}, and here is {this_environment()}: "
+            "digits may differ. To have them computed again: --same-versions."
+            for identifier, found in self._reused_from.items()
+        ]
 
     def begin_run(self, settings: dict[str, Any], version: str, seed: int) -> Run:
         """The run of exactly these settings: the stored one, to be resumed, or a new one."""
@@ -267,7 +234,7 @@ class Store:
     def set_utilities(self, run: Run, utilities: Mapping[str, float | None]) -> None:
         """How well the networks of a run did, by architecture: an ensemble says so when all have been looked at."""
         rows = [(utility, run.id, architecture) for architecture, utility in utilities.items()]
-        with self._explained(), self._connection:  # all of them or none
+        with explained(self.path), self._connection:  # all of them or none
             self._connection.execute("BEGIN")
             self._connection.executemany("UPDATE trials SET utility = ? WHERE run = ? AND architecture = ?", rows)
 
@@ -284,40 +251,30 @@ class Store:
         ]
 
     def _execute(self, statement: str, values: tuple[Any, ...] = ()) -> list[Any]:
-        with self._explained():
+        with explained(self.path):
             return self._connection.execute(statement, values).fetchall()
 
-    def _check_owner(self) -> None:
-        """Refuse what is not ours or too new before anything is written."""
-        self._connection.execute("BEGIN")  # what is read is of one moment, though others may be creating the store
-        (version,) = self._connection.execute("PRAGMA user_version").fetchone()
-        (owner,) = self._connection.execute("PRAGMA application_id").fetchone()
-        (tables,) = self._connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
-        self._connection.execute("COMMIT")
-        if tables and owner != APPLICATION_ID:
-            raise StoreError(f"{self.path} is a database of another program. Name another folder with --out.")
-        if version > len(MIGRATIONS):
-            raise StoreError(
-                f"The store {self.path} was written by a newer Firstlight (schema {version}; this one knows up to "
-                f"{len(MIGRATIONS)}). Update Firstlight, or name another folder with --out."
+    def _is_reusable(self, key: ScoreKey | EvaluationKey, environment: int | None, status: str) -> bool:
+        if status in PASSING_STATUSES:
+            return False
+        if environment not in self._environments:
+            columns = "firstlight, torch, python, cpu"
+            rows = self._execute(f"SELECT {columns} FROM environments WHERE id = ?", (environment,))
+            self._environments[environment] = Environment(*rows[0])
+        if this_environment().may_differ(self._environments[environment]):
+            if self.same_versions:
+                return False
+            self._reused_from[environment].add(hash(key))
+        return True
+
+    def _here(self) -> int:
+        """The number of this environment, which is entered when its first result is."""
+        if self._own_environment is None:
+            values = astuple(this_environment())
+            self._execute(
+                "INSERT OR IGNORE INTO environments (firstlight, torch, python, cpu) VALUES (?, ?, ?, ?)", values
             )
-
-    def _migrate(self) -> None:
-        self._connection.execute("BEGIN IMMEDIATE")  # two processes may open a new store at once
-        (version,) = self._connection.execute("PRAGMA user_version").fetchone()
-        for statements in MIGRATIONS[version:]:
-            for statement in statements:
-                self._connection.execute(statement)
-        self._connection.execute(f"PRAGMA user_version = {len(MIGRATIONS)}")
-        self._connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-        self._connection.execute("COMMIT")
-
-    @contextmanager
-    def _explained(self) -> Iterator[None]:
-        try:
-            yield
-        except (sqlite3.Error, OverflowError) as error:
-            raise StoreError(
-                f"The store {self.path} cannot be used: {error}. If it may not be written to, or is damaged or not a "
-                "Firstlight store, move it away or name another folder with --out."
-            ) from error
+            ((self._own_environment,),) = self._execute(
+                "SELECT id FROM environments WHERE (firstlight, torch, python, cpu) = (?, ?, ?, ?)", values
+            )
+        return self._own_environment

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -41,7 +42,12 @@ def write_whole(path: Path, content: bytes) -> None:
             os.fsync(file.fileno())
         os.replace(unfinished, path)
     except OSError as error:
-        raise StoreError(f"{path} cannot be written: {error}. Name another folder with --out.") from error
+        with suppress(OSError):  # on a full disk, what there is of it would be in the way
+            unfinished.unlink()
+        raise StoreError(
+            f"{path} cannot be written: {error}. Make room if the disk is full and run the same command again, or name "
+            "another folder with --out."
+        ) from error
 
 
 def read_tensors(path: Path) -> dict[str, Tensor]:

@@ -15,9 +15,10 @@ from firstlight.evaluate.reproduce.benchmarks import Benchmark, Shelf
 from firstlight.evaluate.statistics import RESAMPLES, Estimate, Groups, Numbers, bootstrapped
 from firstlight.proxies import Parts, Score, parse_requests
 from firstlight.run.executor import Executor, Lost
+from firstlight.run.records import ScoreKey
 from firstlight.run.scoring import Setting, source_for
 from firstlight.run.shared_warm_up import SharedWarmUp
-from firstlight.run.store import ScoreKey, Store
+from firstlight.run.store import Store
 from firstlight.run.warm_up import WarmUp
 from firstlight.settings import Settings
 
@@ -131,7 +132,7 @@ class Lab:
         found = {text: score for text in texts if (score := self.store.find_score(key(text)))}
         missing = [text for text in texts if text not in found]
         for text, answer in self.executor.map(MeasureJob(setting, measure), missing):
-            score = Score.without_value("failed", answer.reason) if isinstance(answer, Lost) else answer
+            score = Score.without_value(answer.status, answer.reason) if isinstance(answer, Lost) else answer
             self.store.add_score(key(text), score)
             found[text] = score
             self.watch(len(found), len(texts))

@@ -86,6 +86,7 @@ def reproduce(
     warmup: str | None = None,
     workers: int | None = None,
     out: str | os.PathLike[str] | None = None,
+    same_versions: bool = False,
     resamples: int = RESAMPLES,
     watch: Callable[[int, int], None] = lambda done, total: None,
 ) -> Outcome:
@@ -109,7 +110,7 @@ def reproduce(
     count = experiment.samples if samples is None else samples
     _refuse_few(experiment, count)
     warm_ups = _read_warm_ups(experiment, warmup)
-    with open_store(directory) as store:
+    with open_store(directory, same_versions=same_versions) as store:
         lab = Lab(
             shelf,
             make_executor(workers),
@@ -127,7 +128,8 @@ def reproduce(
         )
         described = _described(lab, experiment)
         found = experiment.run(lab)
-        outcome = Outcome(experiment, described, replace(found, remarks=_caveats(lab) + found.remarks), missing)
+        remarks = (*_caveats(lab), *found.remarks, *store.remarks())
+        outcome = Outcome(experiment, described, replace(found, remarks=remarks), missing)
     if directory is not None:
         _write(outcome, directory)
     return outcome

@@ -1,0 +1,70 @@
+"""The folder of a run: whose it is, and what is written into it in the end."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from firstlight._version import __version__
+from firstlight.algorithms import AlgorithmRequest
+from firstlight.algorithms.result import RESULT_NAME, SearchResult, SearchSetting, settings_of_result
+from firstlight.errors import StoreError
+from firstlight.run.records import Run
+from firstlight.run.store import Store
+from firstlight.run.tensor_files import write_whole
+
+
+def begin_run(store: Store, search: SearchSetting, directory: Path | None, *, is_shared: bool) -> Run:
+    """The run of this folder, or another one of it that makes something else of the same steps."""
+    settings = search.as_json()
+    earlier = settings_of_result(directory) if directory and is_shared else None
+    if earlier is not None:  # others share the store, so that the folder is known by its result
+        _refuse_another(earlier, search, directory)
+    for run in () if is_shared else store.runs():
+        if not _differing(run.settings, settings):
+            return run
+        _refuse_another(run.settings, search, directory)
+    return store.begin_run(settings, __version__, search.setting.seed)
+
+
+def _differing(known: dict[str, Any], settings: dict[str, Any]) -> set[str]:
+    return {name for name in known.keys() | settings.keys() if known.get(name) != settings.get(name)}
+
+
+def _refuse_another(known: dict[str, Any], search: SearchSetting, directory: Path | None) -> None:
+    settings = search.as_json()
+    differing = _differing(known, settings)
+    if differing and _share_steps(known, search):
+        differing.discard("algorithm")
+    if differing:
+        differences = [f"{n} was {known.get(n)!r}, now {settings.get(n)!r}" for n in sorted(differing)]
+        raise StoreError(
+            f"The folder {directory} holds another run: {'; '.join(differences)}. "
+            "Name another folder with --out, or use the earlier settings to resume that run."
+        )
+
+
+def _share_steps(known: dict[str, Any], search: SearchSetting) -> bool:
+    """Whether both take steps through a one-shot network, of which each makes something by its own rule."""
+    requests = (AlgorithmRequest.parse(known["algorithm"]), search.request)
+    return all("one_shot" in request.algorithm.needs for request in requests)
+
+
+def replaced_result(search: SearchSetting, directory: Path | None) -> Iterator[str]:
+    """That a folder has had the result of another rule for the same steps."""
+    earlier = settings_of_result(directory) if directory else None
+    if earlier and earlier["algorithm"] != str(search.request):
+        yield (
+            f"{RESULT_NAME} and the report of this folder were those of {earlier['algorithm']}, and are now those of "
+            f"{search.request}. Run the other one again to have them back: no step is taken twice."
+        )
+
+
+def write_result(directory: Path, result: SearchResult, shared_store: Path | None) -> None:
+    # by the way from the folder, so that both can be moved together
+    place = {} if shared_store is None else {"store": os.path.relpath(shared_store, directory)}
+    content = {"settings": result.setting.as_json(), "version": __version__, **place, **result.as_json()}
+    write_whole(directory / RESULT_NAME, (json.dumps(content, indent=2) + "\n").encode())

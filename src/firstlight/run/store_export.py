@@ -1,0 +1,79 @@
+"""The rows of a store as a table for other programs, in as little memory as a chunk of them takes."""
+
+from __future__ import annotations
+
+import os
+from contextlib import closing, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from firstlight.errors import SettingError, StoreError
+from firstlight.run.database import explained, open_database
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+CHUNK = 50_000
+_KEY = "space, skeleton, architecture"
+_COMPUTED = "status, note, seconds, firstlight, torch, python, cpu"
+_ELSEWHERE = "LEFT JOIN environments ON environments.id = environment"
+# Which columns of which rows; trials bear the settings of their run
+QUERIES = {
+    "scores": f"SELECT {_KEY}, proxy, revision, input, seed, value, parts, {_COMPUTED} FROM scores {_ELSEWHERE}",
+    "evaluations": f"SELECT {_KEY}, data, recipe, seed, revision, accuracy, epochs, {_COMPUTED} "
+    f"FROM evaluations {_ELSEWHERE}",
+    "trials": "SELECT run, architecture, params, macs, utility, elapsed, dear_costs, settings "
+    "FROM trials JOIN runs ON runs.id = run",
+}
+_WHOLE = {"revision", "seed", "run", "params", "macs"}
+_REAL = {"value", "accuracy", "seconds", "utility", "elapsed"}
+FORMATS = (".parquet", ".csv")
+
+
+def export_rows(path: Path, out: Path, table: str = "scores") -> int:
+    """Write a table of the store to a parquet or CSV file, as its ending says; returns the number of rows."""
+    if table not in QUERIES:
+        raise SettingError(f"There is no table {table!r} to export. There are: {', '.join(QUERIES)}.")
+    if out.suffix not in FORMATS:
+        raise SettingError(f"{out} ends with neither {' nor '.join(FORMATS)}, which say how rows are to be written.")
+    unfinished = out.with_name(out.name + ".part")
+    try:
+        with explained(str(path)), closing(open_database(str(path))) as connection:
+            rows = connection.execute(QUERIES[table])
+            schema = _schema([column[0] for column in rows.description])
+            with _writer(unfinished, out.suffix, schema) as writer:
+                count = 0
+                while chunk := rows.fetchmany(CHUNK):
+                    writer.write_table(_as_table(chunk, schema))
+                    count += len(chunk)
+        os.replace(unfinished, out)
+    except OSError as error:
+        raise StoreError(f"{out} cannot be written: {error}. Make room, or name another file.") from error
+    finally:
+        with suppress(OSError):
+            unfinished.unlink()
+    return count
+
+
+def _schema(names: list[str]) -> pa.Schema:
+    import pyarrow as pa  # slow to import
+
+    kinds = {**dict.fromkeys(_WHOLE, pa.int64()), **dict.fromkeys(_REAL, pa.float64())}
+    return pa.schema([(name, kinds.get(name, pa.string())) for name in names])
+
+
+def _writer(path: Path, suffix: str, schema: pa.Schema) -> Any:
+    if suffix == ".csv":
+        from pyarrow.csv import CSVWriter
+
+        return CSVWriter(path, schema)
+    from pyarrow.parquet import ParquetWriter
+
+    return ParquetWriter(path, schema)
+
+
+def _as_table(rows: list[tuple[Any, ...]], schema: pa.Schema) -> pa.Table:
+    import pyarrow as pa
+
+    columns = [pa.array(column, field.type) for column, field in zip(zip(*rows, strict=True), schema, strict=True)]
+    return pa.table(columns, schema=schema)

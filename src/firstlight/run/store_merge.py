@@ -1,0 +1,134 @@
+"""Putting the stores of several machines together.
+
+What both have stays as it is in the one that grows. Results that may turn out differently the next time give way to
+results that do not.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, fields
+from pathlib import Path
+
+from firstlight.errors import StoreError
+from firstlight.run.database import back_up, check_owner, explained, open_database, refuse_cut_off
+from firstlight.run.records import EvaluationKey, ScoreKey
+from firstlight.run.schema import MIGRATIONS
+from firstlight.run.store import PASSING_STATUSES
+
+# Of each table with results: what they are known by, and the one figure that tells whether two are the same
+_RESULTS = {
+    "scores": ([field.name for field in fields(ScoreKey)], "value"),
+    "evaluations": ([field.name for field in fields(EvaluationKey)], "accuracy"),
+}
+_ENVIRONMENT = "firstlight, torch, python, cpu"
+_PASSING = str(PASSING_STATUSES)
+
+
+@dataclass(frozen=True)
+class Merged:
+    """What a store gave. `differing` results had another value in the store that grew, and were not taken."""
+
+    path: Path
+    scores: int
+    evaluations: int
+    runs: int
+    trials: int
+    differing: int
+
+
+def merge_stores(into: Path, sources: Sequence[Path]) -> list[Merged]:
+    """Add what the sources hold to a store, which is made if it is not there. Of each source, all is added or nothing.
+
+    Every source is looked at before anything is written; they are left as they are.
+    """
+    for source in sources:
+        if source.resolve() == into.resolve():
+            raise StoreError(f"{source} is the store that the others are to be merged into. Leave it out.")
+        _schema(source)
+    with explained(str(into)), closing(open_database(str(into))) as connection:
+        return [_merge(connection, source) for source in sources]
+
+
+def _schema(path: Path) -> int:
+    refuse_cut_off(str(path))
+    with explained(str(path)), closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        return check_owner(connection, str(path))
+
+
+def _merge(connection: sqlite3.Connection, source: Path) -> Merged:
+    with _up_to_date(source) as path, explained(str(source)):
+        connection.execute("ATTACH ? AS other", (str(path),))
+        try:
+            with connection:  # all of it, or nothing
+                connection.execute("BEGIN IMMEDIATE")
+                connection.execute(
+                    f"INSERT OR IGNORE INTO main.environments ({_ENVIRONMENT}) SELECT {_ENVIRONMENT} "
+                    "FROM other.environments"
+                )
+                differing = sum(_differing(connection, table) for table in _RESULTS)
+                scores, evaluations = (_add_results(connection, table) for table in _RESULTS)
+                runs, trials = _add_runs(connection)
+        finally:
+            connection.execute("DETACH other")
+    return Merged(source, scores, evaluations, runs, trials, differing)
+
+
+def _differing(connection: sqlite3.Connection, table: str) -> int:
+    key, figure = _RESULTS[table]
+    (count,) = connection.execute(
+        f"SELECT count(*) FROM other.{table} AS theirs JOIN main.{table} AS ours USING ({', '.join(key)}) "
+        f"WHERE (theirs.{figure} IS NOT ours.{figure} OR theirs.status <> ours.status) "
+        f"AND theirs.status NOT IN {_PASSING} AND ours.status NOT IN {_PASSING}"
+    ).fetchone()
+    return int(count)
+
+
+def _add_results(connection: sqlite3.Connection, table: str) -> int:
+    key, _ = _RESULTS[table]
+    columns = [name for _, name, *_ in connection.execute(f"PRAGMA main.table_info({table})")]
+    here = (
+        f"(SELECT main.environments.id FROM other.environments AS e JOIN main.environments USING ({_ENVIRONMENT}) "
+        "WHERE e.id = theirs.environment)"
+    )
+    values = ", ".join(here if name == "environment" else f"theirs.{name}" for name in columns)
+    others = ", ".join(f"{name} = excluded.{name}" for name in columns if name not in key)
+    return connection.execute(
+        f"INSERT INTO main.{table} ({', '.join(columns)}) SELECT {values} FROM other.{table} AS theirs WHERE true "
+        f"ON CONFLICT ({', '.join(key)}) DO UPDATE SET {others} "
+        f"WHERE {table}.status IN {_PASSING} AND excluded.status NOT IN {_PASSING}"
+    ).rowcount
+
+
+def _add_runs(connection: sqlite3.Connection) -> tuple[int, int]:
+    """A run is known by its settings. One that has ended there has ended here."""
+    runs = connection.execute(
+        "INSERT OR IGNORE INTO main.runs (settings, version, seed, started) "
+        "SELECT settings, version, seed, started FROM other.runs"
+    ).rowcount
+    connection.execute(
+        "UPDATE main.runs SET (finished, result) = "
+        "(SELECT finished, result FROM other.runs AS theirs WHERE theirs.settings = main.runs.settings) "
+        "WHERE finished IS NULL AND settings IN (SELECT settings FROM other.runs WHERE result IS NOT NULL)"
+    )
+    trials = connection.execute(
+        "INSERT OR IGNORE INTO main.trials SELECT ours.id, architecture, params, macs, utility, elapsed, dear_costs "
+        "FROM other.trials JOIN other.runs AS theirs ON theirs.id = run JOIN main.runs AS ours USING (settings)"
+    ).rowcount
+    return runs, trials
+
+
+@contextmanager
+def _up_to_date(source: Path) -> Iterator[Path]:
+    """The store itself, or a migrated copy of an older one."""
+    if _schema(source) == len(MIGRATIONS):
+        yield source
+        return
+    with tempfile.TemporaryDirectory(prefix="firstlight-") as folder:
+        copy = Path(folder) / source.name
+        back_up(str(source), copy)
+        open_database(str(copy)).close()
+        yield copy

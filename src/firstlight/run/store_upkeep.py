@@ -1,0 +1,82 @@
+"""Looking after a store: is it whole, what does it hold, how large is it, and can it be smaller?"""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from firstlight.run.database import check_owner, explained, open_database, refuse_cut_off
+from firstlight.run.environment import Environment
+
+TABLES = ("scores", "evaluations", "runs", "trials")
+# of damage that SQLite may find in a store
+_MOST_PROBLEMS = 10
+
+
+@dataclass
+class Health:
+    """What was found; of a damaged store, what could be read."""
+
+    path: Path
+    schema: int = 0
+    problems: list[str] = field(default_factory=list)
+    size: int = 0  # bytes, with the log beside the file
+    free: int = 0  # bytes of it that hold nothing
+    rows: dict[str, int] = field(default_factory=dict)
+    statuses: dict[str, int] = field(default_factory=dict)  # of the scores
+    finished_runs: int = 0
+    environments: list[str] = field(default_factory=list)
+
+    @property
+    def ok(self) -> bool:
+        return not self.problems
+
+    def as_json(self) -> dict[str, Any]:
+        return asdict(self) | {"path": str(self.path), "ok": self.ok}
+
+
+def check_store(path: Path) -> Health:
+    """Reads all of it and changes nothing. A store of a newer Firstlight, or a file of another program, is refused."""
+    found = Health(path, size=_size(path))
+    refuse_cut_off(str(path))
+    with explained(str(path)), closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as connection:
+        connection.isolation_level = None
+        found.schema = check_owner(connection, str(path))
+        try:
+            _read(connection, found)
+        except sqlite3.DatabaseError as error:
+            found.problems.append(str(error))
+    return found
+
+
+def _read(connection: sqlite3.Connection, found: Health) -> None:
+    said = connection.execute(f"PRAGMA integrity_check({_MOST_PROBLEMS})").fetchall()
+    found.problems += [text for (text,) in said if text != "ok"]
+    (pages,), (size,) = (connection.execute(f"PRAGMA {name}").fetchone() for name in ("freelist_count", "page_size"))
+    found.free = pages * size
+    there = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    for table in TABLES:
+        found.rows[table] = connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0] if table in there else 0
+    if "scores" in there:
+        found.statuses = dict(connection.execute("SELECT status, count(*) FROM scores GROUP BY status ORDER BY status"))
+        (found.finished_runs,) = connection.execute("SELECT count(finished) FROM runs").fetchone()
+    if "environments" in there:
+        rows = connection.execute("SELECT firstlight, torch, python, cpu FROM environments ORDER BY id")
+        found.environments = [str(Environment(*row)) for row in rows]
+
+
+def compact_store(path: Path) -> tuple[int, int]:
+    """Leave no space unused and no log beside the file; bytes before and after."""
+    before = _size(path)
+    with explained(str(path)), closing(open_database(str(path))) as connection:
+        connection.execute("VACUUM")
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    return before, _size(path)
+
+
+def _size(path: Path) -> int:
+    files = (path, path.with_name(f"{path.name}-wal"))
+    return sum(file.stat().st_size for file in files if file.exists())
