@@ -382,7 +382,7 @@ def test_networks_that_harm_their_worker_cost_only_themselves(tmp_path: Path) ->
     rows = sqlite3.connect(tmp_path / STORE_NAME).execute("SELECT architecture, status, note FROM scores").fetchall()
     found = {text.split(",")[0].removeprefix("deed="): (status, note) for text, status, note in rows}
     assert found.pop("none") == ("ok", "")
-    assert found["crash"] == ("failed", "the worker process died (signal 11)")
+    assert found["crash"] == ("failed", "the worker process died twice (signal 11)")
     assert found["hog"][0] == "out_of_memory"
 
 

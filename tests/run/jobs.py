@@ -7,6 +7,8 @@ import os
 import signal
 import sys
 import time
+from dataclasses import dataclass
+from pathlib import Path
 
 import torch
 
@@ -23,6 +25,19 @@ def die_on_three(number: int) -> int:
     if number == 3:
         os.kill(os.getpid(), signal.SIGKILL)
     return number
+
+
+@dataclass(frozen=True)
+class DieOnce:
+    """Its first item kills the worker, at the first attempt."""
+
+    mark: Path
+
+    def __call__(self, number: int) -> int:
+        if not self.mark.exists():
+            self.mark.touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return number
 
 
 def own_process(_: int) -> int:

@@ -75,7 +75,13 @@ def test_a_worker_that_dies_costs_only_its_own_item(count: int) -> None:
     lost = results.pop(3)
     assert results == {n: n for n in (0, 1, 2, 4, 5)}
     assert isinstance(lost, Lost)
-    assert "signal 9" in lost.reason
+    assert "died twice (signal 9" in lost.reason
+
+
+def test_a_worker_that_somebody_killed_costs_nothing(tmp_path: Path) -> None:
+    job = jobs.DieOnce(tmp_path / "has died")
+    assert dict(WorkerProcesses(1).map(job, range(3))) == {n: n for n in range(3)}
+    assert job.mark.exists()
 
 
 def test_a_replacement_that_cannot_start_is_replaced_too(tmp_path: Path) -> None:
@@ -97,8 +103,8 @@ def test_workers_that_cannot_start_are_explained() -> None:
 def test_what_a_network_does_to_its_worker_costs_nothing_but_itself(capfd: pytest.CaptureFixture[str]) -> None:
     items = ["crash", "exit", "hang", "print", "be good"]
     assert dict(WorkerProcesses(2, timeout=1).map(jobs.misbehave, items)) == {
-        "crash": Lost("the worker process died (signal 11)"),
-        "exit": Lost("the worker process died (exit code 7)"),
+        "crash": Lost("the worker process died twice (signal 11)"),
+        "exit": Lost("the worker process died twice (exit code 7)"),
         "hang": Lost("took longer than 1 s"),
         "print": Lost("took longer than 1 s"),
         "be good": "be good",

@@ -2,7 +2,8 @@
 
 An item that hangs, crashes its worker, exhausts memory or prints without end costs nothing but itself: the main process
 ends a worker whose time is up, the system refuses it more memory than it may have, and what it prints goes nowhere. The
-worker is replaced. One whose main process is gone ends by itself.
+worker is replaced. An item whose worker died is tried once more, for somebody else may have killed it. A worker whose
+main process is gone ends by itself.
 """
 
 from __future__ import annotations
@@ -67,12 +68,16 @@ class WorkerProcesses:
                         failed_starts += 1
                         if not any_started or failed_starts > 3:
                             raise
-                        self._replace(workers, worker, job).assign(job, worker.item)
+                        successor = self._replace(workers, worker, job)
+                        successor.assign(job, worker.item, second_attempt=worker.second_attempt)
                         continue
                     if answer is None:
                         any_started, failed_starts = True, 0
                         continue
                     item, result = answer
+                    if isinstance(result, Lost) and result.reason.startswith(DIED) and not worker.second_attempt:
+                        self._replace(workers, worker, job).assign(job, item, second_attempt=True)
+                        continue
                     following = next(queue, _NOTHING)
                     if following is _NOTHING:
                         workers.remove(worker)
@@ -131,12 +136,13 @@ class _Worker:
         theirs.close()
         self.started = False
         self.item: Any = None
+        self.second_attempt = False
         self.deadline = math.inf
         self._timeout = math.inf if timeout is None else timeout
         self._jobs = [job]  # those it has been handed: each travels once
 
-    def assign(self, job: Callable[[Any], Any], item: Any) -> None:
-        self.item = item
+    def assign(self, job: Callable[[Any], Any], item: Any, *, second_attempt: bool = False) -> None:
+        self.item, self.second_attempt = item, second_attempt
         new_job = None
         if job not in self._jobs:
             self._jobs.append(job)
@@ -161,7 +167,8 @@ class _Worker:
                     f"A worker process ended before it could start ({_ending(self.process)}). In a script of your own, "
                     'call Firstlight under `if __name__ == "__main__":`, or pass workers=0.'
                 ) from None
-            return self.item, Lost(f"{DIED} ({_ending(self.process)})")
+            twice = " twice" if self.second_attempt else ""
+            return self.item, Lost(f"{DIED}{twice} ({_ending(self.process)})")
         if not self.started:
             self.started = True
             self.deadline = time.monotonic() + self._timeout
