@@ -22,7 +22,7 @@ from firstlight.probe import Batches, Loss
 from firstlight.proxies import Proxy, Score, parse_requests
 from firstlight.ranking import Ranking, rank_networks, read_criteria, score_architectures
 from firstlight.run.costs import read_costs
-from firstlight.run.executor import make_executor
+from firstlight.run.executor import LOCAL, Executor, make_executor
 from firstlight.run.models import DrawnBatches, Model, ModelSetting, measure_model, refuse_for_space, score_models
 from firstlight.run.scoring import NetworkScore, ScoreService, make_setting, source_for
 from firstlight.run.shared_warm_up import SharedWarmUp
@@ -93,6 +93,7 @@ def rank(
     seed: int = 0,
     repeats: int = 1,
     workers: int | None = None,
+    executor: str | Executor = LOCAL,
     device: str | None = None,
     warmup: str | float | WarmUp | SharedWarmUp | None = None,
     watch: Callable[[NetworkScore], None] = lambda network: None,
@@ -134,7 +135,7 @@ def rank(
             source = source_for(requests, input, batch_size, batches, labels)
             setting = make_setting(target, source, skeleton, seed, device, repeats, warm_up)
             given = [architectures] if isinstance(architectures, str) else architectures
-            service = ScoreService(setting, requests, make_executor(workers), store)
+            service = ScoreService(setting, requests, make_executor(workers, executor), store)
             networks = score_architectures(service, given, samples)
         else:
             if not isinstance(target, Mapping):
@@ -210,6 +211,7 @@ def search(
     seed: int = 0,
     repeats: int = 1,
     workers: int | None = None,
+    executor: str | Executor = LOCAL,
     device: str | None = None,
     warmup: str | float | WarmUp | SharedWarmUp | None = None,
     out: str | os.PathLike[str] | None = None,
@@ -286,7 +288,7 @@ def search(
     costs = read_costs(filter(None, objectives.split(",")) if isinstance(objectives, str) else objectives)
     count = read_count(samples, queries, wanted_truth, AlgorithmRequest.parse(algorithm))
     wanted = SearchSetting(setting, by, algorithm, count, limits, costs, latency, truth)
-    place = make_executor(workers)
+    place = make_executor(workers, executor)
     return run_search(
         wanted,
         place,

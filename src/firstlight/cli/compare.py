@@ -8,7 +8,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from firstlight.cli.options import DeviceOption, Json, SkeletonOption, WorkersOption, read_pairs, read_recipe, resumable
+from firstlight.cli.options import (
+    AddressOption,
+    DeviceOption,
+    ExecutorOption,
+    Json,
+    SkeletonOption,
+    WorkersOption,
+    choose_executor,
+    read_pairs,
+    read_recipe,
+    resumable,
+)
 from firstlight.errors import SettingError
 
 if TYPE_CHECKING:
@@ -80,6 +91,8 @@ def compare(
         str | None, typer.Option(help="What proxies are shown; default: synthetic, or what is trained on.")
     ] = None,
     workers: WorkersOption = None,
+    executor: ExecutorOption = "local",
+    address: AddressOption = None,
     device: DeviceOption = None,
     out: Annotated[
         Path | None,
@@ -119,7 +132,7 @@ def compare(
             data_samples=data_samples,
             skeleton=dict(read_pairs(skeleton)),
             input=input,
-            workers=workers,
+            executor=choose_executor(workers, executor, address),
             device=device,
             out=folder,
             watch=progress,

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from firstlight.cli.options import (
+    AddressOption,
     BatchesOption,
     BatchOption,
     DeviceOption,
+    ExecutorOption,
     InputOption,
     Json,
     LabelsOption,
@@ -20,7 +22,7 @@ from firstlight.cli.options import (
     SkeletonOption,
     WarmUpOption,
     WorkersOption,
-    choose_workers,
+    choose_executor,
     read_pairs,
     read_seeds,
     resumable,
@@ -69,6 +71,8 @@ def correlate(
     ] = "0",
     repeats: RepeatsOption = 1,
     workers: WorkersOption = None,
+    executor: ExecutorOption = "local",
+    address: AddressOption = None,
     device: DeviceOption = None,
     warmup: WarmUpOption = None,
     out: Annotated[
@@ -113,7 +117,7 @@ def correlate(
             skeleton=dict(read_pairs(skeleton)),
             seed=read_seeds(seed),
             repeats=repeats,
-            workers=choose_workers(workers, first or len(found)),
+            executor=choose_executor(workers, executor, address, first or len(found)),
             device=device,
             warmup=warmup,
             out=folder,

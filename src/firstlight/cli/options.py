@@ -54,6 +54,23 @@ WorkersOption = Annotated[
     int | None,
     typer.Option("--workers", help="Worker processes; 0 stays in this one. The numbers do not depend on it.", min=0),
 ]
+ExecutorOption = Annotated[
+    str,
+    typer.Option(
+        "--executor",
+        metavar="local|ray[:SETTING=VALUE]...",
+        help="Where networks are worked on: local, or ray for a cluster. Each task has 1 CPU there, or what is asked "
+        "for: ray:cpus=2:gpus=0.5:memory=4G:retries=5. See docs/cluster.md.",
+    ),
+]
+AddressOption = Annotated[
+    str | None,
+    typer.Option(
+        "--address",
+        help="With --executor ray: auto (the cluster that this machine belongs to), HOST:PORT or ray://HOST:PORT. "
+        "Without it, Ray is started on this machine with so many --workers.",
+    ),
+]
 DeviceOption = Annotated[str | None, typer.Option("--device", help="Where networks are scored, as PyTorch writes it.")]
 
 RepeatsOption = Annotated[
@@ -92,14 +109,13 @@ def read_setting(
     return setting
 
 
-def choose_workers(workers: int | None, networks: int) -> int | None:
-    return 0 if workers is None and networks < WORTH_WORKERS else workers
+def choose_executor(workers: int | None, executor: str, address: str | None, networks: int = WORTH_WORKERS) -> Executor:
+    from firstlight.console import notices
+    from firstlight.run.executor import LOCAL, make_executor
 
-
-def choose_executor(workers: int | None, networks: int) -> Executor:
-    from firstlight.run.executor import make_executor
-
-    return make_executor(choose_workers(workers, networks))
+    if workers is None and executor == LOCAL and networks < WORTH_WORKERS:
+        workers = 0
+    return make_executor(workers, executor, address, lambda words: notices.print(words, markup=False))
 
 
 def read_pairs(text: str) -> tuple[tuple[str, Any], ...]:

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from firstlight.cli.options import (
+    AddressOption,
     BatchesOption,
     BatchOption,
     DeviceOption,
+    ExecutorOption,
     InputOption,
     Json,
     LabelsOption,
@@ -20,7 +22,7 @@ from firstlight.cli.options import (
     SkeletonOption,
     WarmUpOption,
     WorkersOption,
-    choose_workers,
+    choose_executor,
     fail_without_scores,
     read_pairs,
     read_shape,
@@ -79,6 +81,8 @@ def rank(
     seed: SeedOption = 0,
     repeats: RepeatsOption = 1,
     workers: WorkersOption = None,
+    executor: ExecutorOption = "local",
+    address: AddressOption = None,
     device: DeviceOption = None,
     warmup: WarmUpOption = None,
     out: Annotated[Path | None, typer.Option(metavar="FILE.csv", help="Write all rows to this file as well.")] = None,
@@ -129,7 +133,7 @@ def rank(
             skeleton=dict(read_pairs(skeleton)),
             seed=seed,
             repeats=repeats,
-            workers=choose_workers(workers, total),
+            executor=choose_executor(workers, executor, address, total),
             device=device,
             warmup=warmup,
             watch=lambda network: watcher.saw(None),

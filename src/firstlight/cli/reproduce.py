@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from firstlight.cli.options import (
+    AddressOption,
+    ExecutorOption,
     Json,
     SkeletonOption,
     WorkersOption,
-    choose_workers,
+    choose_executor,
     read_pairs,
     read_seeds,
     resumable,
@@ -47,6 +49,8 @@ def reproduce(
         ),
     ] = None,
     workers: WorkersOption = None,
+    executor: ExecutorOption = "local",
+    address: AddressOption = None,
     out: Annotated[
         Path, typer.Option(help="Folder that keeps all scores and findings; experiments share what they measure.")
     ] = Path("runs/reproduce"),
@@ -78,7 +82,7 @@ def reproduce(
             seed=read_seeds(seed),
             skeleton=dict(read_pairs(skeleton)),
             warmup=warmup,
-            workers=choose_workers(workers, experiment.samples if samples is None else samples),
+            executor=choose_executor(workers, executor, address, experiment.samples if samples is None else samples),
             out=out,
             watch=progress,
         )

@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from firstlight.cli.options import (
+    AddressOption,
     BatchesOption,
     BatchOption,
     DeviceOption,
+    ExecutorOption,
     InputOption,
     Json,
     LabelsOption,
@@ -70,6 +72,8 @@ def score(
     seed: SeedOption = 0,
     repeats: RepeatsOption = 1,
     workers: WorkersOption = None,
+    executor: ExecutorOption = "local",
+    address: AddressOption = None,
     device: DeviceOption = None,
     warmup: WarmUpOption = None,
     as_json: Json = False,
@@ -113,7 +117,7 @@ def score(
             "No architecture was given. Name some after the space, or read them with --from FILE. Some at random: "
             f"`firstlight rank {target} --samples 20`."
         )
-    _score_architectures(setting, texts, requests, choose_executor(workers, len(texts)), as_json)
+    _score_architectures(setting, texts, requests, choose_executor(workers, executor, address, len(texts)), as_json)
 
 
 def _score_architectures(

@@ -9,11 +9,14 @@ from typing import Annotated
 import typer
 
 from firstlight.cli.options import (
+    AddressOption,
     DeviceOption,
+    ExecutorOption,
     Json,
     SeedOption,
     SkeletonOption,
     WorkersOption,
+    choose_executor,
     read_pairs,
     read_recipe,
     resumable,
@@ -39,6 +42,8 @@ def trust(
     skeleton: SkeletonOption = "",
     seed: SeedOption = 0,
     workers: WorkersOption = None,
+    executor: ExecutorOption = "local",
+    address: AddressOption = None,
     device: DeviceOption = None,
     out: Annotated[
         Path | None, typer.Option(help="Folder that keeps all results, and the report; default: runs/trust-SPACE-DATA.")
@@ -70,7 +75,7 @@ def trust(
             data_samples=data_samples,
             skeleton=dict(read_pairs(skeleton)),
             seed=seed,
-            workers=workers,
+            executor=choose_executor(workers, executor, address),
             device=device,
             out=folder,
             watch_training=phase("training"),

@@ -23,7 +23,7 @@ from firstlight.proxies import parse_requests
 from firstlight.proxies.base import read_requests
 from firstlight.report.comparison import write_comparison
 from firstlight.report.correlation import write_correlation, write_trust
-from firstlight.run.executor import make_executor
+from firstlight.run.executor import LOCAL, Executor, make_executor
 from firstlight.run.in_space import in_space
 from firstlight.run.scoring import make_setting, source_for
 from firstlight.run.shared_warm_up import SharedWarmUp
@@ -53,6 +53,7 @@ def correlate(
     seed: int | Sequence[int] = 0,
     repeats: int = 1,
     workers: int | None = None,
+    executor: str | Executor = LOCAL,
     device: str | None = None,
     warmup: str | float | WarmUp | SharedWarmUp | None = None,
     out: str | os.PathLike[str] | None = None,
@@ -90,7 +91,7 @@ def correlate(
     sample = draw_sample(found, settings[0], targets, samples=count, first=first, exact=exact)
     directory = None if out is None else Path(out)
     with open_store(directory) as store:
-        result = study(sample, settings, requests, make_executor(workers), store, watch=watch)
+        result = study(sample, settings, requests, make_executor(workers, executor), store, watch=watch)
     if directory is not None:
         described = {
             "space": settings[0].space_name,
@@ -120,6 +121,7 @@ def trust(
     skeleton: Mapping[str, Any] | None = None,
     seed: int = 0,
     workers: int | None = None,
+    executor: str | Executor = LOCAL,
     device: str | None = None,
     out: str | os.PathLike[str] | None = None,
     watch_training: Callable[[int, int], None] = lambda done, total: None,
@@ -157,7 +159,7 @@ def trust(
             scoring,
             requests,
             train,
-            make_executor(workers),
+            make_executor(workers, executor),
             store,
             watch_training=watch_training,
             watch_scoring=watch_scoring,
@@ -193,6 +195,7 @@ def compare(
     skeleton: Mapping[str, Any] | None = None,
     input: str | None = None,
     workers: int | None = None,
+    executor: str | Executor = LOCAL,
     device: str | None = None,
     out: str | os.PathLike[str] | None = None,
     watch: Callable[[int, int], None] = lambda done, total: None,
@@ -211,7 +214,7 @@ def compare(
     """
     parsed = parse_methods(methods) if isinstance(methods, str) else [parse_method(text) for text in methods]
     directory = None if out is None else Path(out)
-    executor, surroundings = make_executor(workers), tuple(sorted((skeleton or {}).items()))
+    place, surroundings = make_executor(workers, executor), tuple(sorted((skeleton or {}).items()))
     with open_store(directory) as store:
         if table is not None and data is None:
             found = table if isinstance(table, Table) else load_table(Path(table))
@@ -219,7 +222,7 @@ def compare(
             truth, judged_by = table_truth(found, TableSetting(**in_space(space)), target, report, levels, seconds)
             costs = None if truth.times is None else truth.times.origin
             origin = {"table": found.origin}
-            contest = Contest(truth, judged_by, costs, executor, store, input or "synthetic", surroundings, device)
+            contest = Contest(truth, judged_by, costs, place, store, input or "synthetic", surroundings, device)
         elif data is not None and table is None:
             how = replace(recipe or TrainingRecipe(), epochs=epochs)
             training = EvaluationSetting(
@@ -230,10 +233,10 @@ def compare(
                 samples=data_samples,
                 device=device,
             )
-            trained = training_truth(training, fidelities, executor, store)
+            trained = training_truth(training, fidelities, place, store)
             origin = {"data": data, "training": str(how), "skeleton": str(training.skeleton)}
             judged_by = (trained.target,)
-            contest = Contest(trained, judged_by, "measured", executor, store, input or data, surroundings, device)
+            contest = Contest(trained, judged_by, "measured", place, store, input or data, surroundings, device)
         else:
             raise SettingError("Give either a table of trained networks (--table), or data to train them on (--data).")
         numbers = list(range(seeds)) if isinstance(seeds, int) else list(seeds)

@@ -1,4 +1,4 @@
-"""Where jobs run: in this process, or on local worker processes.
+"""Where jobs run: in this process, on local worker processes, or on a Ray cluster.
 
 An executor maps a job over items and yields results as they arrive, in any order. Jobs are pure functions, so where
 they run never changes what they return. Each job runs on one PyTorch thread for the same reason: the order in which
@@ -15,8 +15,9 @@ from typing import Protocol, TypeVar
 
 import torch
 
-from firstlight.errors import SettingError
+from firstlight.errors import SettingError, UnknownNameError
 
+LOCAL, RAY = "local", "ray"
 T = TypeVar("T")
 R = TypeVar("R")
 
@@ -38,10 +39,37 @@ class Executor(Protocol):
         ...
 
 
-def make_executor(workers: int | None = None) -> Executor:
-    """`workers` processes, by default one for each core; 0 means in this process."""
+def make_executor(
+    workers: int | None = None,
+    executor: str | Executor = LOCAL,
+    address: str | None = None,
+    tell: Callable[[str], None] = lambda words: None,
+) -> Executor:
+    """Of this machine, `workers` processes, by default one for each core; 0 means in this process.
+
+    Or "ray", with settings as in "ray:cpus=2:memory=4G", on the cluster at an `address` or on a local one; `tell` hears
+    how large it is. An executor of one's own is taken as it is.
+    """
     if workers is not None and (not isinstance(workers, int) or workers < 0):
         raise SettingError(f"The number of workers is {workers!r}; it must be 0 (in this process) or more.")
+    if not isinstance(executor, str):
+        if workers is not None:
+            raise SettingError(
+                f"An executor of your own does not take a number of workers; leave out workers={workers}."
+            )
+        return executor
+    name = executor.split(":")[0]
+    if name not in (LOCAL, RAY):
+        raise UnknownNameError("executor", name, [LOCAL, RAY])
+    if name == RAY:
+        from firstlight.run.ray import RayCluster, TaskNeeds
+
+        return RayCluster(address, workers=workers, needs=TaskNeeds.parse(executor), tell=tell)
+    if address is not None or executor != LOCAL:
+        given = executor if address is None else f"address {address}"
+        raise SettingError(
+            f"The executor {LOCAL!r} takes no settings and no address, but there is {given!r}. Try {RAY!r}."
+        )
     count = available_cores() if workers is None else workers
     if not count:
         return InProcess()
