@@ -55,7 +55,7 @@ class TaskNeeds:
     retries: int = 3
 
     def __post_init__(self) -> None:
-        check_settings("ray", tuple(vars(self).items()), {"retries": 0})
+        check_settings("ray", tuple(vars(self).items()), {"retries": 0, "gpus": 0})
         if self.cpus <= 0 or self.gpus < 0:
             raise SettingError(
                 f"A task asks for {self.cpus:g} CPUs and {self.gpus:g} GPUs; take more than 0 CPUs, and 0 GPUs or more."
@@ -148,7 +148,7 @@ class RayCluster:
                     yield task.item, result
             finally:
                 for task in flight.tasks:  # those whose results are no longer asked for
-                    self._ray.cancel(task.reference, force=True)
+                    self._ray.cancel(task.reference)
 
     @contextlib.contextmanager
     def staying(self) -> Iterator[None]:
@@ -281,12 +281,13 @@ def _fetched(reference: Any) -> Callable[[Any], Any]:
 
 
 def _import_ray(local: bool) -> ModuleType:
-    """Ray, which sends no statistics, and if it is local listens to this machine only: that is decided here."""
+    """Ray, which sends no statistics, prints nothing, and if it is local listens to this machine only."""
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    if local:
+    os.environ.setdefault("RAY_DEDUP_LOGS_SKIP_REGEX", ".*")  # of workers that die: standard output may be JSON
+    if "ray" not in sys.modules and local:  # which decides it for the whole process
         os.environ.setdefault(_OPEN_TO_OTHERS, "0")
-    elif "ray" in sys.modules and os.environ.get(_OPEN_TO_OTHERS) == "0":
-        raise WorkerError("This process has used a local Ray. Connect to a cluster from another one.")
+    elif "ray" in sys.modules and not local and os.environ.get(_OPEN_TO_OTHERS) == "0":
+        raise WorkerError("This process has used Ray on this machine alone. Connect to a cluster from another one.")
     try:
         import ray
     except ImportError as error:
