@@ -225,9 +225,10 @@ def search(
     Worker processes import it, so that it must stand at the top level of a module; otherwise pass `workers=0`.
 
     With `out`, every score is kept in that folder and a run that was cut off continues where it was. `workers` is the
-    number of processes, by default one for each core; the result does not depend on it. `watch` is told of each one
-    as it is scored. Batches are as large and as many as the proxy takes, unless given; those of the steps of `nasi` and
-    `nasi-ridge` are then as large, too, unless `nasi:batch=16` says otherwise.
+    number of processes, by default one for each core, and `executor` may be "ray", see docs/cluster.md; the result does
+    not depend on either. `watch` is told of each one as it is scored. Batches are as large and as many as the proxy
+    takes, unless given; those of the steps of `nasi` and `nasi-ridge` are then as large, too, unless `nasi:batch=16`
+    says otherwise.
 
     `proxy` is by default `dextr`, or what is usual for the algorithm or the space. It may be an ensemble, such as
     "az_nas" or "log_rank(dextr,params)": then networks are judged by their ranks among all that were scored, which is

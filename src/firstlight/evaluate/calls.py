@@ -90,8 +90,9 @@ def correlate(
     count = None if samples == "all" else samples
     sample = draw_sample(found, settings[0], targets, samples=count, first=first, exact=exact)
     directory = None if out is None else Path(out)
-    with open_store(directory) as store:
-        result = study(sample, settings, requests, make_executor(workers, executor), store, watch=watch)
+    place = make_executor(workers, executor)
+    with open_store(directory) as store, place.staying():
+        result = study(sample, settings, requests, place, store, watch=watch)
     if directory is not None:
         described = {
             "space": settings[0].space_name,
@@ -153,13 +154,14 @@ def trust(
     source = replace(source, batch_size=max(1, min(source.batch_size, there // source.batches)))  # few images will do
     scoring = make_setting(space, source, skeleton, seed, device, 1)
     directory = None if out is None else Path(out)
-    with open_store(directory) as store:
+    place = make_executor(workers, executor)
+    with open_store(directory) as store, place.staying():
         found = train_and_compare(
             training,
             scoring,
             requests,
             train,
-            make_executor(workers, executor),
+            place,
             store,
             watch_training=watch_training,
             watch_scoring=watch_scoring,

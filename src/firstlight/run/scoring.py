@@ -104,10 +104,8 @@ class Setting(InSpace):
         return {name: value for name, value in super().__getstate__().items() if name != "learned_from"}
 
     def load(self) -> None:
-        for draw in self.draws:
-            draw.inputs  # noqa: B018
-            if draw.warm_up is not None:
-                draw.learned_from  # noqa: B018
+        for setting in (self, *self.draws):
+            setting.check()
 
     def check(self) -> None:
         """Data, skeleton and warm-up, before any work starts."""

@@ -110,10 +110,11 @@ def reproduce(
     count = experiment.samples if samples is None else samples
     _refuse_few(experiment, count)
     warm_ups = _read_warm_ups(experiment, warmup)
-    with open_store(directory) as store:
+    place = make_executor(workers, executor)
+    with open_store(directory) as store, place.staying():
         lab = Lab(
             shelf,
-            make_executor(workers, executor),
+            place,
             store,
             count,
             seeds,
