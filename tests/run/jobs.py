@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import tempfile
+import threading
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,6 +36,10 @@ def fail_on_three(number: int) -> int:
     if number == 3:
         raise FileNotFoundError("three")
     return number
+
+
+def lock(_: int) -> object:
+    return threading.Lock()  # which does not travel
 
 
 def slow_first(number: int) -> int:

@@ -17,7 +17,7 @@ from tests.cli.command import firstlight as run
 from tests.run import jobs
 
 import firstlight
-from firstlight.errors import DataError, MissingExtraError, SettingError, UnknownNameError
+from firstlight.errors import DataError, MissingExtraError, SettingError, UnknownNameError, WorkerError
 from firstlight.evaluate.recipe import TrainingRecipe
 from firstlight.evaluate.service import EvaluationJob, EvaluationSetting
 from firstlight.run.executor import InProcess, Lost, make_executor
@@ -100,6 +100,8 @@ def test_an_item_whose_worker_dies_is_tried_again_and_then_lost(executor: RayClu
 def test_a_job_that_raises_raises_here(executor: RayCluster) -> None:
     with pytest.raises(FileNotFoundError, match="three"):
         list(executor.map(jobs.fail_on_three, range(6)))
+    with pytest.raises(WorkerError, match=r"cannot pickle.*lock.*docs/cluster\.md"):
+        list(executor.map(jobs.lock, [1]))
 
 
 def test_a_job_travels_once(executor: RayCluster, tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from types import ModuleType
@@ -40,6 +40,7 @@ KEPT_JOBS = 4
 # Ray's switch for clusters of machines on systems that are not made for them; its name says less than it does
 _OPEN_TO_OTHERS = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"
 _NOTHING: Any = object()
+_AGAIN = object()
 
 
 @dataclass(frozen=True)
@@ -115,6 +116,7 @@ class RayCluster:
             raise SettingError(f"A local Ray is to have {workers} workers; take 1 or more, or leave Ray out.")
         self.address, self.workers, self.needs, self._tell = address, workers, needs, tell
         self._ray = _import_ray(local=address is None)
+        self._perform = self._ray.remote(**needs.options())(_perform)
         self._uses = 0
         self._ours = False  # whether the connection is closed in the end
         self._sent: list[tuple[Callable[[Any], Any], Any]] = []
@@ -128,7 +130,7 @@ class RayCluster:
         queue = itertools.chain([first], queue)
         with self.staying():
             self._connect()
-            flight = _Flight(self._ray.remote(**self.needs.options())(_perform), self._send(job))
+            flight = _Flight(self._perform, self._send(job))
             try:
                 while True:
                     for item in itertools.islice(queue, max(0, self._room() - len(flight.tasks))):
@@ -136,16 +138,12 @@ class RayCluster:
                     if not flight.tasks:
                         return
                     task = flight.landed(within=SECONDS_BETWEEN_LOOKS)
-                    if task is None:
-                        continue
-                    try:
-                        result = task.result()
-                    except self._losses() as error:
-                        if task.attempts <= self.needs.retries:
+                    if task is not None:
+                        result = self._result(task)
+                        if result is _AGAIN:
                             flight.start(task)
-                            continue
-                        result = Lost(f"its worker or node was lost {task.attempts} times: {_first_sentence(error)}")
-                    yield task.item, result
+                        else:
+                            yield task.item, result
             finally:
                 for task in flight.tasks:  # those whose results are no longer asked for
                     self._ray.cancel(task.reference)
@@ -219,10 +217,28 @@ class RayCluster:
             self._looked = time.monotonic()
         return max(2, 2 * self._at_a_time)
 
-    def _losses(self) -> tuple[type[Exception], ...]:
-        """What is no fault of the job's own code."""
+    def _result(self, task: _Task) -> Any:
+        """What has come back; the job's own error is raised. What is lost is worth another attempt, up to a point."""
         raised = self._ray.exceptions
-        return raised.WorkerCrashedError, raised.NodeDiedError, raised.OutOfMemoryError, raised.ObjectLostError
+        try:
+            result = task.answer.result()
+        except (
+            raised.WorkerCrashedError,
+            raised.NodeDiedError,
+            raised.OutOfMemoryError,
+            raised.ObjectLostError,
+        ) as error:
+            if task.attempts <= self.needs.retries:
+                return _AGAIN
+            return Lost(f"its worker or node was lost {task.attempts} times: {_first_sentence(error)}")
+        except raised.RayError as error:
+            raise WorkerError(
+                f"Ray could not run a task: {getattr(error, 'cause', error)}. Every node needs what Firstlight needs, "
+                "and the same versions of Python and Ray. See docs/cluster.md."
+            ) from error
+        if isinstance(result, _Raised):
+            raise result.error
+        return result
 
 
 @dataclass(eq=False)
@@ -230,14 +246,7 @@ class _Task:
     item: Any
     attempts: int = 0
     reference: Any = None
-    answer: Future[Any] | None = None
-
-    def result(self) -> Any:
-        assert self.answer is not None
-        result = self.answer.result()
-        if isinstance(result, _Raised):
-            raise result.error
-        return result
+    answer: Future[Any] = field(default_factory=Future)
 
 
 class _Flight:
