@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import os
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -169,6 +170,14 @@ def test_what_makes_no_sense_is_refused() -> None:
         make_executor(0, "ray")
     with pytest.raises(SettingError, match="workers=2"):
         make_executor(2, InProcess())
+
+
+def test_an_address_where_nobody_listens_is_refused() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = f"127.0.0.1:{server.getsockname()[1]}"
+    script = f"from firstlight.run.ray import RayCluster; list(RayCluster({address!r}).map(abs, [1]))"
+    ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert f"WorkerError: There is no Ray cluster at '{address}'" in ended.stderr
 
 
 def test_without_ray_the_package_to_install_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,6 +13,7 @@ import itertools
 import logging
 import math
 import os
+import socket
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -174,11 +175,12 @@ class RayCluster:
             if DATA_FOLDER in os.environ:
                 brought["env_vars"] = {DATA_FOLDER: os.environ[DATA_FOLDER]}
             try:
+                _reach(self.address)
                 self._ray.init(self.address, runtime_env=brought, **quiet)
-            except (ConnectionError, ValueError) as error:
+            except (OSError, ValueError) as error:
                 raise WorkerError(
-                    f"There is no Ray cluster at {self.address!r}: {error} Start one with `ray start --head`, or leave "
-                    "the address out to use this machine."
+                    f"There is no Ray cluster at {self.address!r}: {error}. Start one with `ray start --head`, or "
+                    "leave the address out to use this machine."
                 ) from error
         self._ours = True
         self._looked = -math.inf
@@ -302,6 +304,13 @@ def _import_ray(local: bool) -> ModuleType:
     except ImportError as error:
         raise MissingExtraError("Ray (--executor ray)", "ray") from error
     return ray
+
+
+def _reach(address: str) -> None:
+    """Raises OSError if nobody listens there, which Ray itself takes minutes to find out."""
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    if host and port.isdecimal():
+        socket.create_connection((host, int(port)), timeout=10).close()
 
 
 def _counted(number: int, what: str) -> str:
