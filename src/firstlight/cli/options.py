@@ -67,7 +67,7 @@ AddressOption = Annotated[
     str | None,
     typer.Option(
         "--address",
-        help="With --executor ray: auto (the cluster that this machine belongs to), HOST:PORT or ray://HOST:PORT. "
+        help="With --executor ray: auto (the cluster that this machine belongs to), or HOST:PORT of another. "
         "Without it, Ray is started on this machine with so many --workers.",
     ),
 ]
