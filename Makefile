@@ -31,11 +31,12 @@ format: $(VENV)/.installed-dev ## rewrite the code in the common format
 chaos: $(VENV)/.installed-dev ## strike searches with faults, resume them, and compare: nothing may be lost
 	OMP_NUM_THREADS=1 $(BIN)/python -m tests.chaos
 
-bench: $(VENV)/.installed-dev ## cost of the proxies, as ratios of CPU time; of a search and its store
+bench: $(VENV)/.installed-dev ## cost of the proxies, as ratios of CPU time; of a search, its store and its workers
 	$(BIN)/python -m benchmarks.dextr
 	$(BIN)/python -m benchmarks.proxies
 	$(BIN)/python -m benchmarks.search_overhead
 	$(BIN)/python -m benchmarks.store
+	$(BIN)/python -m benchmarks.executors
 	$(BIN)/python -m benchmarks.nasi
 
 docs: setup ## write the pages of the proxies

@@ -22,7 +22,7 @@ from firstlight.probe import Batches, Loss
 from firstlight.proxies import Proxy, Score, parse_requests
 from firstlight.ranking import Ranking, rank_networks, read_criteria, score_architectures
 from firstlight.run.costs import read_costs
-from firstlight.run.executor import make_executor, refuse_isolation
+from firstlight.run.executor import LOCAL, Executor, make_executor, refuse_isolation
 from firstlight.run.models import (
     IN_THIS_PROCESS,
     DrawnBatches,
@@ -101,6 +101,7 @@ def rank(
     seed: int = 0,
     repeats: int = 1,
     workers: int | None = None,
+    executor: str | Executor = LOCAL,
     timeout: float | None = None,
     max_worker_memory: float | str | None = None,
     device: str | None = None,
@@ -144,9 +145,8 @@ def rank(
             source = source_for(requests, input, batch_size, batches, labels)
             setting = make_setting(target, source, skeleton, seed, device, repeats, warm_up)
             given = [architectures] if isinstance(architectures, str) else architectures
-            service = ScoreService(
-                setting, requests, make_executor(workers, timeout=timeout, max_worker_memory=max_worker_memory), store
-            )
+            place = make_executor(workers, executor, timeout=timeout, max_worker_memory=max_worker_memory)
+            service = ScoreService(setting, requests, place, store)
             networks = score_architectures(service, given, samples)
         else:
             if not isinstance(target, Mapping):
@@ -223,6 +223,7 @@ def search(
     seed: int = 0,
     repeats: int = 1,
     workers: int | None = None,
+    executor: str | Executor = LOCAL,
     timeout: float | None = None,
     max_worker_memory: float | str | None = None,
     device: str | None = None,
@@ -244,11 +245,12 @@ def search(
     version of PyTorch or another kind of processor is used, and told in the notes of the result; with `same_versions`
     it is computed again.
 
-    `workers` is the number of processes, by default one for each core; the result does not depend on it. A network that
-    takes one longer than `timeout` seconds, or more memory than `max_worker_memory`, such as "4G", is given up, and so
-    is one that crashes it; see docs/store.md. `watch` is told of each one as it is scored. Batches are as large and as
-    many as the proxy takes, unless given; those of the steps of `nasi` and `nasi-ridge` are then as large, too, unless
-    `nasi:batch=16` says otherwise.
+    `workers` is the number of processes, by default one for each core, and `executor` may be "ray", see
+    docs/cluster.md; the result does not depend on either. A network that takes a worker longer than `timeout` seconds,
+    or more memory than `max_worker_memory`, such as "4G", is given up, and so is one that crashes it; see
+    docs/store.md. `watch` is told of each one as it is scored. Batches are as large and as many as the proxy takes,
+    unless given; those of the steps of `nasi` and `nasi-ridge` are then as large, too, unless `nasi:batch=16` says
+    otherwise.
 
     `proxy` is by default `dextr`, or what is usual for the algorithm or the space. It may be an ensemble, such as
     "az_nas" or "log_rank(dextr,params)": then networks are judged by their ranks among all that were scored, which is
@@ -309,7 +311,7 @@ def search(
     costs = read_costs(filter(None, objectives.split(",")) if isinstance(objectives, str) else objectives)
     count = read_count(samples, queries, wanted_truth, AlgorithmRequest.parse(algorithm))
     wanted = SearchSetting(setting, by, algorithm, count, limits, costs, latency, truth)
-    place = make_executor(workers, timeout=timeout, max_worker_memory=max_worker_memory)
+    place = make_executor(workers, executor, timeout=timeout, max_worker_memory=max_worker_memory)
     return run_search(
         wanted,
         place,

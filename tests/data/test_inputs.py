@@ -158,3 +158,11 @@ def test_clicks_are_drawn_from_the_training_part(tmp_path: Path) -> None:
 def test_clicks_are_no_images() -> None:
     with pytest.raises(DataError, match="holds clicks; here images are looked at"):
         load_dataset("criteo:clicks.parquet")
+
+
+def test_what_a_source_is_read_from(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "photos.npz").touch()
+    monkeypatch.setenv("FIRSTLIGHT_DATA", str(tmp_path))
+    assert [InputSource(name).files for name in ("synthetic", "circle", "digits", "digits@16")] == [[]] * 4
+    assert InputSource("photos@8").files == InputSource(f"npz:{tmp_path}/photos.npz").files == [tmp_path / "photos.npz"]
+    assert InputSource(f"folder:{tmp_path}@8").files == [tmp_path]

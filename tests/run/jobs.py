@@ -6,6 +6,8 @@ import ctypes
 import os
 import signal
 import sys
+import tempfile
+import threading
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -49,6 +51,10 @@ def fail_on_three(number: int) -> int:
     if number == 3:
         raise FileNotFoundError("three")
     return number
+
+
+def lock(_: int) -> object:
+    return threading.Lock()  # which does not travel
 
 
 def slow_first(number: int) -> int:
@@ -117,3 +123,48 @@ class Unloadable:
 
     def __call__(self, number: int) -> int:
         return number
+
+
+@dataclass(frozen=True)
+class MarkAndDieOnThree:
+    """A job that leaves a file behind at each attempt, and kills its worker on three."""
+
+    folder: str
+
+    def __call__(self, number: int) -> int:
+        tempfile.mkstemp(dir=self.folder)
+        return die_on_three(number)
+
+
+@dataclass(frozen=True)
+class Unpacked:
+    """A job that leaves a file behind whenever it is unpacked."""
+
+    folder: str
+
+    def __setstate__(self, state: dict[str, str]) -> None:
+        self.__dict__.update(state)
+        tempfile.mkstemp(dir=self.folder)
+
+    def __call__(self, number: int) -> int:
+        return number
+
+
+@dataclass(frozen=True)
+class NeedsFile:
+    """A job that reads a file which it does not take along."""
+
+    path: Path
+
+    @property
+    def files(self) -> list[Path]:
+        return [self.path]
+
+    def __call__(self, number: int) -> int:
+        return number
+
+
+def package_folder(_: int) -> str:
+    import firstlight
+
+    return os.path.dirname(firstlight.__file__)

@@ -10,6 +10,7 @@ import contextlib
 import functools
 import itertools
 import math
+import pathlib
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -132,6 +133,11 @@ class StepJob:
 
     asked: StepSetting
     on_disk: bool = False  # what the second backward pass needs of the first: slower, for batches too large for memory
+
+    @property
+    def files(self) -> list[pathlib.Path]:
+        """What every machine must find: each step reads other images."""
+        return self.asked.setting.source.files
 
     def __call__(self, number: int) -> Score:
         start = time.perf_counter()

@@ -9,13 +9,16 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from firstlight.cli.options import (
+    AddressOption,
     DeviceOption,
+    ExecutorOption,
     Json,
     SameVersionsOption,
     SkeletonOption,
     TimeoutOption,
     WorkerMemoryOption,
     WorkersOption,
+    choose_executor,
     read_pairs,
     read_recipe,
     resumable,
@@ -91,6 +94,8 @@ def compare(
         str | None, typer.Option(help="What proxies are shown; default: synthetic, or what is trained on.")
     ] = None,
     workers: WorkersOption = None,
+    executor: ExecutorOption = "local",
+    address: AddressOption = None,
     timeout: TimeoutOption = None,
     max_worker_memory: WorkerMemoryOption = None,
     device: DeviceOption = None,
@@ -133,9 +138,7 @@ def compare(
             data_samples=data_samples,
             skeleton=dict(read_pairs(skeleton)),
             input=input,
-            workers=workers,
-            timeout=timeout,
-            max_worker_memory=max_worker_memory,
+            executor=choose_executor(workers, executor, address, timeout=timeout, max_worker_memory=max_worker_memory),
             device=device,
             out=folder,
             same_versions=same_versions,

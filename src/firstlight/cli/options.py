@@ -54,6 +54,23 @@ WorkersOption = Annotated[
     int | None,
     typer.Option("--workers", help="Worker processes; 0 stays in this one. The numbers do not depend on it.", min=0),
 ]
+ExecutorOption = Annotated[
+    str,
+    typer.Option(
+        "--executor",
+        metavar="local|ray[:SETTING=VALUE]...",
+        help="Where networks are worked on: local, or ray for a cluster. Each task has 1 CPU there, or what is asked "
+        "for: ray:cpus=2:gpus=0.5:memory=4G:retries=5. See docs/cluster.md.",
+    ),
+]
+AddressOption = Annotated[
+    str | None,
+    typer.Option(
+        "--address",
+        help="With --executor ray: auto (the cluster that this machine belongs to), or HOST:PORT of another. "
+        "Without it, Ray is started on this machine with so many --workers.",
+    ),
+]
 TimeoutOption = Annotated[
     float | None,
     typer.Option(
@@ -118,22 +135,26 @@ def read_setting(
     return setting
 
 
-def choose_workers(workers: int | None, networks: int, *, isolated: bool = False) -> int | None:
-    """A few networks are quicker in this process, unless limits on each ask for others."""
-    return 0 if workers is None and networks < WORTH_WORKERS and not isolated else workers
-
-
-def is_isolated(timeout: float | None, max_worker_memory: str | None) -> bool:
-    return timeout is not None or max_worker_memory is not None
-
-
 def choose_executor(
-    workers: int | None, networks: int, timeout: float | None = None, max_worker_memory: str | None = None
+    workers: int | None,
+    executor: str,
+    address: str | None,
+    networks: int = WORTH_WORKERS,
+    timeout: float | None = None,
+    max_worker_memory: str | None = None,
 ) -> Executor:
-    from firstlight.run.executor import make_executor
+    """A few networks are quicker in this process, unless limits on each ask for others."""
+    from firstlight.console import notices
+    from firstlight.run.executor import LOCAL, make_executor
 
-    count = choose_workers(workers, networks, isolated=is_isolated(timeout, max_worker_memory))
-    return make_executor(count, timeout=timeout, max_worker_memory=max_worker_memory)
+    isolated = timeout is not None or max_worker_memory is not None
+    if workers is None and executor == LOCAL and networks < WORTH_WORKERS and not isolated:
+        workers = 0
+
+    def tell(words: str) -> None:
+        notices.print(words, markup=False)
+
+    return make_executor(workers, executor, address, tell, timeout=timeout, max_worker_memory=max_worker_memory)
 
 
 def read_pairs(text: str) -> tuple[tuple[str, Any], ...]:

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from firstlight.cli.options import (
+    AddressOption,
     BatchesOption,
     BatchOption,
     DeviceOption,
+    ExecutorOption,
     InputOption,
     Json,
     LabelsOption,
@@ -22,9 +24,8 @@ from firstlight.cli.options import (
     WarmUpOption,
     WorkerMemoryOption,
     WorkersOption,
-    choose_workers,
+    choose_executor,
     fail_without_scores,
-    is_isolated,
     read_pairs,
     read_shape,
 )
@@ -82,6 +83,8 @@ def rank(
     seed: SeedOption = 0,
     repeats: RepeatsOption = 1,
     workers: WorkersOption = None,
+    executor: ExecutorOption = "local",
+    address: AddressOption = None,
     timeout: TimeoutOption = None,
     max_worker_memory: WorkerMemoryOption = None,
     device: DeviceOption = None,
@@ -102,6 +105,8 @@ def rank(
     from firstlight import api
     from firstlight.console import show_ranking, watching
     from firstlight.ranking import read_criteria
+    from firstlight.run.executor import refuse_isolation
+    from firstlight.run.models import IN_THIS_PROCESS
     from firstlight.spaces import find_space
 
     read_criteria(proxy, by)  # a misspelt name is refused before anything is imported or read
@@ -112,6 +117,7 @@ def rank(
             raise SettingError(
                 f"{target} names a model of your own; name the others after it instead of --from {source}."
             )
+        refuse_isolation(IN_THIS_PROCESS, timeout, max_worker_memory)
         networks = {name: import_model(name, seed) for name in (target, *(others or []))}
         total = len(networks)
     else:
@@ -134,9 +140,7 @@ def rank(
             skeleton=dict(read_pairs(skeleton)),
             seed=seed,
             repeats=repeats,
-            workers=choose_workers(workers, total, isolated=is_isolated(timeout, max_worker_memory)),
-            timeout=timeout,
-            max_worker_memory=max_worker_memory,
+            executor=choose_executor(workers, executor, address, total, timeout, max_worker_memory),
             device=device,
             warmup=warmup,
             watch=lambda network: watcher.saw(None),

@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from firstlight.cli.options import (
+    AddressOption,
+    ExecutorOption,
     Json,
     SameVersionsOption,
     SkeletonOption,
     WorkersOption,
-    choose_workers,
+    choose_executor,
     read_pairs,
     read_seeds,
     resumable,
@@ -48,6 +50,8 @@ def reproduce(
         ),
     ] = None,
     workers: WorkersOption = None,
+    executor: ExecutorOption = "local",
+    address: AddressOption = None,
     out: Annotated[
         Path, typer.Option(help="Folder that keeps all scores and findings; experiments share what they measure.")
     ] = Path("runs/reproduce"),
@@ -80,7 +84,7 @@ def reproduce(
             seed=read_seeds(seed),
             skeleton=dict(read_pairs(skeleton)),
             warmup=warmup,
-            workers=choose_workers(workers, experiment.samples if samples is None else samples),
+            executor=choose_executor(workers, executor, address, experiment.samples if samples is None else samples),
             out=out,
             same_versions=same_versions,
             watch=progress,

@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from firstlight.cli.options import (
+    AddressOption,
     BatchesOption,
     BatchOption,
     DeviceOption,
+    ExecutorOption,
     InputOption,
     Json,
     LabelsOption,
@@ -72,6 +74,8 @@ def score(
     seed: SeedOption = 0,
     repeats: RepeatsOption = 1,
     workers: WorkersOption = None,
+    executor: ExecutorOption = "local",
+    address: AddressOption = None,
     timeout: TimeoutOption = None,
     max_worker_memory: WorkerMemoryOption = None,
     device: DeviceOption = None,
@@ -119,8 +123,8 @@ def score(
             "No architecture was given. Name some after the space, or read them with --from FILE. Some at random: "
             f"`firstlight rank {target} --samples 20`."
         )
-    executor = choose_executor(workers, len(texts), timeout, max_worker_memory)
-    _score_architectures(setting, texts, requests, executor, as_json)
+    place = choose_executor(workers, executor, address, len(texts), timeout, max_worker_memory)
+    _score_architectures(setting, texts, requests, place, as_json)
 
 
 def _score_architectures(

@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from firstlight.cli.options import (
+    AddressOption,
     BatchesOption,
     BatchOption,
     DeviceOption,
+    ExecutorOption,
     Json,
     LabelsOption,
     RepeatsOption,
@@ -197,8 +199,9 @@ def search(
     batch_size: BatchOption = None,
     batches: BatchesOption = None,
     skeleton: SkeletonOption = "",
-    executor: Annotated[str, typer.Option(help="Where networks are scored: local.")] = "local",
     workers: WorkersOption = None,
+    executor: ExecutorOption = "local",
+    address: AddressOption = None,
     timeout: TimeoutOption = None,
     max_worker_memory: WorkerMemoryOption = None,
     seed: SeedOption = 0,
@@ -249,7 +252,7 @@ def search(
     from firstlight.algorithms.runner import run_search
     from firstlight.console import show_result, watching
     from firstlight.data.ctr import is_clicks
-    from firstlight.errors import SettingError, UnknownNameError
+    from firstlight.errors import SettingError
     from firstlight.evaluate.asking import read_count, read_criterion, truth_request
     from firstlight.evaluate.retraining import read_retrain
     from firstlight.run.costs import read_costs
@@ -257,8 +260,6 @@ def search(
     from firstlight.run.warm_up import read_warm_up
     from firstlight.spaces import find_space
 
-    if executor != "local":
-        raise UnknownNameError("executor", executor, ["local"])
     named = {
         "variant": variant,
         "metric": metric,
@@ -312,7 +313,8 @@ def search(
         ),
     )
     directory = out or _default_directory(wanted)
-    place = choose_executor(workers, MUCH_WORK if wanted_retraining else work, timeout, max_worker_memory)
+    networks = MUCH_WORK if wanted_retraining else work
+    place = choose_executor(workers, executor, address, networks, timeout, max_worker_memory)
     with resumable(directory):
         try:
             with watching(count if by_truth else work, "asking" if by_truth else "scoring") as watcher:

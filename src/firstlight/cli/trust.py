@@ -9,7 +9,9 @@ from typing import Annotated
 import typer
 
 from firstlight.cli.options import (
+    AddressOption,
     DeviceOption,
+    ExecutorOption,
     Json,
     SameVersionsOption,
     SeedOption,
@@ -17,6 +19,7 @@ from firstlight.cli.options import (
     TimeoutOption,
     WorkerMemoryOption,
     WorkersOption,
+    choose_executor,
     read_pairs,
     read_recipe,
     resumable,
@@ -42,6 +45,8 @@ def trust(
     skeleton: SkeletonOption = "",
     seed: SeedOption = 0,
     workers: WorkersOption = None,
+    executor: ExecutorOption = "local",
+    address: AddressOption = None,
     timeout: TimeoutOption = None,
     max_worker_memory: WorkerMemoryOption = None,
     device: DeviceOption = None,
@@ -76,9 +81,7 @@ def trust(
             data_samples=data_samples,
             skeleton=dict(read_pairs(skeleton)),
             seed=seed,
-            workers=workers,
-            timeout=timeout,
-            max_worker_memory=max_worker_memory,
+            executor=choose_executor(workers, executor, address, timeout=timeout, max_worker_memory=max_worker_memory),
             device=device,
             out=folder,
             same_versions=same_versions,

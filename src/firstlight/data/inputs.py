@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -13,7 +14,7 @@ from torch import Tensor
 
 from firstlight.data.ctr import ClickData, is_clicks, open_clicks
 from firstlight.data.samples import digest
-from firstlight.data.sources import read_samples
+from firstlight.data.sources import path_of, read_samples
 from firstlight.errors import DataError, UnknownNameError
 from firstlight.seeds import torch_generator
 
@@ -43,6 +44,14 @@ class InputSource:
             raise DataError(f"Batches must hold at least one sample; got {self.batches} batches of {self.batch_size}.")
         if self.side is not None and self.side < 1:
             raise DataError(f"Images cannot be reduced to {self.side}x{self.side} pixels.")
+
+    @property
+    def files(self) -> list[Path]:
+        """What it is read from, if anything."""
+        if self.name in (SYNTHETIC, CIRCLE):
+            return []
+        path = open_clicks(self.name).path if is_clicks(self.name) else path_of(self.name)
+        return [] if path is None else [path]
 
 
 @dataclass(frozen=True)

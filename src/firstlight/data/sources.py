@@ -67,6 +67,14 @@ def read_test_samples(name: str) -> Samples | None:
     return Samples(name, "test", labels, _reader(images, side))
 
 
+def path_of(name: str) -> Path | None:
+    """The file or folder that samples are read from; None for those that come with scikit-learn."""
+    stem, _ = split_side(name)
+    if stem == "digits":
+        return None
+    return Path(stem.removeprefix("folder:")).expanduser() if stem.startswith("folder:") else _find(stem)
+
+
 def split_side(name: str) -> tuple[str, int | None]:
     """The source without its `@SIDE`, and that side in pixels; a path that ends like this itself needs a second one."""
     match = re.fullmatch(r"(?P<stem>.+)@(?P<side>[0-9]{1,9})", name, re.DOTALL)

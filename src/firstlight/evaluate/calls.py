@@ -23,7 +23,7 @@ from firstlight.proxies import parse_requests
 from firstlight.proxies.base import read_requests
 from firstlight.report.comparison import write_comparison
 from firstlight.report.correlation import write_correlation, write_trust
-from firstlight.run.executor import make_executor
+from firstlight.run.executor import LOCAL, Executor, make_executor
 from firstlight.run.in_space import in_space
 from firstlight.run.scoring import make_setting, source_for
 from firstlight.run.shared_warm_up import SharedWarmUp
@@ -53,6 +53,7 @@ def correlate(
     seed: int | Sequence[int] = 0,
     repeats: int = 1,
     workers: int | None = None,
+    executor: str | Executor = LOCAL,
     timeout: float | None = None,
     max_worker_memory: float | str | None = None,
     device: str | None = None,
@@ -93,9 +94,9 @@ def correlate(
     count = None if samples == "all" else samples
     sample = draw_sample(found, settings[0], targets, samples=count, first=first, exact=exact)
     directory = None if out is None else Path(out)
-    executor = make_executor(workers, timeout=timeout, max_worker_memory=max_worker_memory)
-    with open_store(directory, same_versions=same_versions) as store:
-        result = study(sample, settings, requests, executor, store, watch=watch)
+    place = make_executor(workers, executor, timeout=timeout, max_worker_memory=max_worker_memory)
+    with open_store(directory, same_versions=same_versions) as store, place.staying():
+        result = study(sample, settings, requests, place, store, watch=watch)
         result = replace(result, remarks=tuple(store.remarks()))
     if directory is not None:
         described = {
@@ -131,6 +132,7 @@ def trust(
     skeleton: Mapping[str, Any] | None = None,
     seed: int = 0,
     workers: int | None = None,
+    executor: str | Executor = LOCAL,
     timeout: float | None = None,
     max_worker_memory: float | str | None = None,
     device: str | None = None,
@@ -166,13 +168,14 @@ def trust(
     source = replace(source, batch_size=max(1, min(source.batch_size, there // source.batches)))  # few images will do
     scoring = make_setting(space, source, skeleton, seed, device, 1)
     directory = None if out is None else Path(out)
-    with open_store(directory, same_versions=same_versions) as store:
+    place = make_executor(workers, executor, timeout=timeout, max_worker_memory=max_worker_memory)
+    with open_store(directory, same_versions=same_versions) as store, place.staying():
         found = train_and_compare(
             training,
             scoring,
             requests,
             train,
-            make_executor(workers, timeout=timeout, max_worker_memory=max_worker_memory),
+            place,
             store,
             watch_training=watch_training,
             watch_scoring=watch_scoring,
@@ -210,6 +213,7 @@ def compare(
     skeleton: Mapping[str, Any] | None = None,
     input: str | None = None,
     workers: int | None = None,
+    executor: str | Executor = LOCAL,
     timeout: float | None = None,
     max_worker_memory: float | str | None = None,
     device: str | None = None,
@@ -232,7 +236,7 @@ def compare(
     """
     parsed = parse_methods(methods) if isinstance(methods, str) else [parse_method(text) for text in methods]
     directory = None if out is None else Path(out)
-    executor = make_executor(workers, timeout=timeout, max_worker_memory=max_worker_memory)
+    place = make_executor(workers, executor, timeout=timeout, max_worker_memory=max_worker_memory)
     surroundings = tuple(sorted((skeleton or {}).items()))
     with open_store(directory, same_versions=same_versions) as store:
         if table is not None and data is None:
@@ -241,7 +245,7 @@ def compare(
             truth, judged_by = table_truth(found, TableSetting(**in_space(space)), target, report, levels, seconds)
             costs = None if truth.times is None else truth.times.origin
             origin = {"table": found.origin}
-            contest = Contest(truth, judged_by, costs, executor, store, input or "synthetic", surroundings, device)
+            contest = Contest(truth, judged_by, costs, place, store, input or "synthetic", surroundings, device)
         elif data is not None and table is None:
             how = replace(recipe or TrainingRecipe(), epochs=epochs)
             training = EvaluationSetting(
@@ -252,10 +256,10 @@ def compare(
                 samples=data_samples,
                 device=device,
             )
-            trained = training_truth(training, fidelities, executor, store)
+            trained = training_truth(training, fidelities, place, store)
             origin = {"data": data, "training": str(how), "skeleton": str(training.skeleton)}
             judged_by = (trained.target,)
-            contest = Contest(trained, judged_by, "measured", executor, store, input or data, surroundings, device)
+            contest = Contest(trained, judged_by, "measured", place, store, input or data, surroundings, device)
         else:
             raise SettingError("Give either a table of trained networks (--table), or data to train them on (--data).")
         numbers = list(range(seeds)) if isinstance(seeds, int) else list(seeds)

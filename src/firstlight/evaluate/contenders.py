@@ -53,6 +53,9 @@ class ClickSetting(InSpace):
         super().__getstate__()
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
+    def load(self) -> None:
+        self.data  # noqa: B018
+
     @functools.cached_property
     def data(self) -> ClickData:
         return open_clicks(self.source_name)
@@ -94,6 +97,11 @@ class ClickJob:
     setting: ClickSetting
     folder: Path | None = None
 
+    @property
+    def files(self) -> list[Path]:
+        """What every machine must find."""
+        return [] if self.folder is None else [self.folder]
+
     def __call__(self, contender: Contender) -> ClickResult:
         setting = self.setting
         try:
@@ -120,6 +128,8 @@ def click_results(
             missing.append(contender)
         else:
             yield contender, known
+    if folder is not None and missing:
+        folder.mkdir(parents=True, exist_ok=True)
     for contender, result in executor.map(ClickJob(setting, folder), missing):
         if isinstance(result, Lost):
             result = ClickResult(0, status=result.status, note=result.reason)

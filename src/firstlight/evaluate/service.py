@@ -48,6 +48,9 @@ class EvaluationSetting(InSpace):
         super().__getstate__()
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
+    def load(self) -> None:
+        self.dataset  # noqa: B018
+
     @functools.cached_property
     def dataset(self) -> Dataset:
         share = self.recipe.validation
@@ -122,7 +125,7 @@ class EvaluationJob:
             return TrainingResult.of_error(error)
 
     def _checkpoint(self, architecture: str) -> Checkpoint | None:
-        if self.checkpoints is None:
+        if self.checkpoints is None or not self.checkpoints.is_dir():  # as on machines that do not share it
             return None
         key = asdict(self.setting.key(architecture))
         name = hashlib.blake2b(json.dumps(key).encode(), digest_size=12).hexdigest()
@@ -147,6 +150,8 @@ class EvaluationService:
             else:
                 yield Evaluation(text, known, reused=True)
         checkpoints = None if self.store.folder is None else self.store.folder / "checkpoints"
+        if checkpoints is not None and missing:
+            checkpoints.mkdir(exist_ok=True)
         job = EvaluationJob(self.setting, self.setting.dataset.fingerprint, checkpoints)
         for text, result in self.executor.map(job, missing):
             if isinstance(result, Lost):

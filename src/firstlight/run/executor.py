@@ -1,4 +1,4 @@
-"""Where jobs run: in this process, or on local worker processes.
+"""Where jobs run: in this process, on local worker processes, or on a Ray cluster.
 
 An executor maps a job over items and yields results as they arrive, in any order. Jobs are pure functions, so where
 they run never changes what they return. Each job runs on one PyTorch thread for the same reason: the order in which
@@ -17,8 +17,9 @@ from typing import Literal, Protocol, TypeVar
 import torch
 
 from firstlight.amounts import parse_amount
-from firstlight.errors import SettingError
+from firstlight.errors import SettingError, UnknownNameError
 
+LOCAL, RAY = "local", "ray"
 T = TypeVar("T")
 R = TypeVar("R")
 
@@ -46,15 +47,44 @@ class Executor(Protocol):
 
 
 def make_executor(
-    workers: int | None = None, *, timeout: float | None = None, max_worker_memory: float | str | None = None
+    workers: int | None = None,
+    executor: str | Executor = LOCAL,
+    address: str | None = None,
+    tell: Callable[[str], None] = lambda words: None,
+    *,
+    timeout: float | None = None,
+    max_worker_memory: float | str | None = None,
 ) -> Executor:
-    """`workers` processes, by default one for each core; 0 means in this process.
+    """Of this machine, `workers` processes, by default one for each core; 0 means in this process.
 
     An item that takes a worker longer than `timeout` seconds, or more than `max_worker_memory` bytes (as a number, or
     such as "4G") beyond what a worker has when it starts, is given up.
+
+    Or "ray", with settings as in "ray:cpus=2:memory=4G", on the cluster at an `address` or on a local one; `tell` hears
+    how large it is. An executor of one's own is taken as it is.
     """
     if workers is not None and (not isinstance(workers, int) or workers < 0):
         raise SettingError(f"The number of workers is {workers!r}; it must be 0 (in this process) or more.")
+    if not isinstance(executor, str):
+        if workers is not None:
+            raise SettingError(
+                f"An executor of your own does not take a number of workers; leave out workers={workers}."
+            )
+        refuse_isolation("the executor is one of your own", timeout, max_worker_memory)
+        return executor
+    name = executor.split(":")[0]
+    if name not in (LOCAL, RAY):
+        raise UnknownNameError("executor", name, [LOCAL, RAY])
+    if name == RAY:
+        from firstlight.run.ray import RayCluster, TaskNeeds
+
+        refuse_isolation("the executor is Ray, which takes ray:memory=4G and no time limit", timeout, max_worker_memory)
+        return RayCluster(address, workers=workers, needs=TaskNeeds.parse(executor), tell=tell)
+    if address is not None or executor != LOCAL:
+        given = executor if address is None else f"address {address}"
+        raise SettingError(
+            f"The executor {LOCAL!r} takes no settings and no address, but there is {given!r}. Try {RAY!r}."
+        )
     count = available_cores() if workers is None else workers
     if not count:
         refuse_isolation("workers is 0: networks are scored in this process", timeout, max_worker_memory)
@@ -72,13 +102,13 @@ def check_timeout(timeout: float | None) -> float | None:
 
 
 def refuse_isolation(reason: str, timeout: float | None, max_worker_memory: float | str | None) -> None:
-    """What runs in this process can be neither stopped nor kept from taking memory."""
+    """What does not run on local workers can be neither stopped nor kept from taking memory."""
     given = {"timeout": timeout, "max_worker_memory": max_worker_memory}
     for name, value in given.items():
         if value is not None:
             raise SettingError(
                 f"{name} is {value!r}, which holds for worker processes, but {reason}. Leave {name} out, or score "
-                "networks of a space on workers (--workers 1, or more)."
+                "networks of a space on local workers (--workers 1, or more)."
             )
 
 

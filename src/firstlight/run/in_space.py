@@ -44,6 +44,9 @@ class InSpace:
         """What the store knows the space by. One's own is another one when its code has changed."""
         return self.space_name if self.own_space is None else f"{self.space_name}@{self.own_space.fingerprint()}"
 
+    def load(self) -> None:
+        """Read now all data that networks are shown, for machines that do not have the files."""
+
     def __getstate__(self) -> dict[str, Any]:
         """What is sent to worker processes."""
         try:

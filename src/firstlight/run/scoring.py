@@ -104,6 +104,10 @@ class Setting(InSpace):
         """Without what is learned from: each worker process loads its own, which spares the way through a pipe."""
         return {name: value for name, value in super().__getstate__().items() if name != "learned_from"}
 
+    def load(self) -> None:
+        for setting in (self, *self.draws):
+            setting.check()
+
     def check(self) -> None:
         """Data, skeleton and warm-up, before any work starts."""
         self.skeleton  # noqa: B018 - it depends on the data, which are read
@@ -213,6 +217,12 @@ class ScoreJob:
 
     setting: Setting
     kept_in: Path | None = None
+
+    @property
+    def files(self) -> list[Path]:
+        """What every machine must find: weights that networks inherit were trained before."""
+        shared = isinstance(self.setting.warm_up, SharedWarmUp) and self.setting.warm_up.share
+        return [self.kept_in] if shared and self.kept_in is not None else []
 
     def __call__(self, task: Task) -> NetworkScore:
         text, requests = task

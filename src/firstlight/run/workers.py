@@ -174,7 +174,7 @@ class _Worker:
             self.deadline = time.monotonic() + self._timeout
             return None
         self.deadline = math.inf
-        if isinstance(answer, _Raised):
+        if isinstance(answer, Raised):
             raise answer.error
         return self.item, answer
 
@@ -218,7 +218,7 @@ def _serve(connection: Connection, job: Callable[[Any], Any], max_memory: int | 
             number, new_job, item = connection.recv()
             if new_job is not None:
                 jobs.append(new_job)
-            connection.send(_outcome(jobs[number], item))
+            connection.send(attempt(jobs[number], item))
 
 
 def _end_with_the_main_process() -> None:
@@ -237,13 +237,14 @@ def _print_nowhere() -> None:
 
 
 @dataclass(frozen=True)
-class _Raised:
+class Raised:
     """In place of a result: the job raised, and so will the main process, as it would have without workers."""
 
     error: Exception
 
 
-def _outcome(job: Callable[[Any], Any], item: Any) -> Any:
+def attempt(job: Callable[[Any], Any], item: Any) -> Any:
+    """The job's result, or what happened instead, in a form that can travel."""
     try:
         return job(item)
     except Exception as error:
@@ -252,8 +253,8 @@ def _outcome(job: Callable[[Any], Any], item: Any) -> Any:
         try:
             pickle.loads(pickle.dumps(error))
         except Exception:  # not every exception survives the journey; its text does
-            return _Raised(RuntimeError(f"{type(error).__name__}: {error}"))
-        return _Raised(error)
+            return Raised(RuntimeError(f"{type(error).__name__}: {error}"))
+        return Raised(error)
 
 
 @contextlib.contextmanager

@@ -16,7 +16,7 @@ from firstlight.evaluate.reproduce.base import Choice, Experiment, Findings, Sam
 from firstlight.evaluate.reproduce.benchmarks import Shelf
 from firstlight.evaluate.reproduce.lab import Lab
 from firstlight.evaluate.statistics import FEWEST, RESAMPLES
-from firstlight.run.executor import make_executor
+from firstlight.run.executor import LOCAL, Executor, make_executor
 from firstlight.run.shared_warm_up import SharedWarmUp
 from firstlight.run.store import open_store
 from firstlight.run.warm_up import WarmUp, read_warm_up
@@ -85,6 +85,7 @@ def reproduce(
     skeleton: Mapping[str, Any] | None = None,
     warmup: str | None = None,
     workers: int | None = None,
+    executor: str | Executor = LOCAL,
     out: str | os.PathLike[str] | None = None,
     same_versions: bool = False,
     resamples: int = RESAMPLES,
@@ -110,10 +111,11 @@ def reproduce(
     count = experiment.samples if samples is None else samples
     _refuse_few(experiment, count)
     warm_ups = _read_warm_ups(experiment, warmup)
-    with open_store(directory, same_versions=same_versions) as store:
+    place = make_executor(workers, executor)
+    with open_store(directory, same_versions=same_versions) as store, place.staying():
         lab = Lab(
             shelf,
-            make_executor(workers),
+            place,
             store,
             count,
             seeds,

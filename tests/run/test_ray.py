@@ -1,0 +1,198 @@
+"""On a cluster of two nodes, as anywhere: where jobs run must not show in what they return."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.cli.command import firstlight as run
+from tests.run import jobs
+
+import firstlight
+from firstlight.errors import DataError, MissingExtraError, SettingError, UnknownNameError, WorkerError
+from firstlight.evaluate.recipe import TrainingRecipe
+from firstlight.evaluate.service import EvaluationJob, EvaluationSetting
+from firstlight.run.executor import InProcess, Lost, make_executor
+from firstlight.run.ray import RayCluster, TaskNeeds
+
+ray = pytest.importorskip("ray", reason="Ray is not installed: pip install 'firstlight[ray]'")
+
+SEARCH = ["search", "nasbench201", "--samples", "8", "--skeleton", "channels=4,cells=1", "--json"]
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Any]:
+    from ray.cluster_utils import Cluster
+
+    found = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
+    found.add_node(num_cpus=1)
+    yield found
+    found.shutdown()
+
+
+@pytest.fixture(scope="module")
+def executor(cluster: Any) -> Iterator[RayCluster]:
+    """The connection stays for all tests."""
+    found = RayCluster(cluster.address, needs=TaskNeeds(retries=1))
+    with found.staying():
+        assert list(found.map(jobs.square, [2])) == [(2, 4)]
+        yield found
+
+
+def test_every_item_has_its_result(executor: RayCluster) -> None:
+    assert dict(executor.map(jobs.square, range(9))) == {n: n * n for n in range(9)}
+    assert list(executor.map(jobs.square, [])) == []
+    assert list(executor.map(jobs.threads, [0])) == [(0, 1)]
+
+
+def test_items_are_taken_only_as_they_can_be_worked_on(executor: RayCluster) -> None:
+    taken = []
+
+    def items() -> Iterator[int]:
+        for number in itertools.count():
+            taken.append(number)
+            yield number
+
+    results = executor.map(jobs.square, items())
+    for _ in range(3):
+        next(results)
+    assert len(taken) <= 2 * 3 + 3  # at most three CPUs, if the node of another test is still there
+    results.close()
+
+
+def test_a_search_from_the_command_line_finds_the_same(executor: RayCluster, cluster: Any, tmp_path: Path) -> None:
+    found = run(*SEARCH, "--out", str(tmp_path / "a"), "--executor", "ray", "--address", cluster.address)
+    expected = run(*SEARCH, "--out", str(tmp_path / "b"), "--workers", "0")
+    assert "Ray: 2 nodes, 2 CPUs" in found.stderr
+    assert found_by(found.stdout) == found_by(expected.stdout)
+
+
+def test_a_node_that_is_lost_midway_changes_nothing(executor: RayCluster, cluster: Any, tmp_path: Path) -> None:
+    leaving, seen = cluster.add_node(num_cpus=1), []
+    asked: dict[str, Any] = {"samples": 16, "skeleton": {"channels": 4, "cells": 1}}
+
+    def watch(candidate: Any) -> None:
+        seen.append(candidate)
+        if len(seen) == 4:
+            cluster.remove_node(leaving, allow_graceful=False)
+
+    found = firstlight.search("nasbench201", **asked, executor=RayCluster(cluster.address), watch=watch)
+    expected = firstlight.search("nasbench201", **asked, workers=0)
+    assert len(seen) == 16
+    assert scores(found) == scores(expected)
+
+
+def test_an_item_whose_worker_dies_is_tried_again_and_then_lost(executor: RayCluster, tmp_path: Path) -> None:
+    ((_, lost),) = executor.map(jobs.MarkAndDieOnThree(str(tmp_path)), [3])
+    assert isinstance(lost, Lost)
+    assert "lost 2 times" in lost.reason
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_a_job_that_raises_raises_here(executor: RayCluster) -> None:
+    with pytest.raises(FileNotFoundError, match="three"):
+        list(executor.map(jobs.fail_on_three, range(6)))
+    with pytest.raises(WorkerError, match=r"cannot pickle.*lock.*docs/cluster\.md"):
+        list(executor.map(jobs.lock, [1]))
+
+
+def test_a_job_travels_once(executor: RayCluster, tmp_path: Path) -> None:
+    for _ in range(2):
+        assert len(dict(executor.map(jobs.Unpacked(str(tmp_path)), range(20)))) == 20
+    processes = {process for _, process in executor.map(jobs.own_process, range(8))}
+    assert 1 <= len(list(tmp_path.iterdir())) <= len(processes) + 1
+
+
+def test_the_package_travels_too(executor: RayCluster) -> None:
+    (folder,) = {folder for _, folder in executor.map(jobs.package_folder, [0])}
+    assert folder != os.path.dirname(firstlight.__file__)
+
+
+def test_data_travel_with_the_job(executor: RayCluster, tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    file = tmp_path / "images.npz"
+    np.savez(file, x=rng.random((40, 3, 8, 8), dtype=np.float32), y=np.arange(40) % 4)
+    setting = EvaluationSetting(
+        "nasbench201",
+        source_name=f"npz:{file}",
+        recipe=TrainingRecipe(epochs=1, batch_size=8),
+        skeleton_settings=(("cells", 1), ("channels", 4)),
+    )
+    job = EvaluationJob(setting, setting.dataset.fingerprint)
+    cell = str(setting.space.parse("|nor_conv_3x3~0|+|none~0|none~1|+|skip_connect~0|none~1|nor_conv_1x1~2|"))
+    expected = dict(InProcess().map(job, [cell]))
+    file.unlink()
+    assert dict(executor.map(job, [cell])) == expected
+
+
+def test_files_that_stay_must_be_there(executor: RayCluster, tmp_path: Path) -> None:
+    assert list(executor.map(jobs.NeedsFile(tmp_path), [1])) == [(1, 1)]
+    with pytest.raises(DataError, match=r"does not have .*gone.*docs/cluster\.md"):
+        list(executor.map(jobs.NeedsFile(tmp_path / "gone"), [1]))
+
+
+def test_a_local_ray_is_started_and_stopped(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "firstlight", *SEARCH[:3], "2", *SEARCH[4:], "--executor", "ray", "--workers", "1"]
+    found = subprocess.run([*command, "--out", str(tmp_path / "a")], capture_output=True, text=True, check=True)
+    expected = run(*SEARCH[:3], "2", *SEARCH[4:], "--out", str(tmp_path / "b"), "--workers", "0")
+    assert "Ray: 1 node, 1 CPU\n" in found.stderr
+    assert found_by(found.stdout) == found_by(expected.stdout)
+
+
+def test_what_a_task_asks_for() -> None:
+    assert TaskNeeds.parse("ray:cpus=2:gpus=0.5:memory=4G:retries=0") == TaskNeeds(2, 0.5, "4G", 0)
+    needs = TaskNeeds(2, 0, "4G")
+    assert needs.options() == {"num_cpus": 2, "num_gpus": 0, "max_retries": 0, "memory": 4_000_000_000}
+    assert needs.at_a_time({"CPU": 8, "memory": 9e9}) == 2
+    assert TaskNeeds(gpus=1).at_a_time({"CPU": 8}) == 0
+    for wrong in ("ray:cpus=0", "ray:gpus=-1", "ray:memory=much", "ray:retries=-1", "ray:threads=2"):
+        with pytest.raises(SettingError, match=wrong.partition("=")[2]):
+            TaskNeeds.parse(wrong)
+
+
+def test_what_makes_no_sense_is_refused() -> None:
+    with pytest.raises(UnknownNameError, match="local, ray"):
+        make_executor(executor="cluster")
+    with pytest.raises(SettingError, match="address auto"):
+        make_executor(address="auto")
+    with pytest.raises(SettingError, match="workers=2"):
+        make_executor(2, "ray", "auto")
+    with pytest.raises(SettingError, match="0 workers"):
+        make_executor(0, "ray")
+    with pytest.raises(SettingError, match="workers=2"):
+        make_executor(2, InProcess())
+
+
+def test_an_address_where_nobody_listens_is_refused() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = f"127.0.0.1:{server.getsockname()[1]}"
+    script = f"from firstlight.run.ray import RayCluster; list(RayCluster({address!r}).map(abs, [1]))"
+    ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert f"WorkerError: There is no Ray cluster at '{address}'" in ended.stderr
+
+
+def test_without_ray_the_package_to_install_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(MissingExtraError, match=r"pip install 'firstlight\[ray\]'"):
+        make_executor(executor="ray")
+
+
+def scores(result: firstlight.SearchResult) -> dict[str, float]:
+    frame = result.to_frame()
+    return dict(zip(frame["architecture"], frame["dextr"], strict=True))
+
+
+def found_by(output: str) -> Any:
+    """What does not depend on where it was found, or how fast."""
+    content = json.loads(output)
+    score = content["best"]["scores"]["dextr"]
+    return content["best"]["architecture"], score["value"], score["parts"], content["scored"], content["rejected"]

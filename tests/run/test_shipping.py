@@ -1,0 +1,69 @@
+"""What a job takes along to machines that have nothing but the package."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.run import jobs
+
+from firstlight.data import InputSource
+from firstlight.errors import DataError, WorkerError
+from firstlight.run.scoring import ScoreJob, Setting
+from firstlight.run.shared_warm_up import SharedWarmUp
+from firstlight.spaces import SPACES
+
+pytest.importorskip("ray", reason="Ray is not installed: pip install 'firstlight[ray]'")
+
+from firstlight.run.shipping import Parcel, pack
+
+CELL = "|nor_conv_3x3~0|+|none~0|none~1|+|skip_connect~0|none~1|nor_conv_1x1~2|"
+
+
+@pytest.fixture
+def images(tmp_path: Path) -> Path:
+    file = tmp_path / "images.npz"
+    np.savez(file, x=np.random.default_rng(0).random((40, 3, 8, 8), dtype=np.float32), y=np.arange(40) % 4)
+    return file
+
+
+def test_all_draws_of_the_data_are_taken_along(images: Path) -> None:
+    tiny = (("cells", 1), ("channels", 4))
+    setting = Setting("nasbench201", InputSource(f"npz:{images}", 4), skeleton_settings=tiny, repeats=2)
+    parcel = pack(ScoreJob(setting))
+    expected = ScoreJob(setting)((CELL, ("dextr", "grad_norm")))
+    images.unlink()
+    found = parcel.unpack()((CELL, ("dextr", "grad_norm")))
+    assert {name: score.value for name, score in found.scores.items()} == {
+        name: score.value for name, score in expected.scores.items()
+    }
+
+
+def test_shared_weights_are_files_that_every_machine_needs(tmp_path: Path) -> None:
+    warm_up = SharedWarmUp.parse("1%:weights=shared", SPACES["nasbench201"])
+    assert ScoreJob(Setting("nasbench201", warm_up=warm_up), tmp_path).files == [tmp_path]
+    assert ScoreJob(Setting("nasbench201"), tmp_path).files == []
+
+
+def test_where_it_comes_from_is_where_it_works_if_there_is_such_a_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    parcel = pack(jobs.square)
+    here = tmp_path / "other"
+    here.mkdir()
+    monkeypatch.chdir(here)
+    assert parcel.unpack()(3) == 9
+    assert Path.cwd() == tmp_path
+    Parcel(parcel.packed, tmp_path / "gone", (), ()).unpack()
+    assert Path.cwd() == tmp_path
+
+
+def test_what_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="gone"):
+        pack(jobs.NeedsFile(tmp_path / "gone")).unpack()
+    unknown = pack(jobs.square).packed.replace(b"tests.run.jobs", b"tests.run.jobz")
+    with pytest.raises(WorkerError, match="jobz"):
+        Parcel(unknown, Path(os.getcwd()), (), ()).unpack()
