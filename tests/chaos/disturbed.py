@@ -9,10 +9,11 @@ import sqlite3
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 from firstlight.algorithms.result import RESULT_NAME
 from firstlight.run.store import STORE_NAME, Store
@@ -41,6 +42,7 @@ class Fault:
     name: str
     strike: Callable[[Process, random.Random, Path], None]
     around: Callable[[Path], AbstractContextManager[Mapping[str, str]]] = nothing_special
+    arguments: tuple[str, ...] = ("--workers", "2")  # where the search runs
     quick: bool = False  # one of the few that every test run tries
 
 
@@ -61,19 +63,19 @@ class Findings:
 
 def left_alone(folder: Path) -> Path:
     """A folder with the result that all others must have, found in one process."""
-    assert run(folder, workers=0).wait(PATIENCE) == 0
+    assert run(folder, ("--workers", "0")).wait(PATIENCE) == 0
     return folder
 
 
 def disturbed(fault: Fault, folder: Path, rng: random.Random, expected: Path) -> Findings:
     with fault.around(folder) as variables:
         _count_writes(folder)
-        process = run(folder, variables)
+        process = run(folder, fault.arguments, variables)
         _wait_for(folder, process, rng.randrange(NETWORKS))
         fault.strike(process, rng, folder)
         process.wait(PATIENCE)
         stored = scores_of(folder)
-        again = run(folder)
+        again = run(folder, fault.arguments, variables)
         assert again.wait(PATIENCE) == 0, f"{fault.name}: the search cannot be resumed"
         final = scores_of(folder)
         return Findings(
@@ -85,10 +87,10 @@ def disturbed(fault: Fault, folder: Path, rng: random.Random, expected: Path) ->
         )
 
 
-def run(folder: Path, variables: Mapping[str, str] | None = None, workers: int = 2) -> Process:
-    command = [sys.executable, "-m", "firstlight", *SEARCH, "--workers", str(workers), "--out", str(folder)]
+def run(folder: Path, arguments: Sequence[str], variables: Mapping[str, str] = MappingProxyType({})) -> Process:
+    command = [sys.executable, "-m", "firstlight", *SEARCH, *arguments, "--out", str(folder)]
     quiet = subprocess.DEVNULL
-    return subprocess.Popen(command, env={**os.environ, **(variables or {})}, stdout=quiet, stderr=quiet)
+    return subprocess.Popen(command, env={**os.environ, **variables}, stdout=quiet, stderr=quiet)
 
 
 def best_of(folder: Path) -> tuple[str, float]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import os
 import random
 import shutil
@@ -88,6 +89,25 @@ def turn_clock_back(process: Process, rng: random.Random, folder: Path) -> None:
     (folder / "clock").write_text(f"-{rng.randrange(1, 400)}d")
 
 
+class RayNodes:
+    """A cluster of two nodes on this machine, one of which can be lost."""
+
+    @contextlib.contextmanager
+    def around(self, folder: Path) -> Iterator[Mapping[str, str]]:
+        from ray.cluster_utils import Cluster
+
+        self._cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
+        self._leaving = self._cluster.add_node(num_cpus=1)
+        try:
+            yield {"RAY_ADDRESS": self._cluster.address}
+        finally:
+            self._cluster.shutdown()
+
+    def kill_one(self, process: Process, rng: random.Random, folder: Path) -> None:
+        self._cluster.remove_node(self._leaving, allow_graceful=False)
+
+
+NODES = RayNodes()
 FAULTS = (
     send(signal.SIGKILL, quick=True),
     send(signal.SIGTERM),
@@ -97,6 +117,7 @@ FAULTS = (
     Fault("SIGSTOP and SIGCONT of a worker", pause_worker),
     Fault("full disk", fill_disk, small_disk, quick=True),
     Fault("clock going backwards", turn_clock_back, changeable_clock),
+    Fault("SIGKILL of a Ray node", NODES.kill_one, NODES.around, ("--executor", "ray", "--address", "auto")),
 )
 
 
@@ -106,6 +127,8 @@ def why_not(fault: Fault) -> str | None:
         return "workers are found in /proc, which is not there"
     if fault.around is small_disk and (os.geteuid() != 0 or shutil.which("mount") is None):
         return "a small disk can be mounted by root only"
+    if fault.strike == NODES.kill_one and importlib.util.find_spec("ray") is None:
+        return "Ray is not installed: pip install 'firstlight[ray]'"
     if fault.around is changeable_clock and _fake_clock() is None:
         return f"{FAKE_CLOCK} is not installed (Debian: libfaketime)"
     return None
