@@ -115,4 +115,4 @@ def _coupled_gradients(outputs: Tensor, parameters: Sequence[Tensor]) -> Iterato
     """Of each output in turn, with respect to the parameters that it depends on."""
     for output in outputs:
         found = torch.autograd.grad(output, parameters, retain_graph=True, allow_unused=True)
-        yield [gradient for gradient in found if gradient is not None]
+        yield [gradient.to_dense() for gradient in found if gradient is not None]  # some embeddings give sparse ones
