@@ -11,7 +11,6 @@ from firstlight.probe import gradients, kernel
 from firstlight.probe.first_batch import FirstBatchQuantities
 from firstlight.probe.memory import quantity
 
-
 # A thousand classes of eight samples are fewer; a map of classes for each pixel is not worth so many backward passes
 MOST_OUTPUTS = 8192
 
