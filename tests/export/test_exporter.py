@@ -195,3 +195,10 @@ def test_a_space_of_ones_own(tmp_path: Path) -> None:
     done = export_network(perceptron, text, tmp_path / "out", skeleton={"input_shape": (3, 4, 4)})
     assert done.space == "perceptron"
     assert listed(tmp_path / "out") == ["architecture.json", "network.py", "weights.safetensors"]
+
+
+def test_a_skeleton_that_was_tampered_with() -> None:
+    from firstlight.export.runs import read_skeleton
+
+    with pytest.raises(DataError, match="'channels=many' is no setting"):
+        read_skeleton(SPACES["nasbench201"], "cells=2,channels=many")

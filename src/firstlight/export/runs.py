@@ -68,7 +68,10 @@ def read_skeleton(space: Space[Any], text: str) -> Skeleton:
     settings: dict[str, Any] = {}
     for item in filter(None, text.split(",")):
         name, _, value = item.partition("=")
-        numbers = tuple(map(int, value.split("x")))
+        try:
+            numbers = tuple(map(int, value.split("x")))
+        except ValueError as error:
+            raise DataError(f"{item!r} is no setting of a skeleton such as channels=16; it is in {text!r}.") from error
         several = name in known and isinstance(known[name].default, tuple)
         settings[name] = numbers if several else numbers[0]
     return space.skeleton(**settings)
