@@ -12,6 +12,7 @@ from tests import nets
 from torch import Tensor, nn
 from torch.nn.modules.module import _global_forward_hooks
 
+import firstlight
 from firstlight.errors import DataError, ModelError, UnsupportedError
 from firstlight.probe import Probe
 from firstlight.probe.spectra import InverseCondition
@@ -215,3 +216,22 @@ def test_nets_work_in_float32_too() -> None:
         probe = Probe(nets.build(name).float(), torch.randn(2, 3, 8, 8))
         assert probe.output_curvature() is not None
         assert probe.cost().params > 0
+
+
+@pytest.mark.parametrize("proxy", ["te_ntk", "ntk_trace_exact", "grad_norm", "ntk_trace", "az_trainability", "jacov"])
+def test_networks_of_nothing_are_unsupported(proxy: str) -> None:
+    batches = (torch.randn(2, 3, 4, 4), torch.tensor([0, 1]))
+    model = nn.Sequential(nn.Conv2d(3, 3, 1), nn.AdaptiveAvgPool2d((0, 1)), nn.Flatten())
+    score = firstlight.score(model, batches, [proxy, "params"])[proxy]
+    assert score.status == "unsupported", score.note
+
+
+def test_blocks_that_overflow_have_no_value() -> None:
+    model = nn.Sequential(nn.Conv2d(3, 3, 1), nn.ReLU(), Overflowing(), nn.ReLU(), nn.Flatten())
+    score = firstlight.score(model, torch.randn(2, 3, 4, 4), "az_trainability")["az_trainability"]
+    assert score.status == "non_finite", score.note
+
+
+class Overflowing(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        return x / 0

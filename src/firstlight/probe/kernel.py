@@ -45,6 +45,8 @@ class GramRecorder(LayerListener):
                 f"a layer sees {len(output)} rows for {self._samples} samples, so that its gradients cannot be told "
                 "apart by sample."
             )
+        if not inputs[0].numel() or not output.numel():
+            raise UnsupportedError(f"{layer} turns nothing into {tuple(output.shape)}; there is nothing to look at.")
         assert isinstance(layer, Layer)
         self._uses.update(parameters_of(layer))
         return inputs[0]

@@ -107,6 +107,8 @@ class Subject:
             raise UnsupportedError(
                 f"the logits are a {type(logits).__name__}; expected a tensor. Name it with logits=."
             )
+        if not logits.numel():
+            raise UnsupportedError(f"the network returns {tuple(logits.shape)}, which holds no numbers.")
         return logits
 
     def logits_in(self, output: Any) -> Any:
