@@ -184,7 +184,7 @@ def try_out(name: str, folder: Path, cases: int) -> int:
 
 @pytest.mark.parametrize("name", KINDS_OF_FILES)
 def test_damaged_files(name: str, tmp_path: Path) -> None:
-    try_out(name, tmp_path, 20)
+    try_out(name, tmp_path, 12)
 
 
 @pytest.mark.slow

@@ -108,7 +108,7 @@ TARGETS = {
 
 @pytest.mark.parametrize("name", TARGETS)
 def test_damaged_texts(name: str) -> None:
-    TARGETS[name].try_out(40)
+    TARGETS[name].try_out(15)
 
 
 @pytest.mark.slow
