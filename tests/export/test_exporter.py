@@ -165,9 +165,10 @@ def test_folders_without_a_network_are_refused(tmp_path: Path) -> None:
     run = run_folder(tmp_path / "run")
     with pytest.raises(SettingError, match="'nasbench201', not of 'darts'"):
         export_run(run, tmp_path / "out", space="darts")
-    (run / "result.json").write_text('{"settings": {}}')
-    with pytest.raises(DataError, match="does not name a network"):
-        export_run(run, tmp_path / "out")
+    for damaged in ('{"settings": {}}', "[" * 5000, '{"settings": {"space": null, "skeleton": 1, "architecture": 2}}'):
+        (run / "result.json").write_text(damaged)
+        with pytest.raises(DataError, match="does not name a network"):
+            export_run(run, tmp_path / "out")
 
 
 @pytest.mark.parametrize("name", SPACES)

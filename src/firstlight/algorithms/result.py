@@ -17,6 +17,7 @@ from firstlight.algorithms.ensembles import Criterion
 from firstlight.algorithms.front import Points, hypervolumes, on_front
 from firstlight.algorithms.objective import Limits
 from firstlight.algorithms.source import TruthRequest
+from firstlight.errors import StoreError
 from firstlight.proxies import Score
 from firstlight.run.scoring import NetworkScore, Setting
 from firstlight.run.store import Trial
@@ -192,9 +193,14 @@ class SearchResult:
 def settings_of_result(directory: Path) -> dict[str, Any] | None:
     """Those of the search whose result lies in the folder; None while there is none."""
     path = directory / RESULT_NAME
-    settings: dict[str, Any] | None = (
-        json.loads(path.read_text(encoding="utf-8")).get("settings") if path.is_file() else None
-    )
+    if not path.is_file():
+        return None
+    try:
+        settings: dict[str, Any] | None = json.loads(path.read_text(encoding="utf-8")).get("settings")
+    except (OSError, ValueError, AttributeError, RecursionError) as error:
+        raise StoreError(
+            f"{path} is damaged: {error}. Move it away and run the search again, which repeats no work."
+        ) from error
     return settings
 
 
