@@ -13,6 +13,8 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import torch
 from PIL import Image
@@ -25,7 +27,7 @@ from tests.fuzz.strategies import damaged, damaged_bytes, damaged_json, npz, zip
 from firstlight.cli.settings_file import read_settings_file
 from firstlight.cost import Cost
 from firstlight.data.ctr.layouts import LAYOUTS
-from firstlight.data.ctr.prepared import open_clicks
+from firstlight.data.ctr.prepared import FORM, METADATA, open_clicks
 from firstlight.data.ctr.raw import BadRows, read_rows
 from firstlight.data.sources import has_test_part, read_samples, read_test_samples
 from firstlight.evaluate.importers import KINDS, import_table
@@ -44,6 +46,8 @@ RESULT = {
     "best": {"architecture": CELL},
 }
 
+CLICKS = {"form": FORM, "layout": "criteo", "numbers": ["I1"], "tables": [5], "rows": {"train": 1}, "fingerprint": "f"}
+
 
 def _image() -> bytes:
     file = io.BytesIO()
@@ -54,6 +58,13 @@ def _image() -> bytes:
 def _parquet() -> bytes:
     file = io.BytesIO()
     pd.DataFrame({"architecture": [CELL], "cifar10_test_200": [90.0]}).to_parquet(file)
+    return file.getvalue()
+
+
+def _prepared(facts: str) -> bytes:
+    file = io.BytesIO()
+    table = pa.table({"label": [0, 1]})
+    pq.write_table(table.replace_schema_metadata({METADATA: facts.encode("utf-8", "surrogatepass")}), file)
     return file.getvalue()
 
 
@@ -145,7 +156,7 @@ def readers(folder: Path) -> dict[str, tuple[Callable[[Path, Any], Any], Any]]:
         "logs of clicks": (_log, damaged(f"{clicks}\n{clicks}\n", "id,click,hour\n1,0,14102100\n").map(_encoded)),
         "prepared clicks": (
             _written("clicks.parquet", lambda path: open_clicks(f"clicks:{path}")),
-            damaged_bytes(_parquet()),
+            damaged_bytes(_parquet()) | damaged_json(CLICKS).map(_prepared),
         ),
         "tensors (.safetensors)": (
             _written("t.safetensors", lambda p: (read_about(p), read_tensors(p))),
