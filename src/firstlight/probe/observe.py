@@ -26,8 +26,9 @@ def undisturbed(model: nn.Module, *, training: bool, seed: int) -> Iterator[None
     modules = list(model.modules())
     # what a forward pass stores in attributes would keep its whole graph alive
     owned = [owner for module in modules for owner in (module.__dict__, *_registers(module))]
-    before = [dict(owner) for owner in owned]
-    parameters = [(parameter, parameter.requires_grad, parameter.grad) for parameter in model.parameters()]
+    before = [dict(owner) if owner else None for owner in owned]  # most are without any hooks
+    tensors = [tensor for module in modules for tensor in module._parameters.values() if tensor is not None]
+    parameters = [(tensor, tensor.requires_grad, tensor.grad) for tensor in tensors]
     python_state, numpy_state = random.getstate(), np.random.get_state()
     accelerators = _accelerators(model)
     device_type = accelerators[0].type if accelerators else "cuda"
@@ -48,8 +49,10 @@ def undisturbed(model: nn.Module, *, training: bool, seed: int) -> Iterator[None
             yield
         finally:
             for owner, original in zip(owned, before, strict=True):
-                owner.clear()
-                owner.update(original)
+                if owner:
+                    owner.clear()
+                if original:
+                    owner.update(original)
             for parameter, required, gradient in parameters:
                 if parameter.requires_grad != required:
                     parameter.requires_grad_(required)
@@ -149,9 +152,13 @@ def random_state(model: nn.Module) -> Tensor:
     return torch.get_device_module(accelerators[0]).get_rng_state() if accelerators else torch.get_rng_state()
 
 
-def _registers(module: nn.Module) -> Iterator[dict[str, Any]]:
-    """In which a module has its parameters, buffers, submodules and hooks by name; most are empty."""
-    return (value for name, value in vars(module).items() if name.startswith("_") and isinstance(value, dict))
+# In which a module has its parameters, buffers, submodules and hooks by name
+_REGISTERS = [name for name, value in vars(nn.Module()).items() if isinstance(value, dict)]
+
+
+def _registers(module: nn.Module) -> list[dict[str, Any]]:
+    attributes = module.__dict__
+    return [attributes[name] for name in _REGISTERS if name in attributes]
 
 
 def _lend_copies(owners: list[dict[str, Tensor | None]]) -> None:
