@@ -174,3 +174,11 @@ def test_damaged_facts_are_refused(tmp_path: Path, facts: str) -> None:
     pq.write_table(pa.table({"label": [0]}).replace_schema_metadata({"firstlight": facts}), path)
     with pytest.raises(DataError, match="says about itself is damaged"):
         open_clicks(f"clicks:{path}")
+
+
+def test_a_column_whose_name_is_no_text_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "clicks.parquet"
+    pq.write_table(pa.table({"label": [0]}), path)
+    path.write_bytes(path.read_bytes().replace(b"label", b"l\x80\x80el"))
+    with pytest.raises(DataError, match="prepare"):
+        open_clicks(f"clicks:{path}")

@@ -182,7 +182,7 @@ def _how_to_prepare(kind: str, log: Path, made: Path) -> str:
 def _readable(path: Path) -> Iterator[None]:
     try:
         yield
-    except (OSError, pa.ArrowException) as error:
+    except (OSError, pa.ArrowException, UnicodeDecodeError) as error:  # the last of names of columns
         raise DataError(f"{path} was cut off or changed since it was prepared, so prepare it again: {error}") from error
 
 

@@ -94,7 +94,7 @@ def _readable(path: Path) -> Iterator[None]:
         raise DataError(f"There is no file {path}." if not path.is_dir() else f"{path} is a folder; name one file.")
     try:
         yield
-    except (OSError, EOFError, zlib.error, pa.ArrowInvalid) as error:
+    except (OSError, EOFError, zlib.error, pa.ArrowInvalid, UnicodeDecodeError) as error:
         raise DataError(f"{path} cannot be read to its end: {str(error) or type(error).__name__}") from error
 
 
