@@ -12,7 +12,7 @@ from tests.cli.command import SMALL, firstlight
 
 from firstlight.algorithms import AlgorithmRequest
 from firstlight.cli.settings_file import read_settings_file, recipes
-from firstlight.errors import FirstlightError
+from firstlight.errors import FirstlightError, SettingError
 from firstlight.spaces import SPACES
 
 ALLOWED = {"space", "samples", "max_params", "proxy", "algorithm", "batch_size"}
@@ -68,3 +68,11 @@ def test_any_text_is_read_or_refused(text: str, tmp_path_factory: pytest.TempPat
     except FirstlightError:
         return
     assert found.keys() <= ALLOWED
+
+
+@pytest.mark.parametrize("content", ["samples = " + "9" * 5000, "samples = " + "[" * 3000])
+def test_a_settings_file_that_python_gives_up_on(tmp_path: Path, content: str) -> None:
+    path = tmp_path / "settings.toml"
+    path.write_text(content)
+    with pytest.raises(SettingError, match="cannot be read as settings"):
+        read_settings_file(str(path), {"samples"})

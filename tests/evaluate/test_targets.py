@@ -59,6 +59,10 @@ def test_the_documented_form_reads_back(dataset: str, split: str, epochs: int) -
     assert target.is_accuracy
 
 
+def test_epochs_of_thousands_of_digits_are_none() -> None:
+    assert Target.of_column("cifar10_test_" + "9" * 5000).epochs is None
+
+
 @given(name=st.text())
 def test_any_name_is_some_target(name: str) -> None:
     target = Target.of_column(name)

@@ -165,9 +165,10 @@ def test_folders_without_a_network_are_refused(tmp_path: Path) -> None:
     run = run_folder(tmp_path / "run")
     with pytest.raises(SettingError, match="'nasbench201', not of 'darts'"):
         export_run(run, tmp_path / "out", space="darts")
-    (run / "result.json").write_text('{"settings": {}}')
-    with pytest.raises(DataError, match="does not name a network"):
-        export_run(run, tmp_path / "out")
+    for damaged in ('{"settings": {}}', "[" * 5000, '{"settings": {"space": null, "skeleton": 1, "architecture": 2}}'):
+        (run / "result.json").write_text(damaged)
+        with pytest.raises(DataError, match="does not name a network"):
+            export_run(run, tmp_path / "out")
 
 
 @pytest.mark.parametrize("name", SPACES)
@@ -195,3 +196,10 @@ def test_a_space_of_ones_own(tmp_path: Path) -> None:
     done = export_network(perceptron, text, tmp_path / "out", skeleton={"input_shape": (3, 4, 4)})
     assert done.space == "perceptron"
     assert listed(tmp_path / "out") == ["architecture.json", "network.py", "weights.safetensors"]
+
+
+def test_a_skeleton_that_was_tampered_with() -> None:
+    from firstlight.export.runs import read_skeleton
+
+    with pytest.raises(DataError, match="'channels=many' is no setting"):
+        read_skeleton(SPACES["nasbench201"], "cells=2,channels=many")

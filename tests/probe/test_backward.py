@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from firstlight.errors import DataError, ModelError, UnsupportedError
 from firstlight.probe import Probe
 from firstlight.probe.spectra import SmallestCorrelation
+from firstlight.seeds import seeded
 
 NETS = ["residual", "smooth", "attention", "gated", "mlp"]
 COUPLED = {"residual", "smooth"}
@@ -347,3 +348,18 @@ def test_feature_maps_take_the_named_logits_for_the_networks_own() -> None:
     found = Probe(model, inputs, logits="logits").feature_statistic(SmallestCorrelation())
     last = dict(zip(found.names, found.values.tolist(), strict=True))
     assert last["<root>"] == last["head"]
+
+
+def test_sparse_gradients_count_like_dense_ones() -> None:
+    found = []
+    for sparse in (True, False):
+        with seeded(0):
+            probe = Probe(nn.Sequential(nn.Embedding(5, 3, sparse=sparse), nn.Linear(3, 2)), torch.tensor([[1], [4]]))
+        found.append((probe.exact_trace(), probe.output_kernel().tolist()))
+    assert found[0] == found[1]
+
+
+def test_a_backward_pass_for_each_pixel_is_refused() -> None:
+    probe = Probe(nn.Conv2d(1, 3, 1), torch.randn(1, 1, 60, 60))
+    with pytest.raises(UnsupportedError, match=r"\(1, 3, 60, 60\).*10,800 numbers; 8,192 are allowed"):
+        probe.exact_trace()

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import copy
 
+import pytest
 import torch
+from tests.probe.test_probe import assert_unchanged, snapshot
 from torch import Tensor, nn
 
 import firstlight
-from firstlight.probe.observe import device_of, dtype_of, random_state, undisturbed
+from firstlight.probe.observe import device_of, dtype_of, keeping_weights, random_state, undisturbed
+from firstlight.seeds import seeded
 
 
 def test_modes_are_set_for_the_time_of_the_measurement() -> None:
@@ -53,9 +56,10 @@ class Remembering(nn.Module):
 
 
 def test_what_a_forward_pass_stores_in_the_model_is_gone_afterwards() -> None:
-    model = Remembering()
+    with seeded(2):  # with other weights only one output may move, of which Dextr knows no curvature
+        model, images = Remembering(), torch.randn(4, 3, 8, 8)
     before = dict(vars(model))
-    scores = firstlight.score(model, (torch.randn(4, 3, 8, 8), torch.tensor([0, 1, 2, 3])), "grad_norm,dextr,jacov")
+    scores = firstlight.score(model, (images, torch.tensor([0, 1, 2, 3])), "grad_norm,dextr,jacov")
     assert all(score.ok for score in scores.values())
     assert vars(model) == before
     assert (model.last, model.calls, dict(model.named_buffers())) == (None, 0, {})
@@ -79,3 +83,46 @@ def test_the_callers_autocast_has_no_say() -> None:
     with torch.autocast("cpu", torch.bfloat16):
         found = firstlight.score(model, batch, "grad_norm,dextr,ntk_trace")
     assert {name: score.value for name, score in found.items()} == {n: score.value for n, score in expected.items()}
+
+
+class Upheaval(nn.Module):
+    """Changes whatever a module has by name, and what its parameters carry."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(1))
+        self.layer = nn.Identity()
+
+    def forward(self, x: Tensor) -> Tensor:
+        (self.weight * 2).sum().backward()
+        self.weight.requires_grad_(False)
+        self.weight = nn.Parameter(torch.zeros(1))
+        self.other = nn.Parameter(torch.zeros(1))
+        self.layer = nn.Tanh()
+        self.layer.register_forward_hook(lambda *arguments: None)
+        self.register_forward_pre_hook(lambda *arguments: None)
+        return self.eval().layer(x)
+
+
+def test_parameters_modules_hooks_and_gradients_come_back() -> None:
+    model = Upheaval()
+    (model.weight * 3).sum().backward()
+    before = snapshot(model)
+    with undisturbed(model, training=True, seed=0):
+        model(torch.ones(1))
+    assert_unchanged(before, snapshot(model))
+    assert model.weight.grad == 3
+
+
+@pytest.mark.parametrize("how", ["in place", "past autograd", "replaced"])
+def test_weights_that_the_model_writes_come_back(how: str) -> None:
+    layer = nn.Linear(2, 2)
+    before = snapshot(layer)
+    with keeping_weights(layer), torch.no_grad():
+        if how == "in place":
+            layer.weight.mul_(2)
+        elif how == "past autograd":
+            layer.weight.data.fill_(float("nan"))
+        else:
+            layer.weight.data = torch.zeros(2, 2)
+    assert_unchanged(before, snapshot(layer))

@@ -12,6 +12,7 @@ from tests import nets
 from torch import Tensor, nn
 from torch.nn.modules.module import _global_forward_hooks
 
+import firstlight
 from firstlight.errors import DataError, ModelError, UnsupportedError
 from firstlight.probe import Probe
 from firstlight.probe.spectra import InverseCondition
@@ -68,6 +69,15 @@ def test_models_that_are_none_or_not_ready() -> None:
         Probe(nn.LazyLinear(2), torch.zeros(1, 3))
     with pytest.raises(ModelError, match="lazy"):
         Probe(nn.LazyBatchNorm2d(), torch.zeros(1, 3, 2, 2))
+    with pytest.raises(ModelError, match="TorchScript"):
+        Probe(nn.Sequential(torch.jit.trace(nn.Linear(3, 2), torch.zeros(1, 3))), torch.zeros(1, 3))
+
+
+def test_rows_that_are_no_samples_have_no_labels() -> None:
+    merged = nn.Sequential(nn.Flatten(0, 1), nn.Linear(4, 5))
+    probe = Probe(merged, (torch.randn(2, 3, 4), torch.tensor([0, 1])))
+    with pytest.raises(UnsupportedError, match="6 rows for 2 samples"):
+        probe.loss_gradients()
 
 
 def test_a_first_layer_in_place_does_not_change_the_batch() -> None:
@@ -133,26 +143,34 @@ class Restless(nn.Module):
 
 
 def snapshot(model: nn.Module) -> list[Any]:
+    """Everything that must be as before; tensors also by their place, so that exchanging one for its copy shows."""
+    modules = list(model.modules())
+    own = [{k: v for k, v in vars(module).items() if not isinstance(v, (dict, set))} for module in modules]
     return [
-        {name: (tensor.data_ptr(), tensor.clone()) for name, tensor in model.state_dict().items()},
+        {name: tensor.clone() for name, tensor in model.state_dict().items()},
         {name: None if p.grad is None else p.grad.clone() for name, p in model.named_parameters()},
-        [module.training for module in model.modules()],
-        [len(module._forward_hooks) + len(module._forward_pre_hooks) for module in model.modules()]
-        + [len(_global_forward_hooks), torch.backends.mha.get_fastpath_enabled()],
+        {name: (id(tensor), tensor.data_ptr(), tensor.requires_grad) for name, tensor in _tensors(model)},
+        [{k: v if isinstance(v, (bool, int, str)) else id(v) for k, v in attributes.items()} for attributes in own],
+        [{k: list(v) for k, v in vars(module).items() if "hook" in k and isinstance(v, dict)} for module in modules],
+        [len(_global_forward_hooks), torch.backends.mha.get_fastpath_enabled(), torch.get_num_threads()],
+        [torch.is_grad_enabled(), torch.get_default_dtype(), torch.are_deterministic_algorithms_enabled()],
         torch.get_rng_state(),
         random.getstate(),
         np.random.get_state()[1],
-        torch.get_num_threads(),
     ]
 
 
+def _tensors(model: nn.Module) -> list[tuple[str, Tensor]]:
+    return [*model.named_parameters(remove_duplicate=False), *model.named_buffers(remove_duplicate=False)]
+
+
 def assert_unchanged(before: list[Any], after: list[Any]) -> None:
-    torch.testing.assert_close(before[:2], after[:2], rtol=0, atol=0)
-    assert before[2:4] == after[2:4]
-    assert torch.equal(before[4], after[4])
-    assert before[5] == after[5]
-    assert np.array_equal(before[6], after[6])
-    assert before[7] == after[7]
+    torch.testing.assert_close(before[:2], after[:2], rtol=0, atol=0, equal_nan=True)
+    for old, new in zip(before[2:7], after[2:7], strict=True):
+        assert old == new
+    assert torch.equal(before[7], after[7])
+    assert before[8] == after[8]
+    assert np.array_equal(before[9], after[9])
 
 
 @pytest.mark.parametrize("fails", [False, True])
@@ -198,3 +216,22 @@ def test_nets_work_in_float32_too() -> None:
         probe = Probe(nets.build(name).float(), torch.randn(2, 3, 8, 8))
         assert probe.output_curvature() is not None
         assert probe.cost().params > 0
+
+
+@pytest.mark.parametrize("proxy", ["te_ntk", "ntk_trace_exact", "grad_norm", "ntk_trace", "az_trainability", "jacov"])
+def test_networks_of_nothing_are_unsupported(proxy: str) -> None:
+    batches = (torch.randn(2, 3, 4, 4), torch.tensor([0, 1]))
+    model = nn.Sequential(nn.Conv2d(3, 3, 1), nn.AdaptiveAvgPool2d((0, 1)), nn.Flatten())
+    score = firstlight.score(model, batches, [proxy, "params"])[proxy]
+    assert score.status == "unsupported", score.note
+
+
+def test_blocks_that_overflow_have_no_value() -> None:
+    model = nn.Sequential(nn.Conv2d(3, 3, 1), nn.ReLU(), Overflowing(), nn.ReLU(), nn.Flatten())
+    score = firstlight.score(model, torch.randn(2, 3, 4, 4), "az_trainability")["az_trainability"]
+    assert score.status == "non_finite", score.note
+
+
+class Overflowing(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        return x / 0

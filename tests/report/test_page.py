@@ -122,3 +122,12 @@ def test_a_search_through_a_one_shot_network_shows_what_its_steps_speak_for(tmp_
     assert page.count("over the steps, 4 lines") == 6
     assert "3 steps and 1 network in" in page
     assert "Score over time" not in page  # there is but one network
+
+
+def test_a_damaged_result_is_named(tmp_path: Path) -> None:
+    with Store(tmp_path / STORE_NAME) as store:
+        store.begin_run({"space": "nasbench201", "proxy": "dextr", "algorithm": "random"}, "1.0", 0)
+    for damaged in ("{", "[]", "[" * 5000):
+        (tmp_path / "result.json").write_text(damaged)
+        with pytest.raises(StoreError, match=r"result.json is damaged"):
+            write_report(tmp_path)

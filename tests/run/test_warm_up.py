@@ -233,3 +233,10 @@ def test_each_repeat_is_warmed_up_for_itself() -> None:
     for text in CELLS:
         mean = sum(one[text]["zico"][0] for one in each) / 2
         assert found[text]["zico"][0] == pytest.approx(mean)
+
+
+@pytest.mark.parametrize("text", ["0.999", "99.9%", "10%", "100%", "0.00001%", "12.3456789012345%"])
+def test_a_share_is_written_to_the_last_digit(text: str) -> None:
+    warm_up = WarmUp.parse(text)
+    assert WarmUp.parse(str(warm_up)) == warm_up
+    assert str(warm_up).split(":")[0] == {"0.999": "99.9%"}.get(text, text)

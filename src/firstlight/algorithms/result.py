@@ -17,6 +17,7 @@ from firstlight.algorithms.ensembles import Criterion
 from firstlight.algorithms.front import Points, hypervolumes, on_front
 from firstlight.algorithms.objective import Limits
 from firstlight.algorithms.source import TruthRequest
+from firstlight.errors import StoreError
 from firstlight.proxies import Score
 from firstlight.run.records import Trial
 from firstlight.run.scoring import NetworkScore, Setting
@@ -203,7 +204,16 @@ def store_of_run(directory: Path) -> Path:
 
 def _written(directory: Path) -> dict[str, Any]:
     path = directory / RESULT_NAME
-    content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    if not path.is_file():
+        return {}
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        if not isinstance(content, dict):
+            raise ValueError("it holds no result")
+    except (OSError, ValueError, RecursionError) as error:
+        raise StoreError(
+            f"{path} is damaged: {error}. Move it away and run the search again, which repeats no work."
+        ) from error
     return content
 
 

@@ -115,6 +115,8 @@ SameVersionsOption = Annotated[
     ),
 ]
 
+# A whole number in a text; more digits than these are no number of anything here, and Python refuses to read thousands
+WHOLE, POSITIVE = "[0-9]{1,9}", "[1-9][0-9]{0,8}"
 # From this many networks on, starting worker processes pays
 WORTH_WORKERS = 16
 
@@ -161,7 +163,7 @@ def read_pairs(text: str) -> tuple[tuple[str, Any], ...]:
     pairs = {}
     for item in filter(None, text.split(",")):
         name, equals, value = item.partition("=")
-        if not equals or not re.fullmatch(r"\d+(x\d+)*", value.strip()):
+        if not equals or not re.fullmatch(rf"{WHOLE}(x{WHOLE})*", value.strip()):
             raise SettingError(
                 f"{item!r} is not a skeleton setting. "
                 "Write name=NUMBER, such as channels=8,cells=2 or input_shape=3x32x32."
@@ -186,7 +188,7 @@ def read_recipe(batch_size: int | None, learning_rate: float | None) -> Training
 def read_shape(text: str | None) -> tuple[int, ...] | None:
     if text is None:
         return None
-    if not re.fullmatch(r"[1-9]\d*([,x][1-9]\d*)*", text):
+    if not re.fullmatch(rf"{POSITIVE}([,x]{POSITIVE})*", text):
         raise SettingError(f"{text!r} is not a shape. Write positive numbers such as 3,32,32.")
     return tuple(int(number) for number in re.split("[,x]", text))
 

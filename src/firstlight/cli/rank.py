@@ -50,7 +50,9 @@ def rank(
     target: Annotated[
         str,
         typer.Argument(
-            metavar="SPACE|MODULE:FACTORY", help="A search space, or a function of yours that returns an nn.Module."
+            metavar="SPACE|MODULE:FACTORY",
+            help="A search space, or a function of yours that returns an nn.Module. Its module is imported: such names "
+            "are the only code that is ever loaded.",
         ),
     ],
     others: Annotated[

@@ -33,7 +33,7 @@ def read_settings_file(given: str, allowed: set[str]) -> dict[str, Any]:
     source = known.get(given) or Path(given)
     try:
         content = tomllib.loads(source.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except (OSError, ValueError, RecursionError) as error:  # also what Python says to numbers of thousands of digits
         raise SettingError(
             f"{given} cannot be read as settings: {error}. Write lines such as samples = 500."
         ) from error

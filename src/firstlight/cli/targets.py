@@ -42,7 +42,7 @@ def is_own_model(target: str, seed: int) -> bool:
 
 def read_logits(text: str | None) -> int | str | None:
     """A number counts the parts of a tuple, anything else is a key of a dictionary."""
-    return int(text) if text is not None and re.fullmatch(r"-?\d+", text) else text
+    return int(text) if text is not None and re.fullmatch(r"-?[0-9]{1,9}", text) else text
 
 
 def import_model(target: str, seed: int) -> Model:

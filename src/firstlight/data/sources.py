@@ -52,7 +52,7 @@ def has_test_part(name: str) -> bool:
         return False
     if stem.startswith("folder:"):
         return find_test_folder(stem.removeprefix("folder:")) is not None
-    with np.load(_find(stem), allow_pickle=False) as arrays:
+    with _find(stem).open("rb") as file, np.load(file, allow_pickle=False) as arrays:
         return "x_test" in arrays
 
 
@@ -120,10 +120,10 @@ def _from_npz(path: Path, suffix: str = "_train") -> tuple[Array, Array]:
 @lru_cache(maxsize=1)
 def _unpacked(path: Path, suffix: str, _changed: int, _size: int) -> tuple[Array, Array]:
     try:
-        arrays = np.load(path, allow_pickle=False)
-        if not isinstance(arrays, np.lib.npyio.NpzFile):
-            raise DataError(f"{path} holds a single array; save x and y together with numpy.savez.")
-        with arrays:
+        with path.open("rb") as file:  # which numpy would leave open if it is no .npz file
+            arrays = np.load(file, allow_pickle=False)
+            if not isinstance(arrays, np.lib.npyio.NpzFile):
+                raise DataError(f"{path} holds a single array; save x and y together with numpy.savez.")
             if suffix == "_train" and "x_train" not in arrays:
                 suffix = ""
             if f"x{suffix}" not in arrays or f"y{suffix}" not in arrays:

@@ -8,7 +8,7 @@ from typing import Literal
 
 # dataset_split_epochs, such as cifar10_test_200, is an accuracy; any other figure is named between split and epochs
 _NAME = re.compile(
-    r"(?:(?P<dataset>\w+?)_)?(?P<split>train|val|valid|test)(?:_(?P<figure>[A-Za-z]\w*?))?(?:_(?P<epochs>\d+|best))?"
+    r"(?:(?P<dataset>\w+?)_)?(?P<split>train|val|valid|test)(?:_(?P<figure>[A-Za-z]\w*?))?(?:_(?P<epochs>[0-9]{1,9}|best))?"
 )
 Split = Literal["train", "val", "test"]
 _SPLITS: dict[str, Split] = {"train": "train", "val": "val", "valid": "val", "test": "test"}

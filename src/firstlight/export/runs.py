@@ -44,11 +44,14 @@ def read_run(folder: Path) -> RunFacts:
         if content.get("status", "ok") != "ok":
             raise DataError(f"The training of {folder} came to nothing: {content.get('note')} Give another folder.")
         found = settings if "architecture" in settings else content["best"]
+        space, architecture, skeleton = settings["space"], found["architecture"], settings["skeleton"]
+        if not all(isinstance(text, str) for text in (space, architecture, skeleton)):
+            raise TypeError("space, architecture and skeleton must be texts")
         weights = folder / WEIGHTS_NAME
         return RunFacts(
-            settings["space"].partition("@")[0],  # one's own has a digest of its code behind it
-            found["architecture"],
-            settings["skeleton"],
+            space.partition("@")[0],  # one's own has a digest of its code behind it
+            architecture,
+            skeleton,
             int(settings["seed"]),
             weights if weights.is_file() else None,
             dict(content.get("inputs", {})),
@@ -58,7 +61,7 @@ def read_run(folder: Path) -> RunFacts:
             f"{folder} holds no result ({RESULT_NAME} is missing). Give the folder of a search or a training that has "
             "come to its end; run the same command again to resume one that was cut off."
         ) from error
-    except (KeyError, TypeError, ValueError) as error:
+    except (OSError, KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError) as error:
         raise DataError(f"{path} does not name a network: {type(error).__name__}: {error}.") from error
 
 
@@ -68,7 +71,10 @@ def read_skeleton(space: Space[Any], text: str) -> Skeleton:
     settings: dict[str, Any] = {}
     for item in filter(None, text.split(",")):
         name, _, value = item.partition("=")
-        numbers = tuple(map(int, value.split("x")))
+        try:
+            numbers = tuple(map(int, value.split("x")))
+        except ValueError as error:
+            raise DataError(f"{item!r} is no setting of a skeleton such as channels=16; it is in {text!r}.") from error
         several = name in known and isinstance(known[name].default, tuple)
         settings[name] = numbers if several else numbers[0]
     return space.skeleton(**settings)

@@ -11,6 +11,9 @@ from firstlight.probe import gradients, kernel
 from firstlight.probe.first_batch import FirstBatchQuantities
 from firstlight.probe.memory import quantity
 
+# A thousand classes of eight samples are fewer; a map of classes for each pixel is not worth so many backward passes
+MOST_OUTPUTS = 8192
+
 
 class BackwardQuantities(FirstBatchQuantities):
     @quantity
@@ -65,7 +68,14 @@ class BackwardQuantities(FirstBatchQuantities):
         if not parameters:
             raise UnsupportedError("the network has no parameters to differentiate with respect to.")
         with self._watched("exact trace", training=True), gradients.differentiable(self.model, *parameters):
-            return kernel.coupled_trace(self._logits(batch).flatten(), parameters)
+            logits = self._logits(batch)
+            if logits.numel() > MOST_OUTPUTS:
+                raise UnsupportedError(
+                    f"the network returns {tuple(logits.shape)}, and this takes a backward pass for each of these "
+                    f"{logits.numel():,} numbers; {MOST_OUTPUTS:,} are allowed. Look at fewer samples, or measure "
+                    "ntk_trace."
+                )
+            return kernel.coupled_trace(logits.flatten(), parameters)
 
     def all_loss_gradients(self, count: int) -> list[gradients.LossGradients]:
         """The loss gradients of the first `count` batches."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -67,6 +68,8 @@ class BlockRecorder:
     def _see(self, module: nn.Module, inputs: Any, output: Any) -> Any:
         if not isinstance(output, Tensor) or output.ndim not in (3, 4):
             raise UnsupportedError("a block's output is no feature map (4 dimensions) or sequence of tokens (3).")
+        if not output.numel():
+            raise UnsupportedError(f"a block's output is {tuple(output.shape)}, which holds no numbers.")
         self.features.append(output)
         return output.clone()
 
@@ -83,7 +86,10 @@ def _entropy(feature: Tensor) -> float:
     """- sum of p ln(p + 1e-8), p the shares of the principal components in the variance over samples and positions."""
     rows = _positions(feature).double()
     centred = rows - rows.mean(0)
-    variances = torch.linalg.eigvalsh(centred.T @ centred / len(rows)).clamp(min=0)
+    covariance = centred.T @ centred / len(rows)
+    if not covariance.isfinite().all():  # which the decomposition refuses
+        return math.nan
+    variances = torch.linalg.eigvalsh(covariance).clamp(min=0)
     shares = variances / variances.sum()
     return -float((shares * (shares + 1e-8).log()).sum())
 
@@ -105,7 +111,8 @@ def _gain(before: Tensor, after: Tensor, out: Tensor) -> float | None:
     rows_back, rows_out = _positions(back), _positions(out)
     if len(rows_back) != len(rows_out):
         raise UnsupportedError("a block changes the number of tokens, so that gradients cannot be compared.")
-    return float(torch.linalg.matrix_norm((rows_back.T @ rows_out / len(rows_out)).double(), 2))
+    covariance = (rows_back.T @ rows_out / len(rows_out)).double()
+    return float(torch.linalg.matrix_norm(covariance, 2)) if covariance.isfinite().all() else math.nan
 
 
 def _positions(feature: Tensor) -> Tensor:

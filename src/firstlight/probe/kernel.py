@@ -45,6 +45,8 @@ class GramRecorder(LayerListener):
                 f"a layer sees {len(output)} rows for {self._samples} samples, so that its gradients cannot be told "
                 "apart by sample."
             )
+        if not inputs[0].numel() or not output.numel():
+            raise UnsupportedError(f"{layer} turns nothing into {tuple(output.shape)}; there is nothing to look at.")
         assert isinstance(layer, Layer)
         self._uses.update(parameters_of(layer))
         return inputs[0]
@@ -115,4 +117,4 @@ def _coupled_gradients(outputs: Tensor, parameters: Sequence[Tensor]) -> Iterato
     """Of each output in turn, with respect to the parameters that it depends on."""
     for output in outputs:
         found = torch.autograd.grad(output, parameters, retain_graph=True, allow_unused=True)
-        yield [gradient for gradient in found if gradient is not None]
+        yield [gradient.to_dense() for gradient in found if gradient is not None]  # some embeddings give sparse ones

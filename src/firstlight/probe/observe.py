@@ -11,20 +11,24 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.nn.parameter import is_lazy
 
 
 @contextmanager
 def undisturbed(model: nn.Module, *, training: bool, seed: int) -> Iterator[None]:
     """Run with `model` in the given mode and all random streams set to `seed`; afterwards restore everything.
 
-    Restored are each module's mode and other attributes, every buffer (running statistics and their counters), and the
-    random state of PyTorch on the CPU and on the model's devices, of NumPy and of Python. Hooks are the caller's own to
-    remove.
+    Restored are each module's mode and other attributes, its parameters, submodules and hooks by name, every buffer
+    (running statistics and their counters), gradients, what is frozen, and the random state of PyTorch on the CPU and
+    on the model's devices, of NumPy and of Python. Measurements remove their own hooks; numbers that the model writes
+    into its own weights stay (see `keeping_weights`).
     """
     modules = list(model.modules())
     # what a forward pass stores in attributes would keep its whole graph alive
-    owned = [owner for module in modules for owner in (module.__dict__, module._buffers)]
-    before = [dict(owner) for owner in owned]
+    owned = [owner for module in modules for owner in (module.__dict__, *_registers(module))]
+    before = [dict(owner) if owner else None for owner in owned]  # most are without any hooks
+    tensors = [tensor for module in modules for tensor in module._parameters.values() if tensor is not None]
+    parameters = [(tensor, tensor.requires_grad, tensor.grad) for tensor in tensors]
     python_state, numpy_state = random.getstate(), np.random.get_state()
     accelerators = _accelerators(model)
     device_type = accelerators[0].type if accelerators else "cuda"
@@ -38,14 +42,38 @@ def undisturbed(model: nn.Module, *, training: bool, seed: int) -> Iterator[None
             np.random.seed(seed % 2**32)
             for module in modules:
                 module.training = training
+            for parameter, _, gradient in parameters:
+                if gradient is not None:  # a model that calls backward() itself would add to it
+                    parameter.grad = None
             _lend_copies([module._buffers for module in modules if module._buffers])
             yield
         finally:
             for owner, original in zip(owned, before, strict=True):
-                owner.clear()
-                owner.update(original)
+                if owner:
+                    owner.clear()
+                if original:
+                    owner.update(original)
+            for parameter, required, gradient in parameters:
+                if parameter.requires_grad != required:
+                    parameter.requires_grad_(required)
+                if parameter.grad is not gradient:
+                    parameter.grad = gradient
             random.setstate(python_state)
             np.random.set_state(numpy_state)
+
+
+@contextmanager
+def keeping_weights(model: nn.Module) -> Iterator[None]:
+    """Put back the weights that the model itself writes into as it runs, as layers do that keep their norms small."""
+    there = [parameter for parameter in model.parameters() if not is_lazy(parameter) and not parameter.is_meta]
+    before = [(parameter, parameter.data, parameter.detach().clone()) for parameter in there]
+    try:
+        yield
+    finally:
+        for parameter, place, numbers in before:
+            parameter.data = place
+            if not torch.equal(place, numbers):
+                place.copy_(numbers)
 
 
 @contextmanager
@@ -122,6 +150,15 @@ def random_state(model: nn.Module) -> Tensor:
     """Of the generator that layers on the model's device draw from: what changes it is random."""
     accelerators = _accelerators(model)
     return torch.get_device_module(accelerators[0]).get_rng_state() if accelerators else torch.get_rng_state()
+
+
+# In which a module has its parameters, buffers, submodules and hooks by name
+_REGISTERS = [name for name, value in vars(nn.Module()).items() if isinstance(value, dict)]
+
+
+def _registers(module: nn.Module) -> list[dict[str, Any]]:
+    attributes = module.__dict__
+    return [attributes[name] for name in _REGISTERS if name in attributes]
 
 
 def _lend_copies(owners: list[dict[str, Tensor | None]]) -> None:

@@ -94,6 +94,11 @@ class Subject:
                 f"labels of shape {tuple(targets.shape)} do not go with logits of {tuple(logits.shape)}; give one "
                 "class label for each sample, or a loss of your own with loss=."
             )
+        if len(targets) != len(logits):
+            raise UnsupportedError(
+                f"the network returns {len(logits)} rows for {len(targets)} samples, so that labels do not go with "
+                "them; give a loss of your own with loss=."
+            )
         refuse_other_labels(targets, logits.shape[1])
 
     def _logits(self, batch: Batch, change: Callable[[Tensor], Any] = torch.clone) -> Tensor:
@@ -102,6 +107,8 @@ class Subject:
             raise UnsupportedError(
                 f"the logits are a {type(logits).__name__}; expected a tensor. Name it with logits=."
             )
+        if not logits.numel():
+            raise UnsupportedError(f"the network returns {tuple(logits.shape)}, which holds no numbers.")
         return logits
 
     def logits_in(self, output: Any) -> Any:
@@ -182,6 +189,11 @@ def _refuse_unfinished(model: nn.Module) -> None:
         raise ModelError(f"Expected a torch.nn.Module, got a {type(model).__name__}.")
     if any(isinstance(module, LazyModuleMixin) for module in model.modules()):  # they change class once they are run
         raise ModelError("The model has lazy layers whose shapes are not known yet; run it once on a batch first.")
+    if any(isinstance(module, torch.jit.ScriptModule) for module in model.modules()):
+        raise ModelError(
+            "The model holds TorchScript (torch.jit), whose layers cannot be watched or put back as they were; give "
+            "the Python model that it was made from."
+        )
     if dtype_of(model) in (torch.float16, torch.bfloat16):
         raise ModelError(
             f"The model is in half precision ({dtype_of(model)}), in which gradients and singular values are mostly "

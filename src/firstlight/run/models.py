@@ -14,6 +14,7 @@ from firstlight.data import InputSource, load_inputs
 from firstlight.data.inputs import SYNTHETIC
 from firstlight.errors import DataError, ModelError, SettingError, is_out_of_memory
 from firstlight.probe import Batches, Loss, Probe
+from firstlight.probe.observe import keeping_weights
 from firstlight.proxies import ProxyRequest, Score, measure_all
 from firstlight.run.executor import one_thread
 from firstlight.run.repeats import combine, draw_seeds
@@ -65,10 +66,8 @@ class ModelSetting:
     repeats: int = 1
 
     def probe(self, network: nn.Module, seed: int) -> Probe:
-        placed = _placed(network, self.device)
-
         def over(batches: Batches) -> Probe:
-            return Probe(placed, batches, loss=self.loss, logits=self.logits, seed=seed)
+            return Probe(network, batches, loss=self.loss, logits=self.logits, seed=seed)
 
         probe = over(self.batches(seed) if callable(self.batches) else self.batches)
         if isinstance(self.batches, DrawnBatches) and self.batches.source.name == SYNTHETIC:
@@ -96,7 +95,7 @@ def score_models(
 def score_model(name: str, model: Model, requests: Collection[ProxyRequest], setting: ModelSetting) -> NetworkScore:
     """The scores of a model, and its cost; see `measure_model`."""
     scores, probe = measure_model(name, model, requests, setting)
-    with one_thread():
+    with one_thread(), keeping_weights(probe.model):
         return NetworkScore(name, scores, _cost_if_known(probe))
 
 
@@ -111,11 +110,13 @@ def measure_model(
     """
     draws = []
     with one_thread():
-        for seed, network in _drawn_networks(name, model, setting.seed, setting.repeats):
-            probe = setting.probe(network, seed)
-            scores = measure_all(requests, probe)
-            if not any(score.ok for score in scores.values()):
-                _cost_if_known(probe, must_run=True)
+        for seed, drawn in _drawn_networks(name, model, setting.seed, setting.repeats):
+            network = _placed(drawn, setting.device)
+            with keeping_weights(network):
+                probe = setting.probe(network, seed)
+                scores = measure_all(requests, probe)
+                if not any(score.ok for score in scores.values()):
+                    _cost_if_known(probe, must_run=True)
             draws.append(scores)
     return {key: combine([draw[key] for draw in draws]) for key in draws[0]}, probe
 
@@ -143,6 +144,8 @@ def _drawn_networks(name: str, model: Model, seed: int, repeats: int) -> Iterato
 
 
 def _placed(network: nn.Module, device: str | None) -> nn.Module:
+    if device is None:
+        return network
     try:
         return network.to(device)
     except (RuntimeError, AssertionError) as error:

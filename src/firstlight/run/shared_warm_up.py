@@ -16,7 +16,7 @@ from firstlight.data import InputSource
 from firstlight.data.ctr import ClickData, is_clicks, open_clicks
 from firstlight.data.shares import Share, load_share
 from firstlight.errors import SettingError, UnknownNameError
-from firstlight.run.warm_up import FEWEST_BATCHES, Kept, is_nothing, read_share, too_few
+from firstlight.run.warm_up import FEWEST_BATCHES, Kept, is_nothing, read_share, too_few, write_share
 from firstlight.seeds import derive, torch_generator
 from firstlight.settings import check_settings, read_settings, write_settings
 from firstlight.spaces import Space
@@ -114,7 +114,7 @@ class SharedWarmUp:
 
     def __str__(self) -> str:
         """All settings, each number exactly: what scores after this warm-up are known by."""
-        return write_settings(f"{100 * self.share:.10g}%", (*self._settings, ("weights", "shared")))
+        return write_settings(write_share(self.share), (*self._settings, ("weights", "shared")))
 
     def load(self, source: InputSource, seed: int) -> LearnedFrom:
         """What is learned from; a share that is too small is refused, before there is any work."""

@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -83,7 +84,7 @@ class WarmUp:
 
     def __str__(self) -> str:
         """All settings, each number exactly: what scores after this warm-up are known by."""
-        return write_settings(f"{100 * self.share:.10g}%", self._settings)
+        return write_settings(write_share(self.share), self._settings)
 
     def load(self, source: InputSource, seed: int) -> Share:
         """What is learned from; a share that is too small is refused, before there is any work."""
@@ -233,4 +234,10 @@ def read_share(text: str) -> float:
             f"{text!r} is not a share of the training data. Write 10% or 0.1, with settings behind it as in "
             "10%:epochs=3:recipe=official."
         )
-    return float(match[1]) / 100 if match[2] else float(match[1])
+    # 99.9% is the number 0.999 exactly, which is not what floating-point numbers divide to
+    return float(Decimal(match[1]) / 100) if match[2] else float(match[1])
+
+
+def write_share(share: float) -> str:
+    """The inverse of `read_share`, to the last digit."""
+    return f"{(Decimal(repr(share)) * 100).normalize():f}%"

@@ -166,3 +166,19 @@ def test_what_cannot_be_asked_for(data: ClickData) -> None:
     for share in (0.0, 1.5, float("nan")):
         with pytest.raises(SettingError, match="above 0 and up to 1"):
             data.count("train", share)
+
+
+@pytest.mark.parametrize("facts", ["{", "[]", '{"form": 1}', "[" * 5000])
+def test_damaged_facts_are_refused(tmp_path: Path, facts: str) -> None:
+    path = tmp_path / "clicks.parquet"
+    pq.write_table(pa.table({"label": [0]}).replace_schema_metadata({"firstlight": facts}), path)
+    with pytest.raises(DataError, match="says about itself is damaged"):
+        open_clicks(f"clicks:{path}")
+
+
+def test_a_column_whose_name_is_no_text_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "clicks.parquet"
+    pq.write_table(pa.table({"label": [0]}), path)
+    path.write_bytes(path.read_bytes().replace(b"label", b"l\x80\x80el"))
+    with pytest.raises(DataError, match="prepare"):
+        open_clicks(f"clicks:{path}")

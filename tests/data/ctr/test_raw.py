@@ -189,3 +189,11 @@ def test_no_file_and_no_such_treatment(tmp_path: Path) -> None:
         read(tmp_path)
     with pytest.raises(UnknownNameError, match="Did you mean 'skip'"):
         BadRows("skipp")
+
+
+@pytest.mark.parametrize("row", [b"1,\xed\xa0\x80\n", b"1,2,3,\xff,b\n"])
+def test_bytes_that_are_no_text_are_named_by_their_line(tmp_path: Path, row: bytes) -> None:
+    path = tmp_path / "log.csv"
+    path.write_bytes(HEADER.encode() + GOOD.encode() + row + GOOD.encode())
+    with pytest.raises(DataError, match=r"log.csv cannot be read to its end: line 3 holds bytes that are no text"):
+        read(path)

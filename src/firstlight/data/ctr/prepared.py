@@ -150,22 +150,27 @@ def open_prepared(path: Path, kind: str = GENERAL) -> ClickData:
     if known is None:
         made = Path(f"{path.name.split('.')[0]}-prepared.parquet")
         raise DataError(f"{path} was not prepared. {_how_to_prepare(kind, path, made)}")
-    facts = json.loads(known)
-    if facts["form"] != FORM:
-        raise DataError(
-            f"{path} was prepared by another version of Firstlight (form {facts['form']}, expected {FORM}). "
-            f"{_how_to_prepare(facts['layout'], Path('LOG'), path)}"
+    try:
+        facts = json.loads(known)
+        if facts["form"] != FORM:
+            raise DataError(
+                f"{path} was prepared by another version of Firstlight (form {facts['form']}, expected {FORM}). "
+                f"{_how_to_prepare(facts['layout'], Path('LOG'), path)}"
+            )
+        return ClickData(
+            f"{facts['layout']}:{path}",
+            facts["layout"],
+            path,
+            max(1, len(facts["numbers"])),
+            tuple(facts["tables"]),
+            facts["rows"],
+            facts["fingerprint"],
+            facts,
         )
-    return ClickData(
-        f"{facts['layout']}:{path}",
-        facts["layout"],
-        path,
-        max(1, len(facts["numbers"])),
-        tuple(facts["tables"]),
-        facts["rows"],
-        facts["fingerprint"],
-        facts,
-    )
+    except (KeyError, TypeError, ValueError, RecursionError) as error:
+        raise DataError(
+            f"What {path} says about itself is damaged ({type(error).__name__}: {error}), so prepare it again."
+        ) from error
 
 
 def _how_to_prepare(kind: str, log: Path, made: Path) -> str:
@@ -177,7 +182,7 @@ def _how_to_prepare(kind: str, log: Path, made: Path) -> str:
 def _readable(path: Path) -> Iterator[None]:
     try:
         yield
-    except (OSError, pa.ArrowException) as error:
+    except (OSError, pa.ArrowException, UnicodeDecodeError) as error:  # the last of names of columns
         raise DataError(f"{path} was cut off or changed since it was prepared, so prepare it again: {error}") from error
 
 

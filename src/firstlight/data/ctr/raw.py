@@ -94,7 +94,7 @@ def _readable(path: Path) -> Iterator[None]:
         raise DataError(f"There is no file {path}." if not path.is_dir() else f"{path} is a folder; name one file.")
     try:
         yield
-    except (OSError, EOFError, zlib.error, pa.ArrowInvalid) as error:
+    except (OSError, EOFError, zlib.error, pa.ArrowInvalid, UnicodeDecodeError) as error:
         raise DataError(f"{path} cannot be read to its end: {str(error) or type(error).__name__}") from error
 
 
@@ -272,6 +272,7 @@ def _whole_lines(path: Path, stream: BinaryIO | gzip.GzipFile) -> Iterator[bytes
 
 def _parsed(block: bytes, delimiter: str, names: list[str], columns: list[str], first: int) -> _Block:
     """The rows that have as many columns as there are names, and what is wrong with the others."""
+    _refuse_other_encodings(block, first)
     refused: dict[int, str] = {}
 
     def refuse(row: Any) -> str:
@@ -302,6 +303,15 @@ def _parsed(block: bytes, delimiter: str, names: list[str], columns: list[str], 
     good = np.ones(len(lines), dtype=bool)
     good[list(refused)] = False
     return _Block(table, lines[good], {int(lines[place]): reason for place, reason in refused.items()})
+
+
+def _refuse_other_encodings(block: bytes, first: int) -> None:
+    if not block.isascii():
+        try:
+            block.decode()
+        except UnicodeDecodeError as error:
+            line = first + block.count(b"\n", 0, error.start)
+            raise pa.ArrowInvalid(f"line {line:,} holds bytes that are no text in UTF-8; convert the file.") from error
 
 
 def _lines(block: bytes, first: int, count: int) -> Array:

@@ -1,0 +1,94 @@
+"""Hostile words on the command line: each ends with 0, 1 or 2 and a message, never with a traceback."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer.main
+from hypothesis import strategies as st
+from tests.cli.command import CELL, SMALL, firstlight
+from tests.fuzz.cases import CASES
+from tests.fuzz.checking import Target
+
+from firstlight.cli import app
+
+TINY = [*SMALL, "--proxy", "params"]
+HERE = ["--workers", "0"]
+# For each command, words that work, of which some are exchanged; what is large is left out, since it is no mistake
+COMMANDS: dict[str, list[str]] = {
+    "score": ["score", "nasbench201", CELL, *TINY, *HERE],
+    "rank": ["rank", "nasbench201", CELL, *TINY, *HERE],
+    "search": ["search", "nasbench201", "--samples", "2", "--out", "run", *TINY, *HERE],
+    "show": ["show", "nasbench201", CELL, *SMALL],
+    "export": ["export", "nasbench201", CELL, "-o", "out", "--format", "json", *SMALL],
+    "train": ["train", "nasbench201", CELL, "--data", "missing", "--out", "trained", *SMALL],
+    "correlate": ["correlate", "nasbench201", "--table", "table.csv", "--out", "study", *TINY, *HERE],
+    "trust": ["trust", "nasbench201", "--data", "missing", "--samples", "2", *TINY, *HERE],
+    "compare": ["compare", "nasbench201", "--table", "table.csv", "--methods", "random", *HERE],
+    "report": ["report", "run"],
+    "spaces": ["spaces", "nasbench201"],
+    "proxies": ["proxies", "dextr"],
+    "algorithms": ["algorithms", "evolution"],
+    "reproduce": ["reproduce", "missing"],
+}
+HOSTILE = (
+    *("", " ", "-1", "0", "1", "2.5", "nan", "inf", "-inf", "1e999", "9" * 5000, "-" + "9" * 5000, "1_0", "True"),
+    *("\u00b2", "\u0663", "é", "漢字", "😀", "\udcff", "\x1b[31m", "\u202e", "\n", "%s", "{0}", "a" * 5000, "<script>"),
+    *("--", "-", "=", ":", ",", "@", "a=b", "10%", "1k", "[red]", "params", "nasbench201", CELL, "json:loads"),
+    *("missing/file", "folder", "binary.bin", "empty.txt", "table.csv", "binary.parquet", "no.such:thing"),
+    *("folder:folder", "npz:binary.bin", "clicks:binary.bin"),
+)
+NOT_TRIED = {"--help", "--workers", "--version"}
+
+
+def _folder(folder: Path) -> Path:
+    """With what a hostile word may name; runs of others are in it as well."""
+    here = folder / "here"
+    (here / "folder").mkdir(parents=True)
+    (here / "binary.bin").write_bytes(bytes(range(256)) * 4)
+    (here / "binary.parquet").write_bytes(b"PAR1" + bytes(range(256)) + b"PAR1")
+    (here / "empty.txt").write_text("")
+    (here / "table.csv").write_text(f"architecture,cifar10_test_200\n{CELL},90.0\n")
+    return here
+
+
+@st.composite
+def words(draw: Any, name: str) -> list[str]:
+    """The words of a command with one to three exchanged, or options added, whose values are hostile."""
+    given = list(COMMANDS[name])
+    parameters = typer.main.get_group(app).commands[name].params
+    options = sorted({word for parameter in parameters for word in parameter.opts if word[0] == "-"} - NOT_TRIED)
+    for _ in range(draw(st.integers(1, 3))):
+        value = draw(st.sampled_from(HOSTILE))
+        if draw(st.booleans()) or not options:
+            place = draw(st.integers(1, len(given) - 1))
+            if given[place - 1] != "--workers":
+                given[place] = value
+        else:
+            given += [draw(st.sampled_from(options)), *([value] if draw(st.integers(0, 9)) else [])]
+    return given
+
+
+def _run(folder: Path, arguments: list[str]) -> None:
+    done = firstlight(*arguments, folder=folder, code=None)
+    assert done.code in (0, 1, 2), done
+    assert done.code == 0 or (done.stdout + done.stderr).strip(), "it says nothing"
+    assert "Traceback" not in done.stdout + done.stderr
+
+
+def try_out(name: str, folder: Path, cases: int) -> int:
+    here = _folder(folder)
+    return Target(lambda arguments: _run(here, arguments), words(name)).try_out(cases)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_hostile_words(name: str, tmp_path: Path) -> None:
+    try_out(name, tmp_path, 4)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", COMMANDS)
+def test_many_hostile_words(name: str, tmp_path: Path) -> None:
+    print(f"firstlight {name}: {try_out(name, tmp_path, CASES)} cases")
