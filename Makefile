@@ -39,11 +39,13 @@ bench: $(VENV)/.installed-dev ## cost of the proxies, as ratios of CPU time; of 
 	$(BIN)/python -m benchmarks.executors
 	$(BIN)/python -m benchmarks.nasi
 
-docs: setup ## write the pages of the proxies
+docs: $(VENV)/.installed-docs ## write the generated pages and build the guide into site/
 	$(BIN)/python -m tools.docs
+	$(BIN)/python -m tools.notebook
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 clean: ## remove the environment and caches
-	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) site .mypy_cache .pytest_cache .ruff_cache .hypothesis
 
 $(VENV)/.created:
 	$(PYTHON) -m venv $(VENV)
@@ -57,4 +59,8 @@ $(VENV)/.installed: $(VENV)/.created pyproject.toml constraints.txt
 
 $(VENV)/.installed-dev: $(VENV)/.installed
 	$(INSTALL) --editable '.[dev]'
+	touch $@
+
+$(VENV)/.installed-docs: $(VENV)/.installed
+	$(INSTALL) --editable '.[docs]'
 	touch $@

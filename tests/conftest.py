@@ -17,6 +17,10 @@ from hypothesis import settings
 from tests.nets import ParityNet
 from torch import Tensor, nn
 
+from firstlight.algorithms import ALGORITHMS
+from firstlight.proxies import PROXIES
+from firstlight.spaces import SPACES
+
 settings.register_profile("untimed", deadline=None)  # a busy machine fails no test
 settings.load_profile("untimed")
 
@@ -62,6 +66,13 @@ def benchmark_data() -> Path:
     if not folder:
         pytest.skip("FIRSTLIGHT_DATA is not set: it names the folder with the benchmark tables and images")
     return Path(folder)
+
+
+@pytest.fixture
+def own_registries(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a test adds to them is forgotten afterwards."""
+    for registry in (ALGORITHMS, PROXIES, SPACES):
+        monkeypatch.setattr(registry, "_added", dict(registry._added))
 
 
 @pytest.fixture

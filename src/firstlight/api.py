@@ -121,7 +121,7 @@ def rank(
     of one synthetic input, by default (3, 32, 32).
 
     With a `warmup`, such as 0.1, "10%" or "10%:epochs=3:recipe=official", networks of a space are first trained on that
-    share of the input's training data; see docs/sigeo.md.
+    share of the input's training data; see docs/warm-up.md.
 
     Models of your own are scored in this process, one after the other: `workers` are for spaces, and so are `timeout`
     and `max_worker_memory`, which `search` explains. They come back as they went in, but stay on the `device` if one is
@@ -257,7 +257,7 @@ def search(
     known at the end.
 
     With a `warmup`, such as 0.1, "10%" or "10%:epochs=3:recipe=official", each network is trained on that share of the
-    input's training data before proxies judge it; see docs/sigeo.md.
+    input's training data before proxies judge it; see docs/warm-up.md.
 
     Limits are checked before a network is built: parameters, MACs, activations and memory (bytes) are counted without
     weights, and `latency` says where milliseconds come from: "measured" (here, on one thread), "measured:threads=2",

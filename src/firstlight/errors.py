@@ -1,6 +1,7 @@
 """Everything that can go wrong in a way a user can mend.
 
-Each message says what was given, what is allowed, and what to do next.
+Each message says what was given, what is allowed, and what to do next. Each kind has a short code, which the command
+prints behind the message, and under which docs/troubleshooting.md has more to say.
 """
 
 from __future__ import annotations
@@ -8,14 +9,25 @@ from __future__ import annotations
 import errno
 from collections.abc import Iterable
 from difflib import get_close_matches
+from typing import ClassVar
 
 
 class FirstlightError(Exception):
     """The root of every error that Firstlight raises on purpose."""
 
+    code: ClassVar[str] = "firstlight"  # each kind's own, or that of the kind it belongs to
+
+
+class NothingScoredError(FirstlightError):
+    """A search that ends with nothing to choose from."""
+
+    code = "nothing-scored"
+
 
 class UnknownNameError(FirstlightError):
     """A name that is not in its registry."""
+
+    code = "unknown-name"
 
     def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
         known = sorted(known)
@@ -27,9 +39,13 @@ class UnknownNameError(FirstlightError):
 class SettingError(FirstlightError):
     """A setting that does not exist or has a value that makes no sense."""
 
+    code = "setting"
+
 
 class MissingExtraError(FirstlightError):
     """Something that needs a package which is not installed with Firstlight unless asked for."""
+
+    code = "missing-extra"
 
     def __init__(self, what: str, extra: str) -> None:
         super().__init__(
@@ -39,6 +55,8 @@ class MissingExtraError(FirstlightError):
 
 class ParseError(FirstlightError):
     """Text that is not of the expected grammar; points at the place, and may show how one looks that is."""
+
+    code = "parse"
 
     def __init__(self, text: str, position: int, expected: str, example: str = "") -> None:
         start, stop = max(0, position - 60), position + 60  # of a long text, what fits into a line
@@ -56,25 +74,73 @@ class ParseError(FirstlightError):
 class LimitError(FirstlightError):
     """Limits that no network was found to meet."""
 
+    code = "limits"
+
 
 class DataError(FirstlightError):
     """Input data that is missing, unreadable or of the wrong form."""
 
+    code = "data"
 
-class UnsafePickleError(DataError):
+
+class MissingFileError(DataError):
+    """Data that are not where they were said to be."""
+
+    code = "missing-file"
+
+
+class TooFewError(DataError):
+    """Fewer samples than are asked for, or than a judgement needs."""
+
+    code = "too-few"
+
+
+class BatchError(DataError):
+    """Batches, labels or logits that do not fit each other or the network."""
+
+    code = "batch"
+
+
+class TableError(DataError):
+    """A table of trained networks that does not say what is asked of it."""
+
+    code = "table"
+
+
+class BenchmarkFileError(DataError):
+    """An official file of a benchmark that is not laid out as such, or damaged."""
+
+    code = "benchmark-file"
+
+
+class ClickLogError(DataError):
+    """A log of clicks that cannot be read as its layout says, or has nothing to learn from."""
+
+    code = "click-log"
+
+
+class UnsafePickleError(BenchmarkFileError):
     """A pickle that asks for more than numbers, text, arrays and plain containers; nothing of it was run."""
+
+    code = "unsafe-pickle"
 
 
 class ModelError(FirstlightError):
     """A network whose own forward pass raised."""
 
+    code = "model"
+
 
 class UnsupportedError(FirstlightError):
     """A quantity that is not defined for this network; the score's status becomes `unsupported`."""
 
+    code = "unsupported"
+
 
 class DivergedError(FirstlightError):
     """A training whose loss or weights are no numbers any more; the score's status becomes `non_finite`."""
+
+    code = "diverged"
 
 
 def is_out_of_memory(error: BaseException) -> bool:
@@ -90,6 +156,10 @@ def is_out_of_memory(error: BaseException) -> bool:
 class StoreError(FirstlightError):
     """A store or run directory that cannot be used as asked."""
 
+    code = "store"
+
 
 class WorkerError(FirstlightError):
     """Worker processes that could not be started."""
+
+    code = "worker"

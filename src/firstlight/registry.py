@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from types import ModuleType
 from typing import Generic, TypeVar
 
-from firstlight.errors import FirstlightError, SettingError, UnknownNameError
+from firstlight.errors import SettingError, UnknownNameError
 
 T = TypeVar("T")
 
@@ -44,7 +44,7 @@ class Registry(Mapping[str, T], Generic[T]):
                 found = self._collect(module)
                 twice = sorted(found.keys() & entries.keys())
                 if twice:
-                    raise FirstlightError(f"Two modules of {self._package} offer the {self.kind} {twice[0]!r}.")
+                    raise SettingError(f"Two modules of {self._package} offer the {self.kind} {twice[0]!r}.")
                 entries.update(found)
             self._entries = dict(sorted(entries.items()))
         return self._entries

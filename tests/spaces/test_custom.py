@@ -317,13 +317,13 @@ def test_choices_by_their_places() -> None:
     assert str(SPACE.from_choices((1, 0, 1))) == "width=8,depth=1,activation=gelu"
 
 
-DOCUMENT = Path(__file__).parents[2] / "docs" / "spaces.md"
+DOCUMENT = Path(__file__).parents[2] / "docs" / "own-space.md"
 
 
 def test_the_documented_example(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As a script, and by the commands below it."""
-    text = DOCUMENT.read_text(encoding="utf-8").split("## A space of your own\n")[1]
-    script, commands = re.findall(r"```(?:python|bash)\n(.*?)```", text, re.DOTALL)
+    text = DOCUMENT.read_text(encoding="utf-8")
+    script, commands, *_ = re.findall(r"```(?:python|bash)\n(.*?)```", text, re.DOTALL)
     (tmp_path / "mine.py").write_text(script)
     done = subprocess.run([sys.executable, "mine.py"], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from firstlight.algorithms.ensembles import parse_criterion
 from firstlight.algorithms.measuring import Twin
 from firstlight.algorithms.queries import Queries
-from firstlight.errors import FirstlightError, SettingError
+from firstlight.errors import NothingScoredError, SettingError
 
 Numbers = NDArray[np.float64]
 
@@ -37,7 +37,7 @@ def best_first(problem: Queries, by: str, networks: Sequence[str], batch_size: i
     values = problem.measure(parse_criterion(by), networks, batch_size, twin)
     places = [place for place in range(len(networks)) if not math.isnan(values[place])]
     if not places:
-        raise FirstlightError(f"{by} gives none of {len(networks)} networks a score, and cannot choose among them.")
+        raise NothingScoredError(f"{by} gives none of {len(networks)} networks a score, and cannot choose among them.")
     if len(places) < len(networks):
         problem.notes.append(f"{len(networks) - len(places)} of {len(networks)} networks have no score by {by}.")
     return iter([networks[place] for place in sorted(places, key=lambda p: (-values[p], networks[p]))])

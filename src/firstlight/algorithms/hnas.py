@@ -15,7 +15,7 @@ from firstlight.algorithms.guides import draw_pool
 from firstlight.algorithms.measuring import OF_THE_TWIN, Twin
 from firstlight.algorithms.queries import Queries
 from firstlight.algorithms.surrogate import Acquisition, Surrogate
-from firstlight.errors import FirstlightError, SettingError
+from firstlight.errors import NothingScoredError, SettingError
 from firstlight.proxies import ProxyRequest
 
 Numbers = NDArray[np.float64]
@@ -110,7 +110,7 @@ def measured(problem: Queries, metric: str, pool: int, batch_size: int, twin: Tw
     kappa = -problem.measure(ProxyRequest.parse(OF_THE_TWIN), texts, batch_size, twin)  # the better the lower
     known = np.isfinite(values) & (values != 0)
     if not known.any():
-        raise FirstlightError(f"None of the {len(texts)} networks of the pool has a signal by {metric}.")
+        raise NothingScoredError(f"None of the {len(texts)} networks of the pool has a signal by {metric}.")
     _say(problem, int((~known).sum()), f"of {len(texts)} networks of the pool have no signal and are left out")
     if not (values[known] > 0).any():
         raise SettingError(f"hnas:metric is {metric!r}, which is negative throughout. Name one that is a size.")

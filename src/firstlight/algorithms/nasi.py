@@ -12,7 +12,7 @@ import numpy as np
 from firstlight.algorithms.base import algorithm
 from firstlight.algorithms.one_shot_steps import Floats, StepJudge, Steps
 from firstlight.algorithms.problem import Problem
-from firstlight.errors import FirstlightError, LimitError, SettingError
+from firstlight.errors import LimitError, NothingScoredError, SettingError
 from firstlight.run.costs import written
 from firstlight.spaces import Space
 
@@ -211,7 +211,7 @@ def _growth(steps: Steps, rule: Rule | None) -> Floats:
 def _settle(problem: Problem, judge: StepJudge, rule: Rule | None) -> None:
     taken = judge.steps()
     if not len(taken):
-        raise FirstlightError("Not one step through the one-shot network could be taken. Allow for more seconds.")
+        raise NothingScoredError("Not one step through the one-shot network could be taken. Allow for more seconds.")
     problem.findings["one_shot"] = _findings(taken, rule)
     if judge.failed:
         why = ", ".join(sorted({score.status for score in judge.failed}))

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from firstlight.data import load_inputs
-from firstlight.errors import FirstlightError
+from firstlight.errors import NothingScoredError
 from firstlight.proxies import Score
 from firstlight.run.executor import DIED, Executor, Lost
 from firstlight.run.records import ScoreKey
@@ -292,7 +292,7 @@ class StepJudge:
         failed = self.failed
         if len(failed) > MOST_FAILED * count:
             score = failed[0]
-            raise FirstlightError(
+            raise NothingScoredError(
                 f"{len(failed)} of {self.scored} steps through the one-shot network came to nothing: the search was "
                 f"given up. One of them ended with {score.status}: {score.note}. Try a smaller skeleton or batch, "
                 "another initialisation, or other inputs."

@@ -24,7 +24,7 @@ from firstlight.algorithms.result import (
     front_of,
 )
 from firstlight.algorithms.run_folder import begin_run, replaced_result, write_result
-from firstlight.errors import FirstlightError, SettingError
+from firstlight.errors import NothingScoredError, SettingError
 from firstlight.proxies import Score
 from firstlight.run.costs import LatencySource
 from firstlight.run.executor import Executor, one_thread
@@ -188,7 +188,7 @@ class _Ledger:
         self._unsupported += bool(unsupported)
         if self._unsupported == self.problem.scored == HOPELESS:
             name = unsupported[0]
-            raise FirstlightError(
+            raise NothingScoredError(
                 f"None of the first {HOPELESS} networks could be scored: {name} is unsupported here. "
                 f"{network.scores[name].note} Name another proxy, see `firstlight proxies`."
             )
@@ -276,13 +276,13 @@ class _Ledger:
         if not len(pool):
             if problem.rejected:
                 raise problem.limits_too_tight()
-            raise FirstlightError("The search ended without scoring a single network.")
+            raise NothingScoredError("The search ended without scoring a single network.")
         text = first_of_front or pool.best(1)[0]
         best = problem.network(text)
         by, utility = pool.by, pool.utility(text)
         if utility is None:
             score = best.scores[str(members(by)[0])]
-            raise FirstlightError(
+            raise NothingScoredError(
                 f"None of the {problem.scored} networks could be scored. "
                 f"One of them, {text}, ended with {score.status}: {score.note}"
             )

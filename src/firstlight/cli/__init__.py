@@ -46,7 +46,7 @@ def main() -> None:
     try:
         app()
     except FirstlightError as error:
-        typer.secho(f"Error: {error}", fg="red", err=True)
+        typer.secho(f"Error: {error} [{error.code}]", fg="red", err=True)
         sys.exit(1)
 
 

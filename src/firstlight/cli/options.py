@@ -103,7 +103,7 @@ WarmUpOption = Annotated[
         metavar="SHARE[:SETTING=VALUE]...",
         help="Train each network on so much of the --input's training data before it is scored: 10%, or 10%:epochs=3, "
         "10%:recipe=official. With 1%:weights=shared, and for clicks always, it is one network whose weights all "
-        "inherit. See docs/sigeo.md.",
+        "inherit. See docs/warm-up.md.",
     ),
 ]
 

@@ -12,7 +12,7 @@ from torch import Tensor
 from firstlight.data.inputs import SYNTHETIC
 from firstlight.data.samples import Array, Normaliser, Samples, digest
 from firstlight.data.sources import read_samples, read_test_samples
-from firstlight.errors import DataError, SettingError
+from firstlight.errors import DataError, SettingError, TooFewError
 from firstlight.seeds import torch_generator
 
 
@@ -79,7 +79,7 @@ def load_dataset(
     count = len(order) if samples is None else samples
     held_back = round(count * validation)
     if not 0 < count <= len(order) or held_back < 1 or count - held_back < 2:
-        raise DataError(
+        raise TooFewError(
             f"{source_name!r} has {len(order)} samples, of which {count} are asked for, {held_back} of them for "
             "validation; at least two must be left to train on and one to validate with."
         )
@@ -119,7 +119,7 @@ def without_test_part(order: Array, labels: Array) -> tuple[Array, Array]:
     fixed = torch.randperm(len(order), generator=torch_generator(0, "test")).numpy()
     held_out, _ = _divided(fixed, labels, round(len(order) * TEST_SHARE))
     if not len(held_out):
-        raise DataError(f"There are {len(order)} samples, too few to hold out a fifth for a final test.")
+        raise TooFewError(f"There are {len(order)} samples, too few to hold out a fifth for a final test.")
     return held_out, order[~np.isin(order, held_out)]
 
 

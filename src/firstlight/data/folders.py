@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from firstlight.data.samples import Array, Samples
-from firstlight.errors import DataError
+from firstlight.errors import DataError, MissingFileError
 
 SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp", ".tif", ".tiff", ".ppm", ".pgm", ".pbm")
 _PARTS = {"train", "training", "val", "valid", "validation", "test", "testing"}
@@ -70,7 +70,9 @@ def _entries(folder: Path, path: str) -> list[Path]:
         pass
     except OSError as error:
         raise DataError(f"The folder {folder} cannot be read: {error.strerror}.") from error
-    raise DataError(f"There is no folder {path!r}. Write folder:PATH, or folder:PATH@64 for images of 64x64 pixels.")
+    raise MissingFileError(
+        f"There is no folder {path!r}. Write folder:PATH, or folder:PATH@64 for images of 64x64 pixels."
+    )
 
 
 def _classes(folder: Path, entries: list[Path]) -> list[Path]:

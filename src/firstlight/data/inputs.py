@@ -15,7 +15,7 @@ from torch import Tensor
 from firstlight.data.ctr import ClickData, is_clicks, open_clicks
 from firstlight.data.samples import digest
 from firstlight.data.sources import path_of, read_samples
-from firstlight.errors import DataError, UnknownNameError
+from firstlight.errors import DataError, TooFewError, UnknownNameError
 from firstlight.seeds import torch_generator
 
 SYNTHETIC = "synthetic"
@@ -114,7 +114,7 @@ def load_inputs(
 
 def _check_count(source: InputSource, there: int) -> None:
     if source.batch_size * source.batches > there:
-        raise DataError(
+        raise TooFewError(
             f"{source.name!r} has {there} samples; {source.batches} batches of {source.batch_size} were asked for."
         )
 

@@ -12,7 +12,7 @@ from firstlight.data.datasets import without_test_part
 from firstlight.data.inputs import CIRCLE, SYNTHETIC, TRUE_LABELS, InputSource, reduced
 from firstlight.data.samples import Array, Normaliser, Samples, digest
 from firstlight.data.sources import has_test_part, read_samples, read_test_samples
-from firstlight.errors import DataError
+from firstlight.errors import DataError, TooFewError
 from firstlight.seeds import torch_generator
 
 
@@ -72,7 +72,7 @@ def _samples(source: InputSource) -> Samples:
 
 def _prepared(source: InputSource, samples: Samples, numbers: Array, normaliser: Normaliser, of: int) -> Share:
     if not len(numbers):
-        raise DataError(f"{source.name!r} has {of} images to learn from, and the share asked for holds none of them.")
+        raise TooFewError(f"{source.name!r} has {of} images to learn from, and the share asked for holds none of them.")
     x, y = samples.tensors(numbers, samples.images(numbers), normaliser)
     if source.side is not None:
         x = reduced(x, source.side)

@@ -23,7 +23,7 @@ import torch.nn.functional as F
 from firstlight.data.ctr import is_clicks
 from firstlight.data.folders import find_test_folder, read_folder
 from firstlight.data.samples import Array, Samples
-from firstlight.errors import DataError
+from firstlight.errors import DataError, MissingFileError
 
 DATA_FOLDER = "FIRSTLIGHT_DATA"
 USUAL_SIDE = 32
@@ -113,7 +113,7 @@ def _from_npz(path: Path, suffix: str = "_train") -> tuple[Array, Array]:
     try:
         changed = path.stat()
     except OSError:
-        raise DataError(f"There is no file {path}.") from None
+        raise MissingFileError(f"There is no file {path}.") from None
     return _unpacked(path, suffix, changed.st_mtime_ns, changed.st_size)
 
 
@@ -160,9 +160,9 @@ def _find(name: str) -> Path:
     folder = os.environ.get(DATA_FOLDER)
     path = Path(name).expanduser()
     if (not folder or path.name != name) and (path.is_dir() or path.is_file()):
-        raise DataError(f"{name!r} is a path: write {'folder' if path.is_dir() else 'npz'}:{name}.")
+        raise MissingFileError(f"{name!r} is a path: write {'folder' if path.is_dir() else 'npz'}:{name}.")
     if not folder:
-        raise DataError(
+        raise MissingFileError(
             f"There is no built-in input {name!r}. Built in: synthetic, circle, digits, npz:PATH, folder:PATH. "
             f"Other names are looked up in the folder that {DATA_FOLDER} names, and it is not set."
         )
@@ -176,7 +176,7 @@ def find_images(name: str, folder: Path) -> Path:
     found = sorted([*folder.glob(f"{name}.npz"), *folder.glob(f"{name}_*.npz")])
     if len(found) != 1:
         there = ", ".join(sorted(path.name for path in folder.glob("*.npz"))) or "no .npz file"
-        raise DataError(
+        raise MissingFileError(
             f"The data folder {folder} has {len(found)} files for {name!r}; "
             f"expected one {name}.npz or {name}_*.npz. It has: {there}."
         )

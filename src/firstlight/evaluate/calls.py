@@ -73,7 +73,7 @@ def correlate(
     `max_worker_memory` and `same_versions` are those of `search`.
 
     With a `warmup`, such as 0.1, "10%" or "10%:epochs=3:recipe=official", each network is trained on that share of the
-    input's training data before proxies judge it; see docs/sigeo.md.
+    input's training data before proxies judge it; see docs/warm-up.md.
 
     >>> found = firstlight.correlate("nasbench201", "nb201.parquet", "cifar10_test_200", proxies="dextr,params")
     >>> found.quality["cifar10_test_200"]["dextr"].estimates["spearman"]

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from firstlight.errors import DataError, SettingError
+from firstlight.errors import SettingError, TableError
 from firstlight.evaluate.statistics import Numbers
 from firstlight.evaluate.tables import Table
 from firstlight.evaluate.targets import Target
@@ -44,7 +44,7 @@ def training_times(
     column, factor = found
     epochs = Target.of_column(column).epochs
     if not isinstance(epochs, int):
-        raise DataError(
+        raise TableError(
             f"The name of {column!r} does not say after how many epochs, as DATASET_train_seconds_200 does."
         )
     rows = table.join(space, column).rows
@@ -86,7 +86,7 @@ def _estimated(
     terms = sum(map(len, space.choices())) if space.has_choices else 0
     with_choices = space.has_choices and len(texts) >= ROWS_FOR_EACH * (terms + 3)
     if len(texts) < ROWS_FOR_EACH * 3:
-        raise DataError(
+        raise TableError(
             f"The seconds of {len(texts)} networks are known; {ROWS_FOR_EACH * 3} are needed to estimate others."
         )
     facts = np.array([_facts(space, text, with_choices) for text in texts])

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from firstlight.errors import DataError, FirstlightError, UnknownNameError
+from firstlight.errors import FirstlightError, MissingFileError, TableError, UnknownNameError
 from firstlight.evaluate.targets import Target
 from firstlight.spaces.base import Space
 from firstlight.spaces.cell101 import Cell101
@@ -76,7 +76,7 @@ class Table:
         known = {target.name: target for target in self.targets()}
         if name not in known:
             if name in self.frame.columns:
-                raise DataError(
+                raise TableError(
                     f"The column {name!r} of {self.origin} is no target: it does not hold figures of trained networks. "
                     f"These do: {', '.join(known) or 'none'}."
                 )
@@ -93,7 +93,7 @@ class Table:
         values = self.frame[self.target(target).name].astype(float)
         wrong = values[values.notna() & ~values.between(0, 100)]
         if self.target(target).is_accuracy and len(wrong):
-            raise DataError(
+            raise TableError(
                 f"{self.origin}: {target} is an accuracy by its name, and {len(wrong)} of its {len(values)} values "
                 f"are not between 0 and 100: {_some(wrong)}. Mend the column, or give it another name."
             )
@@ -119,7 +119,7 @@ class Table:
         strangers = {text: place for text, place in places.items() if isinstance(place, FirstlightError)}
         if strangers:
             examples = "\n".join(f"  {text}" for text in list(strangers)[:3])
-            raise DataError(
+            raise TableError(
                 f"{len(strangers)} of {len(places)} architectures of {self.origin} are not of the space "
                 f"{space.name!r}:\n{examples}\nName the space that the table is of; `firstlight spaces` lists them.\n"
                 f"Of the first: {next(iter(strangers.values()))}"
@@ -135,18 +135,18 @@ class Table:
         if len(twice):
             differing = twice.groupby(ARCHITECTURE, sort=False)["value"]
             examples = "\n".join(f"  {text}: {_some(group, ' and ')}" for text, group in list(differing)[:3])
-            raise DataError(
+            raise TableError(
                 f"{differing.ngroups} architectures of {self.origin} occur more than once with different values of "
                 f"{target}:\n{examples}\nKeep one row of each, or their mean."
             )
         if len(once) < FEWEST_ROWS:
-            raise DataError(
+            raise TableError(
                 f"{self.origin} has {len(once)} architectures of {space.name!r} with a value for {target}; "
                 f"at least {FEWEST_ROWS} are needed to compare with."
             )
         if once["value"].nunique() == 1:
             others = ", ".join(other.name for other in self.targets() if other.name != target) or "none"
-            raise DataError(
+            raise TableError(
                 f"{target} is {once['value'].iloc[0]:g} for all {len(once)} architectures of {self.origin}: "
                 f"a correlation with it is not defined. Choose another column: {others}."
             )
@@ -167,11 +167,11 @@ def as_table(frame: pd.DataFrame, origin: str) -> Table:
     frame = frame.reset_index(drop=not any(frame.index.names))  # a file may keep its first column as an index
     written_in = _architecture_columns(list(frame.columns), origin)
     if not len(frame):
-        raise DataError(f"{origin} has no rows.")
+        raise TableError(f"{origin} has no rows.")
     first = frame[written_in[0]]  # that of `ops` may be empty: a cell without inner vertices
     missing = int((frame[list(written_in)].isna().any(axis=1) | (first == "")).sum())
     if missing:
-        raise DataError(
+        raise TableError(
             f"{missing} of {len(frame)} rows of {origin} have nothing in {' or '.join(written_in)}; "
             "every row must name its architecture."
         )
@@ -189,7 +189,7 @@ def _architecture_columns(columns: Sequence[str], origin: str) -> tuple[str, ...
     for names in ((ARCHITECTURE,), ("arch_str",), ("adjacency", "ops"), ("ops",)):
         if set(names) <= set(columns):
             return names
-    raise DataError(
+    raise TableError(
         f"{origin} has no column that names the architectures: expected 'architecture', 'arch_str', 'ops' "
         f"(NAS-Bench-201 in digits), or 'adjacency' and 'ops' (NAS-Bench-101). "
         f"It has: {', '.join(map(str, columns)) or 'no columns'}."
@@ -203,9 +203,9 @@ def load_table(path: str | Path) -> Table:
     try:
         frame = pd.read_parquet(path) if path.suffix == ".parquet" else _read_csv(path)
     except FileNotFoundError:
-        raise DataError(f"There is no file {path}.") from None
+        raise MissingFileError(f"There is no file {path}.") from None
     except (OSError, ValueError) as error:
-        raise DataError(f"{path} cannot be read as a table: {error}") from error
+        raise TableError(f"{path} cannot be read as a table: {error}") from error
     return as_table(frame, path.name)
 
 
@@ -229,7 +229,7 @@ def write_table(table: Table, path: str | Path) -> None:
             table.frame.to_csv(unfinished, index=False)
         os.replace(unfinished, path)
     except OSError as error:
-        raise DataError(f"{path} cannot be written: {error}") from error
+        raise TableError(f"{path} cannot be written: {error}") from error
     finally:
         unfinished.unlink(missing_ok=True)
 
@@ -238,12 +238,12 @@ def check_writable(path: Path) -> None:
     """Say early what writing would say late."""
     check_suffix(path)
     if not path.expanduser().parent.is_dir():
-        raise DataError(f"{path} cannot be written: there is no folder {path.parent}.")
+        raise TableError(f"{path} cannot be written: there is no folder {path.parent}.")
 
 
 def check_suffix(path: Path) -> None:
     if path.suffix not in (".parquet", ".csv"):
-        raise DataError(
+        raise TableError(
             f"{path} is not named like a table: the name ends in .parquet or .csv. "
             "Files of other kinds become tables with `firstlight table import`."
         )

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from firstlight.algorithms import Objective, Problem
-from firstlight.errors import DataError, SettingError
+from firstlight.errors import SettingError, TooFewError
 from firstlight.evaluate.correlate import Sample, Study, study
 from firstlight.evaluate.recommend import Recommendation, recommend
 from firstlight.evaluate.selection import mostly_scored
@@ -103,7 +103,7 @@ def train_and_compare(
     finished = sum(accuracy is not None for accuracy in accuracies)
     if finished < FEWEST:
         failed = next(entry for entry in evaluations if not entry.result.ok)
-        raise DataError(
+        raise TooFewError(
             f"Only {finished} of {len(texts)} networks were trained to the end; {FEWEST} are needed. One ended with "
             f"{failed.result.status}: {failed.result.note}"
         )

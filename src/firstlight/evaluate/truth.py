@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from firstlight.algorithms.source import Source
-from firstlight.errors import DataError, SettingError, UnsupportedError
+from firstlight.errors import SettingError, TableError, UnsupportedError
 from firstlight.evaluate.seconds import TrainingTimes
 from firstlight.evaluate.service import EvaluationService, EvaluationSetting
 from firstlight.evaluate.tables import Table
@@ -105,7 +105,7 @@ def read_truth(
         values = table.join(setting.space, column).rows.set_index("architecture")["value"]
         found = rows["architecture"].map(values)
         if missing := int(found.isna().sum()):
-            raise DataError(
+            raise TableError(
                 f"{column} has no value for {missing:,} of the {len(rows):,} different networks of {table.origin} that "
                 f"have one for {target}. Name columns that do with "
                 f"{'--fidelities' if column in fidelities else '--report'}."

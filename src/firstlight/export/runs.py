@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from firstlight.algorithms.result import RESULT_NAME
-from firstlight.errors import DataError
+from firstlight.errors import DataError, MissingFileError
 from firstlight.export.weights import WEIGHTS_NAME
 from firstlight.spaces import Skeleton, Space
 
@@ -57,7 +57,7 @@ def read_run(folder: Path) -> RunFacts:
             dict(content.get("inputs", {})),
         )
     except FileNotFoundError as error:
-        raise DataError(
+        raise MissingFileError(
             f"{folder} holds no result ({RESULT_NAME} is missing). Give the folder of a search or a training that has "
             "come to its end; run the same command again to resume one that was cut off."
         ) from error

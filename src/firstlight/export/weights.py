@@ -9,7 +9,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file, save
 from torch import Tensor, nn
 
-from firstlight.errors import DataError
+from firstlight.errors import DataError, MissingFileError
 
 WEIGHTS_NAME = "weights.safetensors"
 DIFFERENCES_SHOWN = 3
@@ -24,7 +24,7 @@ def save_weights(network: nn.Module, path: Path, facts: Mapping[str, str]) -> No
 def load_weights(network: nn.Module, path: Path) -> None:
     """Fill a network; a file that does not fit it exactly is refused."""
     if not path.is_file():
-        raise DataError(f"There is no file {path}. Give the weights.safetensors of a training or of an export.")
+        raise MissingFileError(f"There is no file {path}. Give the weights.safetensors of a training or of an export.")
     try:
         with safe_open(path, "pt"):  # the header is checked before anything is read
             tensors = load_file(path)

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from firstlight.errors import DataError, UnsupportedError
+from firstlight.errors import BatchError, UnsupportedError
 
 Inputs = Tensor | tuple[Tensor, ...] | Mapping[str, Tensor]
 # A tensor, (inputs, targets), or a list of these; several inputs of one network are a tuple or a dictionary themselves
@@ -65,7 +65,7 @@ def as_batches(batches: Any, device: torch.device, dtype: torch.dtype | None) ->
     if isinstance(batches, (Tensor, Mapping)) or _is_pair(batches) or _is_loaded_pair(batches):
         items: list[Any] = [batches]
     elif isinstance(batches, tuple) and all(isinstance(item, Tensor) for item in batches):
-        raise DataError(
+        raise BatchError(
             f"A tuple of {len(batches)} tensors can be several inputs or several batches. Write inputs as "
             "((a, b, c), targets), with None for no targets, and batches as a list."
         )
@@ -77,7 +77,7 @@ def as_batches(batches: Any, device: torch.device, dtype: torch.dtype | None) ->
         inputs, targets = item if _is_pair(item) else (item, None)
         tensors = _tensors(inputs)
         if not tensors or any(x.ndim == 0 or len(x) == 0 for x in tensors):
-            raise DataError(
+            raise BatchError(
                 "Batches must be a tensor, a pair (inputs, targets), or a list of these, each with one sample or more; "
                 "several inputs of a network are a tuple or a dictionary of tensors in place of the tensor, written "
                 f"((a, b), targets). Got {type(item).__name__}."
@@ -87,16 +87,16 @@ def as_batches(batches: Any, device: torch.device, dtype: torch.dtype | None) ->
             targets is not None and (not targets.ndim or len(targets) != count)
         ):
             sizes = [tuple(x.shape) for x in tensors] + ([] if targets is None else [tuple(targets.shape)])
-            raise DataError(f"Inputs and targets of batch {number} differ in their number of samples: {sizes}.")
+            raise BatchError(f"Inputs and targets of batch {number} differ in their number of samples: {sizes}.")
         if not all(bool(x.isfinite().all()) for x in tensors):
-            raise DataError(f"Batch {number} holds inputs that are NaN or infinite; clean the data first.")
+            raise BatchError(f"Batch {number} holds inputs that are NaN or infinite; clean the data first.")
         moved = tuple(x.to(device, dtype) if x.is_floating_point() else x.to(device) for x in tensors)
         names = tuple(inputs) if isinstance(inputs, Mapping) else ()
         if targets is not None:  # labels come as whole numbers of any size
             targets = targets.to(device) if targets.is_floating_point() else targets.to(device).long()
         found.append(Batch(moved, targets, names))
     if not found:
-        raise DataError("No batches were given; a proxy needs at least one batch of inputs.")
+        raise BatchError("No batches were given; a proxy needs at least one batch of inputs.")
     return found
 
 

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch.nn.modules.lazy import LazyModuleMixin
 
 from firstlight.cost import Cost
-from firstlight.errors import DataError, FirstlightError, ModelError, UnsupportedError, is_out_of_memory
+from firstlight.errors import BatchError, FirstlightError, ModelError, UnsupportedError, is_out_of_memory
 from firstlight.probe.batch import Batch, Batches, as_batches
 from firstlight.probe.observe import device_of, dtype_of, undisturbed
 from firstlight.seeds import derive
@@ -75,7 +75,7 @@ class Subject:
         if self._loss is not None:
             value = self._loss(logits, targets)
             if not isinstance(value, Tensor) or value.numel() != 1:
-                raise DataError(f"The loss must be one number; it is {value!r:.200}.")
+                raise BatchError(f"The loss must be one number; it is {value!r:.200}.")
             return value.reshape(())
         assert targets is not None
         if targets.is_floating_point() and (targets.shape != logits.shape or not are_probabilities(targets)):
@@ -122,7 +122,7 @@ class Subject:
             return output
         name = self._logits_name
         if isinstance(output, Tensor):
-            raise DataError(
+            raise BatchError(
                 f"The network returns one tensor, so that there is no part {name!r} in it; leave logits out."
             )
         if isinstance(name, str) and not isinstance(output, Mapping) and hasattr(output, name):
@@ -131,7 +131,7 @@ class Subject:
             return output[name]
         except (KeyError, IndexError, TypeError) as error:
             there = f" It has: {', '.join(map(repr, output))}." if isinstance(output, Mapping) else ""
-            raise DataError(
+            raise BatchError(
                 f"The output, a {type(output).__name__}, has no part {name!r} that could be the logits.{there}"
             ) from error
 
@@ -171,7 +171,7 @@ class Subject:
 def refuse_other_labels(labels: Tensor, classes: int) -> None:
     low, high = int(labels.min()), int(labels.max())
     if low < 0 or high >= classes:
-        raise DataError(
+        raise BatchError(
             f"Labels run from {low} to {high}; the network tells apart {classes} classes, so that labels must be 0 to "
             f"{classes - 1}."
         )

@@ -14,7 +14,7 @@ import random
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from firstlight.errors import DataError, ParseError
+from firstlight.errors import DataError, ParseError, TableError
 from firstlight.spaces.base import Architecture
 
 # in the order of the benchmark's own hash; tables write them as the digits 0, 1 and 2
@@ -45,18 +45,18 @@ class Cell101(Architecture):
         """From a matrix written row by row in 0 and 1, and the operations of the inner vertices."""
         vertices = len(operations) + 2
         if len(adjacency) != vertices**2 or set(adjacency) - {"0", "1"}:
-            raise DataError(
+            raise TableError(
                 f"{adjacency!r} is not the matrix of a cell with {vertices - 2} inner vertices: "
                 f"expected {vertices} x {vertices} characters 0 or 1, row by row."
             )
         unknown = [name for name in operations if name not in OPERATIONS]
         if unknown:
-            raise DataError(
+            raise TableError(
                 f"A cell of NAS-Bench-101 has no operation {unknown[0]!r}. It has: {', '.join(OPERATIONS)}."
             )
         columns = [adjacency[vertex::vertices] for vertex in range(vertices)]  # a column holds what leads to its vertex
         if any("1" in column[vertex:] for vertex, column in enumerate(columns)):
-            raise DataError(f"{adjacency!r} is not the matrix of a cell: an edge does not lead to a later vertex.")
+            raise TableError(f"{adjacency!r} is not the matrix of a cell: an edge does not lead to a later vertex.")
         sources = tuple(tuple(source for source, edge in enumerate(column) if edge == "1") for column in columns[1:])
         return cls(tuple(operations), sources)
 
@@ -64,7 +64,7 @@ class Cell101(Architecture):
     def from_digits(cls, adjacency: str, digits: str) -> Cell101:
         """The same for operations written as digits: 0, 1 and 2 stand for `OPERATIONS`."""
         if set(digits) - set("012"):
-            raise DataError(f"{digits!r} are not operations of a NAS-Bench-101 cell: expected only digits 0, 1 and 2.")
+            raise TableError(f"{digits!r} are not operations of a NAS-Bench-101 cell: expected only digits 0, 1 and 2.")
         return cls.from_matrix(adjacency, [OPERATIONS[int(digit)] for digit in digits])
 
     @property

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import itertools
-import re
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -95,17 +93,6 @@ def test_the_first_rows_do_not_change_with_their_number(monkeypatch: pytest.Monk
     assert [len(table) for table, _ in PlantedClicks(1).chunks(250)] == [100, 100, 50]
     assert not many.slice(0, 100).equals(many.slice(100, 100))
     assert not few.equals(pa.concat_tables(table for table, _ in PlantedClicks(2).chunks(150)))
-
-
-def test_what_the_page_shows_can_be_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    synthesize_clicks("log.parquet", 300)
-    prepare_clicks(CRITEO, "log.parquet", "criteo.parquet")
-    page = (Path(__file__).parents[3] / "docs" / "ctr.md").read_text(encoding="utf-8")
-    (code,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
-    names: dict[str, Any] = {}
-    exec(code, names)
-    assert names["x"].shape == (names["clicks"].rows["train"], 39)
 
 
 def test_what_cannot_be_made(tmp_path: Path) -> None:

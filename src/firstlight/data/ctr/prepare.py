@@ -17,7 +17,7 @@ from firstlight.data.ctr.prepared import FORM, ClickData, open_prepared
 from firstlight.data.ctr.raw import STOP, BadRows, Progress, Rows, read_rows
 from firstlight.data.ctr.writing import Prepared, PreparedFile
 from firstlight.data.samples import Array
-from firstlight.errors import DataError, SettingError
+from firstlight.errors import ClickLogError, SettingError
 
 
 def prepare_clicks(
@@ -124,19 +124,19 @@ class _Census:
     def check(self, path: Path, split: Sequence[float]) -> None:
         total, clicks = sum(self.rows), sum(self.clicks)
         if clicks in (0, total):
-            raise DataError(
+            raise ClickLogError(
                 f"The label {self._layout.label} is {int(clicks > 0)} in all {total:,} rows of {path}; there is "
                 "nothing to learn from it. Is it the right column, and are rows of both kinds there?"
             )
         if self._empty == total:
-            raise DataError(f"All numbers and categories of {path} are missing, in every row.")
+            raise ClickLogError(f"All numbers and categories of {path} are missing, in every row.")
         for part, share, rows, clicked in zip(PARTS, split, self.rows, self.clicks, strict=True):
             if share and not rows:
-                raise DataError(
+                raise ClickLogError(
                     f"{path} has {total:,} rows, of which none came into the {part} part ({share:g} of all)."
                 )
             if part == "train" and clicked in (0, rows):
-                raise DataError(f"All {rows:,} rows of the train part have one label. {path} has too few rows.")
+                raise ClickLogError(f"All {rows:,} rows of the train part have one label. {path} has too few rows.")
 
     def remarks(self) -> list[str]:
         names = (*self._layout.numbers, *self._layout.categories)

@@ -18,7 +18,7 @@ from torch import Tensor
 from firstlight.data.ctr.layouts import GENERAL, LAYOUTS
 from firstlight.data.ctr.parts import PARTS, scattered
 from firstlight.data.samples import Array
-from firstlight.errors import DataError, SettingError, UnknownNameError
+from firstlight.errors import ClickLogError, MissingFileError, SettingError, UnknownNameError
 from firstlight.seeds import derive
 
 METADATA = "firstlight"
@@ -130,17 +130,17 @@ def open_clicks(source_name: str) -> ClickData:
     """A prepared file by its layout and path, `criteo:FILE`; `clicks:FILE` takes one of any layout."""
     if not is_clicks(source_name):
         kinds = ", ".join(f"{kind}:FILE" for kind in (*LAYOUTS, GENERAL))
-        raise DataError(f"{source_name!r} does not name click data. Write {kinds}.")
+        raise ClickLogError(f"{source_name!r} does not name click data. Write {kinds}.")
     kind, _, path = source_name.partition(":")
     found = open_prepared(Path(path).expanduser(), kind)
     if kind not in (GENERAL, found.title):
-        raise DataError(f"{path} was prepared with the layout {found.title!r}; write {found.title}:{path}.")
+        raise ClickLogError(f"{path} was prepared with the layout {found.title!r}; write {found.title}:{path}.")
     return found
 
 
 def open_prepared(path: Path, kind: str = GENERAL) -> ClickData:
     if not path.is_file():
-        raise DataError(f"There is no file {path}. {_how_to_prepare(kind, Path('LOG'), path)}")
+        raise MissingFileError(f"There is no file {path}. {_how_to_prepare(kind, Path('LOG'), path)}")
     with path.open("rb") as start:
         parquet = start.read(4) == b"PAR1"
     known: Any = None
@@ -149,11 +149,11 @@ def open_prepared(path: Path, kind: str = GENERAL) -> ClickData:
             known = (file.metadata.metadata or {}).get(METADATA.encode())
     if known is None:
         made = Path(f"{path.name.split('.')[0]}-prepared.parquet")
-        raise DataError(f"{path} was not prepared. {_how_to_prepare(kind, path, made)}")
+        raise ClickLogError(f"{path} was not prepared. {_how_to_prepare(kind, path, made)}")
     try:
         facts = json.loads(known)
         if facts["form"] != FORM:
-            raise DataError(
+            raise ClickLogError(
                 f"{path} was prepared by another version of Firstlight (form {facts['form']}, expected {FORM}). "
                 f"{_how_to_prepare(facts['layout'], Path('LOG'), path)}"
             )
@@ -168,7 +168,7 @@ def open_prepared(path: Path, kind: str = GENERAL) -> ClickData:
             facts,
         )
     except (KeyError, TypeError, ValueError, RecursionError) as error:
-        raise DataError(
+        raise ClickLogError(
             f"What {path} says about itself is damaged ({type(error).__name__}: {error}), so prepare it again."
         ) from error
 
@@ -183,7 +183,9 @@ def _readable(path: Path) -> Iterator[None]:
     try:
         yield
     except (OSError, pa.ArrowException, UnicodeDecodeError) as error:  # the last of names of columns
-        raise DataError(f"{path} was cut off or changed since it was prepared, so prepare it again: {error}") from error
+        raise ClickLogError(
+            f"{path} was cut off or changed since it was prepared, so prepare it again: {error}"
+        ) from error
 
 
 def _groups_of(file: Any, part: str) -> list[int]:

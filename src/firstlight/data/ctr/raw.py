@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 
 from firstlight.data.ctr.layouts import Layout
 from firstlight.data.samples import Array
-from firstlight.errors import DataError, UnknownNameError
+from firstlight.errors import ClickLogError, MissingFileError, UnknownNameError
 
 Progress = Callable[[int, int], None]  # how much is done, and of how much
 
@@ -60,7 +60,7 @@ class BadRows:
         self.count += len(found)
         self.examples += [f"line {line:,}: {found[line]}" for line in sorted(found)][: 3 - len(self.examples)]
         if found and self.treatment == STOP:
-            raise DataError(
+            raise ClickLogError(
                 f"{path} has rows that cannot be read:\n{self}\nMend them, or leave such rows out with --bad-rows skip."
             )
 
@@ -78,7 +78,7 @@ def read_rows(path: Path, layout: Layout, bad: BadRows, progress: Progress | Non
             start = file.read(4)
             file.seek(0)
             if not start:
-                raise DataError(f"{path} is empty.")
+                raise ClickLogError(f"{path} is empty.")
             if start == b"PAR1":
                 blocks = _parquet_blocks(path, file, layout)
             else:
@@ -91,11 +91,13 @@ def read_rows(path: Path, layout: Layout, bad: BadRows, progress: Progress | Non
 @contextmanager
 def _readable(path: Path) -> Iterator[None]:
     if not path.is_file():
-        raise DataError(f"There is no file {path}." if not path.is_dir() else f"{path} is a folder; name one file.")
+        raise MissingFileError(
+            f"There is no file {path}." if not path.is_dir() else f"{path} is a folder; name one file."
+        )
     try:
         yield
     except (OSError, EOFError, zlib.error, pa.ArrowInvalid, UnicodeDecodeError) as error:
-        raise DataError(f"{path} cannot be read to its end: {str(error) or type(error).__name__}") from error
+        raise ClickLogError(f"{path} cannot be read to its end: {str(error) or type(error).__name__}") from error
 
 
 @dataclass(frozen=True)
@@ -120,7 +122,7 @@ def _good_rows(
             seen = True
             yield rows
     if not seen:
-        raise DataError(
+        raise ClickLogError(
             f"{path} has no row that can be read." + (f" Of {bad.count:,} bad ones:\n{bad}" if bad.count else "")
         )
 
@@ -166,7 +168,7 @@ def _numbers(path: Path, name: str, column: Any) -> tuple[Array, list[tuple[int,
         texts = column.to_pylist()
         values = np.array([_number(text) for text in texts])
     except pa.ArrowNotImplementedError:
-        raise DataError(f"The column {name} of {path} holds {column.type}; expected numbers.") from None
+        raise ClickLogError(f"The column {name} of {path} holds {column.type}; expected numbers.") from None
     else:
         texts, values = column, found.to_numpy(zero_copy_only=False)
     return values, [(int(place), str(texts[place])) for place in np.flatnonzero(np.isinf(values))]
@@ -186,7 +188,7 @@ def _as_text(path: Path, name: str, column: Any) -> Any:
     try:
         return pc.cast(column, pa.string())
     except pa.ArrowNotImplementedError:
-        raise DataError(f"The column {name} of {path} holds {column.type}; expected categories.") from None
+        raise ClickLogError(f"The column {name} of {path} holds {column.type}; expected categories.") from None
 
 
 def category_codes(texts: Any) -> tuple[Array, Array]:
@@ -229,7 +231,7 @@ def _text_blocks(path: Path, stream: BinaryIO | gzip.GzipFile, layout: Layout) -
     if layout.label in names:
         block, line = block[len(start) + 1 :], 2
     elif not layout.columns:
-        raise DataError(
+        raise ClickLogError(
             f"{path} has no header with a column {layout.label!r}. Its first line begins: {', '.join(names)[:200]}."
         )
     else:
@@ -245,13 +247,13 @@ def _check_columns(path: Path, layout: Layout, names: list[str]) -> list[str]:
     """The columns to read of those that there are."""
     absent = [name for name in layout.needed if name not in names and name not in layout.optional]
     if absent:
-        raise DataError(
+        raise ClickLogError(
             f"{path} has no column {', '.join(absent[:5])}{' ...' if len(absent) > 5 else ''}, which the layout "
             f"{layout.name!r} needs. It has: {', '.join(names)[:300]}."
         )
     twice = [name for name in layout.needed if names.count(name) > 1]
     if twice:
-        raise DataError(f"{path} has more than one column {twice[0]!r}.")
+        raise ClickLogError(f"{path} has more than one column {twice[0]!r}.")
     return [name for name in layout.needed if name in names]
 
 
@@ -265,7 +267,7 @@ def _whole_lines(path: Path, stream: BinaryIO | gzip.GzipFile) -> Iterator[bytes
         else:
             rest += piece
             if len(rest) > LONGEST_LINE:
-                raise DataError(f"{path} has a line of more than {LONGEST_LINE:,} bytes; is it a text file?")
+                raise ClickLogError(f"{path} has a line of more than {LONGEST_LINE:,} bytes; is it a text file?")
     if rest:
         yield rest
 

@@ -29,7 +29,7 @@ from firstlight.data.ctr.layouts import LAYOUTS
 from firstlight.data.ctr.parts import scattered
 from firstlight.data.ctr.raw import Progress
 from firstlight.data.samples import Array
-from firstlight.errors import DataError, SettingError
+from firstlight.errors import ClickLogError, SettingError
 from firstlight.seeds import derive
 
 LAYOUT = LAYOUTS["criteo"]
@@ -134,7 +134,7 @@ def synthesize_clicks(path: str | Path, rows: int, *, seed: int = 0, progress: P
     if rows < 1:
         raise SettingError(f"{rows} rows were asked for; there must be at least one.")
     if path.suffix not in (".tsv", ".csv", ".parquet"):
-        raise DataError(f"{path} is not named like a log: the name ends in .tsv, .csv or .parquet.")
+        raise ClickLogError(f"{path} is not named like a log: the name ends in .tsv, .csv or .parquet.")
     planted, schema, done = PlantedClicks(seed), _schema(), 0
     text = pa.csv.WriteOptions(
         include_header=path.suffix == ".csv", delimiter="\t" if path.suffix == ".tsv" else ",", quoting_style="none"
@@ -151,7 +151,7 @@ def synthesize_clicks(path: str | Path, rows: int, *, seed: int = 0, progress: P
                 if progress is not None:
                     progress(done, rows)
     except OSError as error:
-        raise DataError(f"{path} cannot be written: {error}") from error
+        raise ClickLogError(f"{path} cannot be written: {error}") from error
 
 
 def _schema() -> Any:

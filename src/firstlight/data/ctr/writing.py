@@ -16,7 +16,7 @@ from firstlight.data.ctr.layouts import Layout
 from firstlight.data.ctr.parts import PARTS
 from firstlight.data.ctr.prepared import METADATA
 from firstlight.data.samples import Array
-from firstlight.errors import DataError
+from firstlight.errors import ClickLogError
 
 GROUP_ROWS = 1 << 16
 # labels, numbers and rows of tables
@@ -28,9 +28,9 @@ class PreparedFile:
 
     def __init__(self, path: Path, layout: Layout) -> None:
         if not path.parent.is_dir():
-            raise DataError(f"{path} cannot be written: there is no folder {path.parent}.")
+            raise ClickLogError(f"{path} cannot be written: there is no folder {path.parent}.")
         if path.is_dir():
-            raise DataError(f"{path} cannot be written: it is a folder.")
+            raise ClickLogError(f"{path} cannot be written: it is a folder.")
         self._path, self._unfinished = path, path.with_name(f"{path.name}.unfinished")
         dense, categories = layout.numbers or ("zero",), layout.categories
         self._schema = pa.schema(
@@ -50,7 +50,7 @@ class PreparedFile:
                 self._unfinished, self._schema, compression="zstd", write_page_checksum=True
             )
         except OSError as error:
-            raise DataError(f"{self._path} cannot be written: {error}") from error
+            raise ClickLogError(f"{self._path} cannot be written: {error}") from error
         return self
 
     def __exit__(
@@ -75,7 +75,7 @@ class PreparedFile:
             self._writer.close()
             os.replace(self._unfinished, self._path)
         except OSError as error:
-            raise DataError(f"{self._path} cannot be written: {error}") from error
+            raise ClickLogError(f"{self._path} cannot be written: {error}") from error
 
     def _write(self, place: int, at_least: int) -> None:
         """All that waits for a part, but for a last group of fewer rows than these."""
@@ -89,5 +89,5 @@ class PreparedFile:
             try:
                 self._writer.write_table(pa.table(columns, schema=self._schema), row_group_size=GROUP_ROWS)
             except OSError as error:
-                raise DataError(f"{self._path} cannot be written: {error}") from error
+                raise ClickLogError(f"{self._path} cannot be written: {error}") from error
         self._waiting[place] = [(labels[start:], dense[start:], ids[start:])]

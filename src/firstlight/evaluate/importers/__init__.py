@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from types import ModuleType
 
-from firstlight.errors import DataError
+from firstlight.errors import BenchmarkFileError, MissingFileError
 from firstlight.evaluate.importers.base import Importer, Progress
 from firstlight.evaluate.tables import Table, as_table
 from firstlight.registry import Registry
@@ -23,11 +23,13 @@ def import_table(kind: str, source: str | Path, progress: Progress = lambda done
     importer = KINDS[kind]
     source = Path(source).expanduser()
     if not source.exists():
-        raise DataError(f"There is no {source}. The kind {kind!r} reads {importer.source}.")
+        raise MissingFileError(f"There is no {source}. The kind {kind!r} reads {importer.source}.")
     try:
         return as_table(importer.read(source, progress), source.name)
     except OSError as error:
-        raise DataError(f"{source} cannot be read: {error}. The kind {kind!r} reads {importer.source}.") from error
+        raise BenchmarkFileError(
+            f"{source} cannot be read: {error}. The kind {kind!r} reads {importer.source}."
+        ) from error
 
 
 __all__ = ["KINDS", "Importer", "Progress", "import_table"]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from firstlight.errors import DataError, FirstlightError
+from firstlight.errors import BenchmarkFileError, FirstlightError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -36,4 +36,4 @@ def layout_of(benchmark: str, where: str) -> Iterator[None]:
         raise
     except (LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
         kind = type(error).__name__
-        raise DataError(f"{where} is not laid out like {benchmark} ({kind}: {error}).") from error
+        raise BenchmarkFileError(f"{where} is not laid out like {benchmark} ({kind}: {error}).") from error

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from firstlight.errors import DataError
+from firstlight.errors import BenchmarkFileError
 from firstlight.evaluate.importers.base import Importer, Progress, layout_of
 from firstlight.evaluate.importers.protobuf import read_fields
 from firstlight.evaluate.importers.tfrecord import read_records
@@ -45,7 +45,7 @@ def read_nasbench101(source: Path, progress: Progress) -> pd.DataFrame:
             for field, name in _FIGURES.items():
                 trainings[name].append(final[field] if field == _SECONDS else 100 * final[field])
     if not cells:
-        raise DataError(f"{source} has no records.")
+        raise BenchmarkFileError(f"{source} has no records.")
     means = pd.DataFrame(trainings).pivot_table(index="cell", columns="epochs", aggfunc="mean")
     means.columns = means.columns.map(lambda column: f"{column[0]}_{column[1]:g}")
     means.insert(0, "architecture", list(cells))

@@ -23,7 +23,7 @@ from typing import Any
 
 import pandas as pd
 
-from firstlight.errors import DataError
+from firstlight.errors import BenchmarkFileError
 from firstlight.evaluate.importers.base import Importer, Progress, layout_of
 from firstlight.evaluate.importers.unpickling import read_pickle
 
@@ -45,7 +45,7 @@ def read_nats(source: Path, progress: Progress) -> pd.DataFrame:
         with layout_of("NATS-Bench or NAS-Bench-201", where):
             rows.append(_row(results))
     if not any(len(row) > 1 for row in rows):
-        raise DataError(f"{source} has no accuracy on any of {', '.join(COLUMNS)}.")
+        raise BenchmarkFileError(f"{source} has no accuracy on any of {', '.join(COLUMNS)}.")
     return pd.DataFrame(rows)
 
 
@@ -54,13 +54,13 @@ def _architectures(source: Path, progress: Progress) -> Iterator[tuple[str, dict
     if source.is_dir():
         files = sorted(path for path in source.iterdir() if _ONE_ARCHITECTURE.fullmatch(path.name))
         if not files:
-            raise DataError(f"The folder {source} has no files such as 000000.pickle.pbz2 or 000000-FULL.pth.")
+            raise BenchmarkFileError(f"The folder {source} has no files such as 000000.pickle.pbz2 or 000000-FULL.pth.")
         for done, path in enumerate(files, start=1):
             yield str(path), read_pickle(path)
             progress(done, len(files))
         return
     if source.suffix == ".tar":
-        raise DataError(f"{source} is packed. Unpack it with `tar xf`, and name the folder.")
+        raise BenchmarkFileError(f"{source} is packed. Unpack it with `tar xf`, and name the folder.")
     benchmark = read_pickle(source)
     with layout_of("NATS-Bench or NAS-Bench-201", str(source)):
         by_index = dict(benchmark["arch2infos"])

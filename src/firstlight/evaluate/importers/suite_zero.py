@@ -16,7 +16,7 @@ from typing import Any
 
 import pandas as pd
 
-from firstlight.errors import DataError, ParseError
+from firstlight.errors import BenchmarkFileError, ParseError
 from firstlight.evaluate.importers.base import Importer, Progress, layout_of
 from firstlight.evaluate.importers.transnas import column_name
 from firstlight.spaces.cell101 import Cell101
@@ -51,7 +51,7 @@ def _space_of(source: Path) -> str:
     for space in _TEXTS:
         if source.name.startswith(f"zc_{space}"):
             return space
-    raise DataError(
+    raise BenchmarkFileError(
         f"{source} does not say which space it is of. Keep the official name, zc_SPACE.json; "
         f"the spaces that can be read are {', '.join(_TEXTS)}."
     )

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from firstlight.errors import DataError
+from firstlight.errors import BenchmarkFileError
 from firstlight.evaluate.importers.base import Progress
 
 Array = np.ndarray[Any, np.dtype[np.uint32]]
@@ -44,7 +44,7 @@ def _read_record(file: BufferedReader, size: int) -> tuple[bytes, bytes, bytes, 
     head = file.read(_LENGTH)
     length = int.from_bytes(head, "little")
     if length > _LONGEST or position + _LENGTH + length + 2 * _CHECKSUM > size:
-        raise DataError(
+        raise BenchmarkFileError(
             f"{file.name} is not a TFRecord file, cut off or damaged: the record at byte {position} is not whole."
         )
     return head, file.read(_CHECKSUM), file.read(length), file.read(_CHECKSUM)
@@ -53,7 +53,9 @@ def _read_record(file: BufferedReader, size: int) -> tuple[bytes, bytes, bytes, 
 def _check(path: Path, messages: Sequence[bytes], checksums: Sequence[bytes]) -> None:
     expected = np.frombuffer(b"".join(checksums), "<u4")
     if (masked(crc32c(messages)) != expected).any():
-        raise DataError(f"{path} is damaged, or not a TFRecord file: a checksum does not match. Fetch it again.")
+        raise BenchmarkFileError(
+            f"{path} is damaged, or not a TFRecord file: a checksum does not match. Fetch it again."
+        )
 
 
 def masked(checksums: Array) -> Array:

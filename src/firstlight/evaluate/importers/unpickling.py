@@ -20,7 +20,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from firstlight.errors import DataError, UnsafePickleError
+from firstlight.errors import BenchmarkFileError, UnsafePickleError
 
 # The first number in a file of torch.save before PyTorch 1.6; newer files are zip archives
 _TORCH_MAGIC = 0x1950A86A20F9469CFC6C
@@ -83,10 +83,10 @@ def _damage_explained(path: Path) -> Iterator[None]:
             "Nothing of it was run."
         ) from None
     except MemoryError as error:
-        raise DataError(f"{path} does not fit into memory.") from error
+        raise BenchmarkFileError(f"{path} does not fit into memory.") from error
     except Exception as error:  # a damaged pickle may raise anything
         kind = type(error).__name__
-        raise DataError(f"{path} is damaged, or not a pickle of plain data ({kind}: {error}).") from error
+        raise BenchmarkFileError(f"{path} is damaged, or not a pickle of plain data ({kind}: {error}).") from error
 
 
 class _PlainType:

@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 
 from firstlight.data.sources import DATA_FOLDER, find_images
-from firstlight.errors import DataError
+from firstlight.errors import DataError, MissingFileError
 from firstlight.evaluate.tables import ARCHITECTURE, Table, load_table
 from firstlight.spaces import SPACES
 from firstlight.spaces.cell101 import read_cell
@@ -102,13 +102,13 @@ class Shelf:
     def table(self, benchmark: Benchmark) -> Table:
         path = self._path(benchmark)
         if path is None:
-            raise DataError(f"{benchmark.name} needs {self.missing(benchmark)}.")
+            raise MissingFileError(f"{benchmark.name} needs {self.missing(benchmark)}.")
         return _load_part(path, benchmark.space) if benchmark.part_of else _load(path)
 
     def column(self, benchmark: Benchmark) -> str:
         found = self._column_in(self.table(benchmark), benchmark)
         if found is None:
-            raise DataError(f"{benchmark.name} needs {self.missing(benchmark)}.")
+            raise MissingFileError(f"{benchmark.name} needs {self.missing(benchmark)}.")
         return found
 
     def images(self, name: str) -> str | None:

@@ -11,7 +11,7 @@ from typing import Any
 
 from firstlight._version import __version__
 from firstlight.data.sources import DATA_FOLDER
-from firstlight.errors import DataError, SettingError, StoreError
+from firstlight.errors import MissingFileError, SettingError, StoreError
 from firstlight.evaluate.reproduce.base import Choice, Experiment, Findings, Sampled
 from firstlight.evaluate.reproduce.benchmarks import Shelf
 from firstlight.evaluate.reproduce.lab import Lab
@@ -66,7 +66,9 @@ def shelf_in(data: str | os.PathLike[str] | None) -> Shelf:
     """The folder that is named, or else the one of the environment."""
     folder = data or os.environ.get(DATA_FOLDER)
     if folder and not Path(folder).expanduser().is_dir():
-        raise DataError(f"There is no folder {folder}. Name the one with tables and images by --data or {DATA_FOLDER}.")
+        raise MissingFileError(
+            f"There is no folder {folder}. Name the one with tables and images by --data or {DATA_FOLDER}."
+        )
     return Shelf(Path(folder).expanduser() if folder else None)
 
 
@@ -100,7 +102,7 @@ def reproduce(
     missing = missing_parts(experiment, shelf)
     if missing and len(missing) == len(experiment.needs):
         reasons = "\n".join(f"  {name}: {reason}" for name, reason in missing.items())
-        raise DataError(f"{experiment.name} cannot run yet. It needs one of these:\n{reasons}")
+        raise MissingFileError(f"{experiment.name} cannot run yet. It needs one of these:\n{reasons}")
     seeds = (seed,) if isinstance(seed, int) else tuple(seed)
     if len(seeds) == 1:
         seeds = tuple(range(seeds[0], seeds[0] + experiment.seeds))

@@ -14,7 +14,7 @@ from firstlight.algorithms import AlgorithmRequest, Objective, Problem
 from firstlight.algorithms.ensembles import after_warm_up, members, parse_criterion
 from firstlight.algorithms.objective import Limits
 from firstlight.data.ctr import is_clicks, open_clicks
-from firstlight.errors import DataError
+from firstlight.errors import MissingFileError
 from firstlight.evaluate.clicks import ClickRecipe
 from firstlight.evaluate.contenders import ClickSetting, Kind
 from firstlight.evaluate.reproduce.base import Experiment, Finding, Findings
@@ -66,7 +66,7 @@ class Method:
 
 def _table5(lab: Lab) -> Findings:
     if not is_clicks(lab.images):
-        raise DataError(NO_CLICKS)
+        raise MissingFileError(NO_CLICKS)
     methods = [
         Method(name, proxy, warm_up)
         for warm_up in lab.warm_ups

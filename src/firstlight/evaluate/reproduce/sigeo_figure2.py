@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from firstlight.data import InputSource
 from firstlight.data.inputs import SYNTHETIC
 from firstlight.data.shares import Share, load_test_share
-from firstlight.errors import DataError, ParseError
+from firstlight.errors import MissingFileError, ParseError
 from firstlight.evaluate.reproduce.base import CORRELATION, Experiment, Finding, Findings, Published
 from firstlight.evaluate.reproduce.lab import Lab
 from firstlight.evaluate.reproduce.sigeo_warm import title_of
@@ -143,7 +143,7 @@ def _loss(network: nn.Module, share: Share) -> float:
 
 def _figure2(lab: Lab) -> Findings:
     if lab.images == SYNTHETIC:
-        raise DataError(
+        raise MissingFileError(
             "sigeo-figure2 trains networks on handwritten digits: put mnist.npz or mnist_*.npz into the folder of "
             "data, or name other images with --input, such as digits."
         )

@@ -1,4 +1,4 @@
-"""The examples of CONTRIBUTING.md work as they are written."""
+"""What the pages on proxies and spaces of one's own show works as they say."""
 
 from __future__ import annotations
 
@@ -15,25 +15,30 @@ from firstlight.probe import Probe
 from firstlight.proxies import Proxy, ProxyRequest
 from firstlight.spaces import Skeleton, Space
 
-TEXT = (Path(__file__).parent.parent / "CONTRIBUTING.md").read_text()
+DOCS = Path(__file__).parent.parent.parent / "docs"
 
 
-def example(title: str) -> dict[str, Any]:
-    (code,) = re.findall(r"```python\n(.*?)```", TEXT.split(f"## {title}\n")[1].split("\n## ")[0], re.DOTALL)
+def example(page: str, title: str) -> dict[str, Any]:
+    text = (DOCS / page).read_text(encoding="utf-8")
+    (code,) = re.findall(r"```python\n(.*?)```", text.split(f"## {title}\n")[1].split("\n## ")[0], re.DOTALL)
     names: dict[str, Any] = {"__name__": "example"}
-    exec(compile(code, "CONTRIBUTING.md", "exec", dont_inherit=True), names)
+    exec(compile(code, page, "exec", dont_inherit=True), names)
     return names
 
 
 def test_the_proxy() -> None:
-    (entry,) = [value for value in example("Add a proxy").values() if isinstance(value, Proxy)]
+    (entry,) = [
+        value for value in example("own-proxy.md", "As part of the library").values() if isinstance(value, Proxy)
+    ]
     score = ProxyRequest(entry).measure(Probe(nets.build("residual"), torch.randn(1, 3, 8, 8)))
     assert 0 < score.value < 1
     assert "modules" in entry.settings
 
 
 def test_the_space() -> None:
-    classes = [value for value in example("Add a search space").values() if isinstance(value, type)]
+    classes = [
+        value for value in example("own-space.md", "More than choices: a class").values() if isinstance(value, type)
+    ]
     (kind,) = [value for value in classes if issubclass(value, Space) and value is not Space]
     space = kind()
     architecture = space.sample(random.Random(0))

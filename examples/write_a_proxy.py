@@ -1,0 +1,27 @@
+"""A proxy of your own: a formula over what a probe measures. Here: how evenly a network's layers are independent."""
+
+import firstlight
+from firstlight import Parts, Probe, proxy
+from firstlight.probe.spectra import InverseCondition
+
+
+@proxy(reference="")
+def weakest_layer(probe: Probe) -> Parts:
+    """The logarithm of the mean ratio of singular values, and of its least, over all layers."""
+    ratios = probe.feature_statistic(InverseCondition(), modules="leaf").values
+    return Parts(float(ratios.mean().log()), least=float(ratios.min()))
+
+
+if __name__ == "__main__":
+    firstlight.PROXIES.add("weakest_layer", weakest_layer)  # by name, in this process
+    ranking = firstlight.rank(
+        "nasbench201",
+        samples=12,
+        proxies="weakest_layer,dextr,params",
+        skeleton={"channels": 8, "cells": 1},
+        workers=0,  # worker processes would not know of it
+    )
+    for row in ranking.rows[:3]:
+        print(f"{row.network.scores['weakest_layer'].value:.3f}  {row.network.architecture}")
+    for pair in ranking.agreement:  # with a published proxy, and with counting parameters: the baseline
+        print(f"{pair.first} and {pair.second}: Spearman {pair.spearman:.2f}")

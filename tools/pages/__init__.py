@@ -1,0 +1,1 @@
+"""What the generated pages are made of, one file for each kind."""

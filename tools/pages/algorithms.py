@@ -1,0 +1,86 @@
+"""One page for each search algorithm, and a list of them."""
+
+from __future__ import annotations
+
+from tools.pages.markdown import block, origin, settings, table
+
+from firstlight.algorithms import ALGORITHMS, Algorithm
+from firstlight.errors import FirstlightError
+from firstlight.facts import algorithm_facts
+from firstlight.settings import choices
+from firstlight.spaces import SPACES
+
+ORIGIN = origin("src/firstlight/algorithms")
+INDEX = """# Search algorithms
+
+How the networks to be scored are chosen. `firstlight algorithms NAME` prints the same in the terminal; limits, fronts
+and budgets are the same for all ([budgets and latency](../budgets.md)). What they found is told in
+[results](../results.md).
+
+Algorithms that need *the truth* train a few networks or look them up in a table ([HNAS](../papers/hnas.md)). Those on
+*a supernet* score its states, and those in *a one-shot network* take steps through it; the result counts these beside
+the networks, and `--samples` does not bound them, but `zero-cost-pt:proposals=3` and `nasi:steps=50` do.
+"""
+NEEDS = {
+    "choices": "a space whose architectures are lists of choices",
+    "supernet": "a space with a supernet",
+    "one_shot": "a space with a one-shot network",
+    "truth": "the truth: `--data` to train on, or a `--table`",
+    "optuna": "Optuna: `pip install 'firstlight[optuna]'`",
+}
+# of algorithms that are searched with otherwise than by scoring networks of NAS-Bench-201
+EXAMPLES = {"truth": "--data digits@16 --queries 8 --pool 200", "one_shot": "--input digits --labels random"}
+
+
+def pages() -> dict[str, str]:
+    return {f"{name}.md": page(ALGORITHMS[name]) for name in ALGORITHMS} | {"README.md": index()}
+
+
+def index() -> str:
+    rows = [
+        (f"[`{name}`]({name}.md)", entry.summary, "; ".join(NEEDS[need] for need in entry.needs) or "nothing more")
+        for name, entry in ALGORITHMS.items()
+    ]
+    return "\n".join([ORIGIN, INDEX, table(("algorithm", "how it searches", "needs"), rows)])
+
+
+def page(algorithm: Algorithm) -> str:
+    known = algorithm_facts(algorithm)
+    allowed = {name: found for name, setting in algorithm.settings.items() if (found := choices(setting))}
+    option = next((EXAMPLES[need] for need in algorithm.needs if need in EXAMPLES), "--samples 200")
+    parts = [
+        ORIGIN,
+        f"# {known.name}\n",
+        f"{known.summary}\n",
+        *(block("text", _dedented(text)) if text.startswith("    ") else f"{text}\n" for text in known.remarks),
+        f"- **Needs:** {'; '.join(NEEDS[need] for need in algorithm.needs) or 'nothing more'}.",
+        *([f"- **Keeps low besides:** {', '.join(known.costs)}, unless told otherwise."] if known.costs else []),
+        *([f"- **Usual proxy:** [`{algorithm.proxy}`](../proxies/{algorithm.proxy}.md)."] if algorithm.proxy else []),
+        f"- **Spaces:** {_spaces(algorithm)}.\n",
+        *settings(known.name, known.settings, allowed),
+        "## Use it\n",
+        "<!-- checked, not run: minutes of scoring -->",
+        block("bash", f"firstlight search nasbench201 --algorithm {known.name} {option}"),
+        "## Reference\n",
+        f"{known.citation or 'None: it was not published.'}\n",
+    ]
+    return "\n".join(parts)
+
+
+def _dedented(text: str) -> str:
+    return "\n".join(line.removeprefix("    ") for line in text.splitlines())
+
+
+def _spaces(algorithm: Algorithm) -> str:
+    taken = [name for name, space in SPACES.items() if can_search(algorithm, name)]
+    if len(taken) == len(SPACES):
+        return "all"
+    return ", ".join(f"[`{name}`](../spaces/{name}.md)" for name in taken)
+
+
+def can_search(algorithm: Algorithm, space: str) -> bool:
+    try:
+        algorithm.check(SPACES[space])
+    except FirstlightError:
+        return False
+    return True

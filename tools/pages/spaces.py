@@ -1,0 +1,80 @@
+"""One page for each search space, and a list of them."""
+
+from __future__ import annotations
+
+import inspect
+import random
+import shlex
+from typing import Any
+
+from tools.pages.algorithms import can_search
+from tools.pages.markdown import block, code, origin, table
+
+from firstlight.drawing.terminal import text_graph
+from firstlight.facts import space_facts
+from firstlight.spaces import SPACES, Space
+
+ORIGIN = origin("src/firstlight/spaces")
+INDEX = """# Search spaces
+
+What networks there are to choose from. `firstlight spaces NAME` prints more in the terminal: what a hundred random
+networks cost, and an example drawn. What spaces have in common is told in [choosing a space](../choosing-a-space.md);
+one of your own takes [ten lines](../own-space.md).
+"""
+
+
+def pages() -> dict[str, str]:
+    return {f"{name}.md": page(SPACES[name]) for name in SPACES} | {"README.md": index()}
+
+
+def index() -> str:
+    rows = [
+        (f"[`{name}`]({name}.md)", _size(space), space.summary, _skeleton(space, values=False))
+        for name, space in SPACES.items()
+    ]
+    return "\n".join([ORIGIN, INDEX, table(("space", "architectures", "what it holds", "around it"), rows)])
+
+
+def page(space: Space[Any]) -> str:
+    from firstlight.algorithms import ALGORITHMS
+
+    known = space_facts(space)
+    example = space.sample(random.Random(1))
+    cost = space.cost(example, space.skeleton())
+    drawing = space.drawing(example)
+    special = [name for name, entry in ALGORITHMS.items() if entry.needs and can_search(entry, space.name)]
+    parts = [
+        ORIGIN,
+        f"# {known.name}\n",
+        f"{known.summary[:1].upper()}{known.summary[1:]}.\n",
+        f"{inspect.getdoc(type(space))}\n",
+        f"- **Architectures:** {_size(space)}.",
+        f"- **Around it (`--skeleton`):** {_skeleton(space, values=True)}.",
+        f"- **Looks at:** {space.shown}. **Usual proxy:** [`{known.proxy}`](../proxies/{known.proxy}.md).",
+        f"- **Benchmark:** {known.benchmark or 'none that is known here'}.",
+        f"- **Used by:** {'; '.join(known.used_by) or 'none that is known here'}.",
+        f"- **Also searched by:** {', '.join(f'[`{name}`](../algorithms/{name}.md)' for name in special)}.\n",
+        "## An architecture of it\n",
+        block("text", str(example)),
+        f"{cost.params:,} parameters, {cost.macs:,} multiply-accumulates for one input, in the skeleton above.\n",
+        *([block("text", "\n".join(text_graph(drawing)))] if drawing is not None else []),
+        "## Use it\n",
+        "<!-- checked, not run: what the other pages run, on large networks -->",
+        block(
+            "bash",
+            f"firstlight show {known.name} {shlex.quote(str(example))}\nfirstlight search {known.name} --samples 100",
+        ),
+        "## Reference\n",
+        f"{known.citation or 'None.'}\n",
+    ]
+    return "\n".join(parts)
+
+
+def _size(space: Space[Any]) -> str:
+    known = space_facts(space).architectures
+    return f"{known:,}" if known else "too many to count"
+
+
+def _skeleton(space: Space[Any], *, values: bool) -> str:
+    settings = dict(part.split("=") for part in str(space.skeleton()).split(","))
+    return ", ".join(code(f"{name}={setting}" if values else name) for name, setting in settings.items())
