@@ -142,10 +142,11 @@ class Store:
         with self._explained():
             self._connection = sqlite3.connect(self.path, isolation_level=None, timeout=60)
             try:
-                self._check_owner()
+                version = self._check_owner()
                 self._connection.execute("PRAGMA journal_mode = WAL")
                 self._connection.execute("PRAGMA synchronous = NORMAL")
-                self._migrate()
+                if version < len(MIGRATIONS):  # else whoever only reads need not wait for those who write
+                    self._migrate()
             except BaseException:
                 self._connection.close()  # which also undoes a migration that was under way
                 raise
@@ -235,6 +236,15 @@ class Store:
     def runs(self) -> list[Run]:
         return [self.run(identifier) for (identifier,) in self._execute("SELECT id FROM runs ORDER BY id")]
 
+    def activity(self) -> tuple[int | float, ...]:
+        """Numbers that change with everything a report shows: whoever looks on need read no more while they do not."""
+        (of_runs,) = self._execute(
+            "SELECT count(*), count(finished), total(length(result)), (SELECT count(*) FROM trials), "
+            "(SELECT total(elapsed) + total(utility) FROM trials), (SELECT count(*) FROM scores), "
+            "(SELECT count(*) FROM evaluations) FROM runs"
+        )
+        return tuple(of_runs)
+
     def finish_run(self, run: Run, result: dict[str, Any]) -> None:
         self.keep_result(run, result)
         self._execute("UPDATE runs SET finished = CURRENT_TIMESTAMP WHERE id = ?", (run.id,))
@@ -287,8 +297,8 @@ class Store:
         with self._explained():
             return self._connection.execute(statement, values).fetchall()
 
-    def _check_owner(self) -> None:
-        """Refuse what is not ours or too new before anything is written."""
+    def _check_owner(self) -> int:
+        """The schema's version; what is not ours or too new is refused before anything is written."""
         self._connection.execute("BEGIN")  # what is read is of one moment, though others may be creating the store
         (version,) = self._connection.execute("PRAGMA user_version").fetchone()
         (owner,) = self._connection.execute("PRAGMA application_id").fetchone()
@@ -301,6 +311,7 @@ class Store:
                 f"The store {self.path} was written by a newer Firstlight (schema {version}; this one knows up to "
                 f"{len(MIGRATIONS)}). Update Firstlight, or name another folder with --out."
             )
+        return int(version)
 
     def _migrate(self) -> None:
         self._connection.execute("BEGIN IMMEDIATE")  # two processes may open a new store at once

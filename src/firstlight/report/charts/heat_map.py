@@ -7,8 +7,10 @@ from collections.abc import Collection, Sequence
 
 from markupsafe import Markup, escape
 
-from firstlight.report.charts.frame import LONGEST, RIGHT, WIDTH, cut, svg
+from firstlight.report.charts.frame import LONGEST, RIGHT, cut, svg
 
+# Cells have numbers in them, so that they need more room than other charts
+WIDTH = 640
 # How wide a digit is
 LETTER = 7.3
 
