@@ -32,7 +32,7 @@ def reproduction_page(outcome: Outcome) -> str:
         "reproduction.html",
         experiment=outcome.experiment,
         headline=f"Asked whether {outcome.experiment.published_in} comes out here as published "
-        f"({outcome.experiment.shows}): {summary(outcome)}.",
+        f"({outcome.experiment.shows}); the verdicts: {summary(outcome)}.",
         versions=versions(),
         headers=HEADERS,
         rows=[cells(finding) for finding in outcome.findings.lines],

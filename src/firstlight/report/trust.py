@@ -21,20 +21,23 @@ def write_trust(found: Trust, settings: Mapping[str, Any], directory: Path) -> P
 
 
 def trust_page(found: Trust, settings: Mapping[str, Any]) -> str:
-    space, advice = settings["space"], found.advice
+    space = settings["space"]
     answer, *grounds = advise(found)
+    commands, shares = [], found.advice.chosen if found.advice else {}
+    if found.advice and found.is_of_use:
+        choice, worth = found.advice.choice, found.advice.expected
+        chance = ", which may be chance" if worth.low <= 0 else ""
+        expected = f"{worth.value:.2f}, 95 % between {worth.low:.2f} and {worth.high:.2f}{chance}"
+        answer = f"Use {choice} (expected Spearman correlation {expected})."
+        commands.append(f"firstlight search {shlex.quote(space)} --proxy {shlex.quote(choice)}")
     asked = f"Asked which proxy to trust for {space} on {settings['data'].partition(': ')[0]}"
-    useful = advice is not None and found.have_learned and advice.expected.value > 0
-    shares = advice.chosen if advice else {}
     return render_page(
         "trust.html",
         headline=f"{asked}, by training {len(found.evaluations)} networks: {answer[0].lower()}{answer[1:]}",
         advice=grounds,
         facts=_facts(found),
         shares=bars([Bar(name, share) for name, share in shares.items()], "share of all choices") if shares else "",
-        commands_given=[f"firstlight search {shlex.quote(space)} --proxy {shlex.quote(advice.choice)}"]
-        if advice and useful
-        else [],
+        commands_given=commands,
         **study_content(found.study, settings),
     )
 

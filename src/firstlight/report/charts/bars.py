@@ -29,7 +29,7 @@ class Bar:
 
 def bars(entries: Sequence[Bar], label: str) -> Markup:
     """One horizontal bar for each entry, from zero, with a whisker for the interval."""
-    left, row = round(14 + 7.2 * min(LONGEST, max(len(bar.name) for bar in entries))), 22
+    left, row = round(20 + 7.8 * min(LONGEST, max(len(bar.name) for bar in entries))), 22
     ends = [end for bar in entries for end in bar.interval]
     ticks = round_ticks(min(0.0, *ends), max(0.0, *ends))
     height = TOP + row * len(entries) + BOTTOM

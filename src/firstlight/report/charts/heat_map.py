@@ -31,7 +31,7 @@ def heat_map(
     is room for, and at most `largest`.
     """
     across = max(map(len, columns))
-    left = round(16 + 6.7 * min(LONGEST, max(map(len, rows))))
+    left = round(16 + 7.8 * min(LONGEST, max(map(len, rows))))
     width = max(18, min(largest[0], (WIDTH - left - RIGHT) // len(columns)))
     height = min(largest[1], width)
     upright = 8 * across <= width
