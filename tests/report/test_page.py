@@ -17,6 +17,7 @@ import firstlight
 from firstlight.cost import Cost
 from firstlight.errors import StoreError
 from firstlight.report.page import MOST_ROWS, render, write_report
+from firstlight.report.search_charts import ALL_DOTS
 from firstlight.run.store import STORE_NAME, Run, Store, Trial
 
 SKIP = "|skip_connect~0|+|none~0|none~1|+|none~0|none~1|none~2|"
@@ -150,6 +151,18 @@ def test_a_page_of_ten_thousand_networks_is_small(name: str) -> None:
     page = render(run(space=name, objectives="params,macs"), trials)
     assert len(page.encode()) < 2_000_000
     assert len(rows_of(page)) == 10_000
+
+
+def test_a_front_of_nearly_all_networks_does_not_make_the_page_large() -> None:
+    rng = random.Random(0)
+    costs = ("activations", "memory", "latency")
+    trials = [
+        Trial(f"n{n}", Cost(rng.randrange(10**6), 9), rng.random(), n, {name: rng.random() for name in costs})
+        for n in range(10_000)
+    ]
+    page = render(run(objectives=f"params,{','.join(costs)}"), trials)
+    assert page.count('<circle class="dot') < ALL_DOTS * 1.1
+    assert len(page.encode()) < 2_000_000
 
 
 def test_networks_that_score_next_to_nothing_do_not_squeeze_the_others() -> None:

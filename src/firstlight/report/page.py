@@ -76,7 +76,7 @@ def render(run: Run, trials: list[Trial], *, live: str = "") -> str:
     chosen = best.architecture if best else decided
     costs = tuple(filter(None, run.settings.get("objectives", "").split(",")))
     front = front_of(scored, costs) if costs else ()
-    drawn = choose_drawn(scored, ranking, front)
+    drawn = choose_drawn(scored, ranking, front, charts=1 + max(1, len(costs)))
     findings = result.get("findings", {})
     steps, learned = findings.get("one_shot"), findings.get("hnas")
     percent = asks_truth(run.settings)

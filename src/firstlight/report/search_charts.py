@@ -14,8 +14,8 @@ from firstlight.report.charts.scatter import Point, scatter
 from firstlight.run.costs import UNITS
 from firstlight.run.store import Trial
 
-# More than these make a page slow
-MOST_DOTS = 3000
+# More than these make a page slow: in one chart, and in all of a page
+MOST_DOTS, ALL_DOTS = 3_000, 9_000
 # Of the best, all are drawn
 BEST_KEPT = 20
 # How many times as far below the median as the best is above it, before a network would squeeze all others together
@@ -32,11 +32,16 @@ class Drawn:
     left_out: int
 
 
-def choose_drawn(scored: Sequence[Trial], ranking: Sequence[Trial], front: Sequence[Trial]) -> Drawn:
+def choose_drawn(
+    scored: Sequence[Trial], ranking: Sequence[Trial], front: Sequence[Trial], *, charts: int = 2
+) -> Drawn:
+    """For so many charts that show the same networks."""
+    most = min(MOST_DOTS, ALL_DOTS // charts)
     floor = _floor([trial.utility or 0.0 for trial in scored])
+    front = front[: most // 2]  # with many costs, most networks are on it
     on_front = {trial.architecture for trial in front}
     inside = [trial for trial in scored if (trial.utility or 0.0) >= floor or trial.architecture in on_front]
-    kept = _thinned(inside, [*ranking[:BEST_KEPT], *front])
+    kept = _thinned(inside, [*ranking[:BEST_KEPT], *front], most)
     return Drawn(kept, len(scored) - len(inside), floor, len(inside) - len(kept))
 
 
@@ -48,14 +53,15 @@ def _floor(utilities: Sequence[float]) -> float:
     return middle - FAR_BELOW * (best - middle) if best > middle else -math.inf
 
 
-def _thinned(scored: Sequence[Trial], always: Sequence[Trial]) -> Sequence[Trial]:
+def _thinned(scored: Sequence[Trial], always: Sequence[Trial], most: int) -> Sequence[Trial]:
     """As many as a page can show: those that always are, every one that was the best so far, and others evenly."""
-    if len(scored) <= MOST_DOTS:
+    if len(scored) <= most:
         return scored
     kept = {trial.architecture for trial in always}
+    step = len(scored) // (most - len(kept)) + 1
     record = -math.inf
     for place, trial in enumerate(scored):
-        if (trial.utility or 0.0) > record or place % (len(scored) // MOST_DOTS + 1) == 0:
+        if (trial.utility or 0.0) > record or place % step == 0:
             kept.add(trial.architecture)
         record = max(record, trial.utility or 0.0)
     return [trial for trial in scored if trial.architecture in kept]
