@@ -50,7 +50,9 @@ def trials(count: int, text: str = "") -> list[Trial]:
     ]
 
 
-def search_run(text: str = "", *, finished: bool = True, **settings: Any) -> Run:
+def search_run(
+    text: str = "", *, finished: bool = True, findings: dict[str, Any] | None = None, **settings: Any
+) -> Run:
     asked = {"space": "nasbench201", "proxy": "dextr", "algorithm": "random", "seed": 0, "note": text} | settings
     result = {
         "best": {"architecture": f"{CELL}{text}39", "scores": {"dextr": {"parts": {f"part {text}": 1.0}}}},
@@ -59,13 +61,17 @@ def search_run(text: str = "", *, finished: bool = True, **settings: Any) -> Run
         "next_steps": [f"report {text}"],
         "versions": {"torch": text},
         "retrained": retrained(text),
-        "findings": {"hnas": {"answers": [answer(text, 91.0), answer("other", 92.0)]}, "one_shot": one_shot(text)},
+        "findings": findings or {},
     }
     return Run(1, asked, "0.1.0", "2030-01-01 00:00:00", "2030-01-01 00:01:00" if finished else None, result)
 
 
-def answer(text: str, reached: float) -> dict[str, Any]:
-    return {"architecture": text, "u": 0.5, "exponent": -1.0, "reached": reached}
+def hnas(text: str) -> dict[str, Any]:
+    answers = [
+        {"architecture": name, "u": 0.5, "exponent": -1.0, "reached": reached}
+        for name, reached in ((text, 91.0), ("other", 92.0))
+    ]
+    return {"hnas": {"answers": answers}}
 
 
 def one_shot(text: str) -> dict[str, Any]:
@@ -129,6 +135,8 @@ def pages(text: str) -> dict[str, str]:
     return {
         "search": render(search_run(text), networks),
         "own space": render(search_run(text, space=f"mine:{text}", algorithm=text, finished=False), networks),
+        "hnas": render(search_run(text, findings=hnas(text)), networks),
+        "nasi": render(search_run(text, findings={"one_shot": one_shot(text)}), networks[-1:]),
         "front": render(search_run(text, objectives="params,macs"), networks),
         "correlation": correlation_page(a_study(text), settings, ensemble=True),
         "trust": trust_page(a_trust(text), settings),

@@ -105,7 +105,9 @@ def render(run: Run, trials: list[Trial], *, live: str = "") -> str:
         chosen=chosen,
         facts=_facts(best, score, merit, len(trials), seconds),
         graph=draw_in_page(drawing) if drawing else "",
-        networks=networks if len(networks.rows) > 1 else None,
+        networks=networks
+        if len(networks.rows) > 1 and not steps
+        else None,  # steps decide, and not a choice among them
         drawn=drawn,
         scored=len(scored),
         against_costs=[
