@@ -132,7 +132,8 @@ def test_search_report_and_resume(tmp_path: Path) -> None:
     first = firstlight(*command, "--json", folder=tmp_path)
     result = json.loads(first.stdout)
     counts, effort = {"samples", "scored", "reused", "rejected"}, {"seconds", "score_seconds", "reused_seconds"}
-    assert result.keys() == {"best", "finished", "notes", "directory", "forward_passes"} | counts | effort
+    words = {"notes", "effort", "next_steps", "versions"}
+    assert result.keys() == {"best", "finished", "directory", "forward_passes"} | words | counts | effort
     assert result["best"].keys() == {"architecture", "scores", "cost"}
     assert (result["scored"], result["reused"]) == (6, 0)
     again = firstlight(*command, folder=tmp_path)

@@ -14,8 +14,9 @@ from typer.testing import CliRunner
 
 import firstlight
 from firstlight.algorithms.result import SearchResult
+from firstlight.algorithms.summary import _arguments
 from firstlight.cli import app
-from firstlight.console.result import _arguments, show_result
+from firstlight.console.result import show_result
 
 TINY: dict[str, Any] = {"cells": 1, "channels": 2}
 

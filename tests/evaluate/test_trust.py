@@ -17,7 +17,7 @@ from firstlight.evaluate.recipe import TrainingRecipe
 from firstlight.evaluate.service import EvaluationSetting
 from firstlight.evaluate.trust import Trust, train_and_compare
 from firstlight.proxies import parse_requests
-from firstlight.report.correlation import advise
+from firstlight.report.trust import advise
 from firstlight.run.executor import InProcess
 from firstlight.run.scoring import Setting
 from firstlight.run.store import Store

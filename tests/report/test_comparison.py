@@ -27,9 +27,8 @@ def test_the_page_says_who_is_ahead_and_draws_all() -> None:
     last = [row for row in found.rows if row.point == "25 queries"]
     best = max(last, key=lambda row: row.figures["toy_test_40"].mean)
     label = found.labels[best.method]
-    assert (
-        f"<h1>After 25 queries, {label} is ahead on transnas-micro: toy_test_40 {best.figures['toy_test_40']}" in page
-    )
+    assert "<h1>Asked which of 4 methods finds the best network of transnas-micro: " in page
+    assert f": after 25 queries, {label} is ahead, with toy_test_40 {best.figures['toy_test_40']}.</h1>" in page
     assert page.count("<figure>") == 2  # against queries and against seconds
     assert page.count('class="band series-4"') == 2
     assert "evolution stands for evolution:children=1:population=10:tournament=10." in page

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import re
 from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
 from tests.evaluate.test_correlate import a_study
+from tests.report.test_page import rows_of
 
 from firstlight.errors import StoreError
 from firstlight.report.correlation import correlation_page, describe, write_correlation
@@ -41,8 +41,10 @@ def test_the_page_names_the_best_and_shows_all() -> None:
     parser.feed(page)
     assert parser.open == []
     best = found.quality["toy_test_5"]["params"].estimates["spearman"]
-    assert re.search(rf"<h1>params ranks nasbench201 best: Spearman {best.value:.3f}", page)
-    assert page.count("<figure>") == 3
+    assert f"params does best, with a Spearman correlation of {best.value:.3f} (95 % between" in page
+    assert page.count("<figure>") == 5  # bars for each target, and a scatter for each proxy
+    assert "firstlight search nasbench201 --proxy params" in page
+    assert {row[-1] for row in rows_of(page)} == set(found.sample.rows["architecture"])
     assert "&lt;toy&gt;.csv" in page
     assert "http" not in page.replace("http-equiv", "")
     assert page.count('class="cell') == 9
@@ -56,7 +58,7 @@ def test_what_is_not_defined_comes_last_with_the_reason() -> None:
     assert [name for name, _ in found.ordered("toy_test_5")] == ["params", "linear_regions"]
     alone = a_study(proxies="dss")
     page = correlation_page(alone, SETTINGS)
-    assert "No proxy ranks nasbench201" in page
+    assert "none, no correlation is defined" in page
     assert "0 networks have both values" in page
 
 

@@ -262,7 +262,8 @@ def test_features_are_taken_behind_attention_and_mlp() -> None:
 
 def test_the_drawing_is_a_chain_of_blocks() -> None:
     drawing = TINY.drawing(TINY.parse(TWELVE))
-    assert drawing.nodes[0] == "patches"
+    assert drawing.nodes[0] == "patches, 192 wide"
+    assert drawing.form == "stack"
     assert drawing.edges[11] == (11, 12, "3 heads, MLP 3.5x")
 
 

@@ -17,6 +17,7 @@ from firstlight.algorithms.ensembles import Criterion
 from firstlight.algorithms.front import Points, hypervolumes, on_front
 from firstlight.algorithms.objective import Limits
 from firstlight.algorithms.source import TruthRequest
+from firstlight.algorithms.summary import effort, next_steps
 from firstlight.errors import StoreError
 from firstlight.proxies import Score
 from firstlight.run.records import Trial
@@ -24,6 +25,7 @@ from firstlight.run.scoring import NetworkScore, Setting
 from firstlight.run.store import STORE_NAME
 from firstlight.run.warm_up import FOLDER
 from firstlight.spaces import Skeleton
+from firstlight.versions import versions
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -185,6 +187,9 @@ class SearchResult:
             "forward_passes": passes,
             **self._truth_as_json(),
             "notes": list(self.notes),
+            "effort": effort(self),
+            "next_steps": next_steps(self),
+            "versions": versions(),
             **({"findings": dict(self.findings)} if self.findings else {}),
             **({"retrained": self.retrained.as_json()} if self.retrained else {}),
             "directory": None if self.directory is None else str(self.directory),

@@ -27,6 +27,7 @@ from firstlight.cli.store import store
 from firstlight.cli.table import table
 from firstlight.cli.train import train
 from firstlight.cli.trust import trust
+from firstlight.cli.watch import watch
 from firstlight.errors import FirstlightError
 
 app = typer.Typer(
@@ -70,7 +71,7 @@ def common(
 
 
 _JUDGING = (proxies, spaces, algorithms, show, score, rank, search)
-for _command in (*_JUDGING, train, export, correlate, trust, compare, reproduce, report):
+for _command in (*_JUDGING, train, export, correlate, trust, compare, reproduce, report, watch):
     app.command()(_command)
 app.add_typer(table, name="table")
 app.add_typer(data, name="data")

@@ -67,7 +67,7 @@ def trust(
     from firstlight.cli.correlate import show_study
     from firstlight.console import console, phases
     from firstlight.evaluate import calls
-    from firstlight.report.correlation import advise
+    from firstlight.report.trust import advise
 
     folder = out or Path("runs") / f"trust-{space}-{Path(data.partition(':')[2]).stem or data}"
     with resumable(folder), phases() as phase:

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import math
-import shlex
-from dataclasses import asdict, replace
+from dataclasses import replace
 
-from firstlight.algorithms.ensembles import members
 from firstlight.algorithms.result import SearchResult
+from firstlight.algorithms.summary import building, effort, goes_in_steps, next_steps
 from firstlight.console.retraining import show_retraining
 from firstlight.console.scores import figure, show_network
 from firstlight.console.terminal import console, program, show_figures
-from firstlight.data.inputs import CIRCLE, SYNTHETIC, TRUE_LABELS
 from firstlight.proxies import ProxyRequest
 from firstlight.run.costs import written
 
@@ -31,24 +28,17 @@ def show_result(result: SearchResult) -> None:
     _show_front(result)
     if result.retrained is not None:
         show_retraining(result.retrained)
-    console.print(_effort(result), markup=False, soft_wrap=True)
+    console.print(effort(result), markup=False, soft_wrap=True)
     for note in result.notes:
         console.print(note, markup=False, soft_wrap=True)
     if result.directory is not None:
-        folder = shlex.quote(str(result.directory))
         console.print(f"Files of this run: {result.directory}", markup=False, soft_wrap=True)
         console.print("Go on with:")
-        trained = shlex.quote(str(result.directory / "trained"))
-        training = (
-            f"train {folder} --data {shlex.quote(_data(result))} --out {trained}",
-            f"export {trained} -o {shlex.quote(str(result.directory / 'exported'))}",
-        )
-        of_images = result.setting.setting.space.shown == "images"
-        for words in (f"report {folder}", *(training if of_images else ()), f"score {_arguments(result)}"):
+        for words in next_steps(result):
             console.print(f"  {program()} {words}", markup=False, soft_wrap=True)
     if result.setting.setting.own_space is None:
         console.print("In Python:")
-        console.print(f"  {_building(result)}", markup=False, soft_wrap=True)
+        console.print(f"  {building(result)}", markup=False, soft_wrap=True)
 
 
 def _show_trained(result: SearchResult) -> None:
@@ -62,23 +52,9 @@ def _show_trained(result: SearchResult) -> None:
 def _headline(result: SearchResult) -> str:
     if result.finished:
         return "The chosen network"
-    if _goes_in_steps(result):
+    if goes_in_steps(result):
         return f"What {result.states:,} steps lead to so far"
     return f"The best so far, of {result.scored + result.reused} of {result.setting.samples}"
-
-
-def _goes_in_steps(result: SearchResult) -> bool:
-    return "one_shot" in result.setting.request.algorithm.needs
-
-
-def _building(result: SearchResult) -> str:
-    """The call that makes the chosen network."""
-    setting = result.setting.setting
-    skeleton, usual = asdict(result.setting.skeleton), asdict(setting.space.skeleton())
-    changed = ", ".join(f"{name}={value!r}" for name, value in skeleton.items() if value != usual[name])
-    words = f"space = firstlight.space({setting.space_name!r}); model = space.build({result.best.architecture!r}"
-    seed = f", seed={setting.seed}" if setting.seed else ""
-    return f"{words}, space.skeleton({changed}){seed})" if changed else f"{words}{seed})"
 
 
 def _show_front(result: SearchResult) -> None:
@@ -96,77 +72,3 @@ def _show_front(result: SearchResult) -> None:
     show_figures([str(by), *costs, "network"], rows, "network")
     if len(shown) < len(result.front):
         console.print(f"... and {len(result.front) - len(shown)} more.")
-
-
-def _effort(result: SearchResult) -> str:
-    """What the search took."""
-    if result.setting.truth is not None:
-        return _effort_of_queries(result)
-    plural = "" if result.scored == 1 else "s"
-    words = f"{result.scored} network{plural} scored and {result.reused} reused in {result.seconds:.1f} s"
-    if result.states:
-        what = "steps through the one-shot network" if _goes_in_steps(result) else "states of the supernet"
-        known = f", {result.states_reused:,} of them known from before" if result.states_reused else ""
-        words += f", and {result.states:,} {what}{known}"
-    if result.rejected:
-        words += f"; {result.rejected:,} beyond the limits were not scored"
-    if result.forward_passes > 1:
-        before = f" ({result.reused_seconds:,.1f} s of it before)" if result.reused_seconds else ""
-        words += (
-            f". All scores together took {result.score_seconds:,.1f} s of computing{before}, as much as "
-            f"{float(f'{result.forward_passes:.2g}'):,.0f} forward passes of the chosen network with one input"
-        )
-    return words + "."
-
-
-def _effort_of_queries(result: SearchResult) -> str:
-    """What a search by the truth took."""
-    words = f"{result.scored + result.reused} networks were asked about"
-    if result.scored and result.reused:
-        words += f", {result.reused} of them known from before"
-    if not math.isnan(result.training_seconds):
-        words += f"; training them {'took' if result.scored else 'had taken'} {result.training_seconds:,.0f} s"
-    if result.judged:
-        before = f" ({result.reused_seconds:,.0f} s of it before)" if result.reused_seconds else ""
-        words += (
-            f". Proxies had judged {result.judged:,} networks, in {result.score_seconds:,.0f} s of computing{before}"
-        )
-    return f"{words}. The search took {result.seconds:,.1f} s."
-
-
-def _arguments(result: SearchResult) -> str:
-    """What `score` must be told to see the chosen network exactly as the search did."""
-    setting = result.setting.setting
-    judged_by = [setting.space.proxy] if result.setting.truth else map(str, members(result.setting.by))
-    proxies = dict.fromkeys([*judged_by, "params"])
-    words = [setting.space_name, result.best.architecture, "--proxy", ",".join(proxies)]
-    words += [
-        "--input",
-        setting.source.name,
-        "--batch-size",
-        str(setting.source.batch_size),
-        "--batches",
-        str(setting.source.batches),
-        "--seed",
-        str(setting.seed),
-    ]
-    if setting.source.labels != TRUE_LABELS:
-        words += ["--labels", setting.source.labels]
-    if setting.repeats > 1:
-        words += ["--repeats", str(setting.repeats)]
-    if setting.warm_up is not None:
-        words += ["--warmup", str(setting.warm_up)]
-    return shlex.join([*words, *_skeleton(result)])
-
-
-def _data(result: SearchResult) -> str:
-    """What networks were trained on, or the images that they were shown, or some that are always at hand."""
-    truth = result.setting.truth
-    shown = (truth.data if truth else None) or result.setting.setting.source.name
-    return "digits" if shown in (SYNTHETIC, CIRCLE) else shown
-
-
-def _skeleton(result: SearchResult) -> list[str]:
-    settings = result.setting.setting.skeleton_settings
-    pairs = (f"{n}={'x'.join(map(str, v)) if isinstance(v, tuple) else v}" for n, v in settings)
-    return ["--skeleton", ",".join(pairs)] if settings else []

@@ -51,7 +51,7 @@ def lay_out(drawing: Drawing) -> Layout:
     boxes: list[Box] = []
     arrows: list[Arrow] = []
     width = bottom = 0.0
-    for nodes, edges in _rows(_joined(drawing)):
+    for nodes, edges in _rows(joined(drawing)):
         names = [drawing.nodes[node] for node in nodes]
         place = {node: number for number, node in enumerate(nodes)}
         row = _Row(names, [(place[start], place[end], label) for start, end, label in edges])
@@ -103,7 +103,7 @@ class _Row:
             yield Arrow(((x0, edge), (x0 + 30, bend), (x1 - 30, bend), (x1, edge)), label, ((x0 + x1) / 2, crest))
 
 
-def _joined(drawing: Drawing) -> Drawing:
+def joined(drawing: Drawing) -> Drawing:
     """Edges between the same two nodes are one arrow with all their labels."""
     labels: dict[tuple[int, int], list[str]] = {}
     for start, end, label in drawing.edges:

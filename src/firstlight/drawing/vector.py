@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from markupsafe import Markup, escape
 
+from firstlight.drawing.column import lay_out_in_column
 from firstlight.drawing.layout import NODE_HEIGHT, lay_out
 from firstlight.spaces import Drawing
 
@@ -13,8 +14,14 @@ _TIP = (
 )
 
 
+# As wide as a page; nodes of wider ones stand one below the other
+WIDEST = 1200
+
+
 def draw(drawing: Drawing) -> Markup:
     layout = lay_out(drawing)
+    if layout.width > WIDEST:
+        layout = lay_out_in_column(drawing)
     parts = [_TIP]
     for arrow in layout.arrows:
         start, *others = (f"{x:.0f},{y:.0f}" for x, y in arrow.points)
@@ -30,7 +37,7 @@ def draw(drawing: Drawing) -> Markup:
             f'rx="{NODE_HEIGHT / 2}"/>'
             f'<text class="name" x="{box.x:.0f}" y="{box.y + 4:.0f}" text-anchor="middle">{escape(box.name)}</text>'
         )
-    size = f'viewBox="0 0 {layout.width:.0f} {layout.height:.0f}" style="max-width:{layout.width:.0f}px"'
+    size = f'viewBox="0 0 {layout.width:.0f} {layout.height:.0f}" style="--drawn: {layout.width:.0f}px"'
     return Markup(f'<svg {size} role="img" aria-label="{escape(in_words(drawing))}">{"".join(parts)}</svg>')
 
 

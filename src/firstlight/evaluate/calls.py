@@ -22,7 +22,8 @@ from firstlight.evaluate.truth import TableSetting
 from firstlight.proxies import parse_requests
 from firstlight.proxies.base import read_requests
 from firstlight.report.comparison import write_comparison
-from firstlight.report.correlation import write_correlation, write_trust
+from firstlight.report.correlation import write_correlation
+from firstlight.report.trust import write_trust
 from firstlight.run.executor import LOCAL, Executor, make_executor
 from firstlight.run.in_space import in_space
 from firstlight.run.scoring import make_setting, source_for

@@ -69,6 +69,11 @@ class Trust:
         """None if no proxy tells the networks apart."""
         return recommend(self.study.utilities[0], self.study.truth(self.target), seed=self.study.seeds[0])
 
+    @property
+    def is_of_use(self) -> bool:
+        """Whether the advice can be followed: the networks have learned something, and the choice is above chance."""
+        return self.advice is not None and self.have_learned and self.advice.expected.value > 0
+
     def as_json(self) -> dict[str, Any]:
         unfinished = [entry.as_json() for entry in self.evaluations if not entry.result.ok]
         advice = None if self.advice is None else self.advice.as_json()

@@ -17,6 +17,7 @@ from firstlight.evaluate.compare import Comparison, Row, Run, Spread
 from firstlight.evaluate.targets import Target
 from firstlight.report.charts.lines import Band, bands
 from firstlight.report.template import render_page
+from firstlight.versions import versions
 
 # At how many places a line against seconds is drawn
 PLACES = 60
@@ -71,12 +72,17 @@ def comparison_page(found: Comparison, settings: Mapping[str, Any]) -> str:
     last = [row for row in found.rows if row.point == f"{found.queries[-1]} queries"]
     known = [row for row in last if not math.isnan(row.figures[column].mean)]
     best = max(known, key=lambda row: row.figures[column].mean, default=None)
+    asked = f"Asked which of {len(found.runs)} method{'s' * (len(found.runs) != 1)} finds the best network of "
+    answer = (
+        f"after {best.point}, {found.labels[best.method]} is ahead, with {column} {best.figures[column]}"
+        if best
+        else "none has found any"
+    )
     return render_page(
         "comparison.html",
+        headline=f"{asked}{settings['space']}: {answer}.",
         settings=settings,
-        best=best,
-        ahead=found.labels[best.method] if best else None,
-        column=column,
+        versions=versions(),
         headers=headers(found),
         rows=[cells(found, row) for row in found.rows],
         notes=notes(found),

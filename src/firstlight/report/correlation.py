@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+import shlex
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,14 +15,15 @@ from firstlight._version import __version__
 from firstlight.errors import StoreError
 from firstlight.evaluate.correlate import Study
 from firstlight.evaluate.selection import JudgedEnsemble
-from firstlight.evaluate.statistics import RankQuality
+from firstlight.evaluate.statistics import Estimate, Groups, RankQuality
 from firstlight.evaluate.targets import Target
-from firstlight.evaluate.trust import Trust
 from firstlight.report.charts.bars import Bar, bars
 from firstlight.report.charts.heat_map import heat_map
 from firstlight.report.charts.scatter import Point, scatter
+from firstlight.report.networks import Column, Networks, digits_for
 from firstlight.report.template import render_page
 from firstlight.seeds import derive
+from firstlight.versions import versions
 
 COLUMNS = {
     "spearman": "Spearman",
@@ -29,17 +31,18 @@ COLUMNS = {
     "precision_10": "top 10 % found",
     "best_of_top_10": "best of top 10",
 }
-# Each dot takes its place in the page
-MOST_DOTS = 1_500
+# Each dot takes its place in the page: so many of a proxy, and of all together
+MOST_DOTS, ALL_DOTS = 1_500, 12_000
 
 
 def write_correlation(study: Study, settings: Mapping[str, Any], directory: Path, *, ensemble: bool) -> Path:
     """The page, the statistics as JSON, and the scores of all networks as a table, in the study's folder."""
     content = {"settings": dict(settings), "version": __version__, **study.as_json(ensemble=ensemble)}
-    return _write(study, content, correlation_page(study, settings, ensemble=ensemble), directory)
+    return write_files(study, content, correlation_page(study, settings, ensemble=ensemble), directory)
 
 
-def _write(study: Study, content: Mapping[str, Any], page: str, directory: Path) -> Path:
+def write_files(study: Study, content: Mapping[str, Any], page: str, directory: Path) -> Path:
+    """What `trust` leaves behind, too."""
     path = directory / "report.html"
     try:
         (directory / "result.json").write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
@@ -50,70 +53,44 @@ def _write(study: Study, content: Mapping[str, Any], page: str, directory: Path)
     return path
 
 
-def write_trust(found: Trust, settings: Mapping[str, Any], directory: Path) -> Path:
-    """The same for networks that were trained to find out, with the advice that follows."""
-    content = {"settings": dict(settings), "version": __version__, **found.as_json()}
-    page = correlation_page(found.study, settings, advice=advise(found))
-    return _write(found.study, content, page, directory)
-
-
-def advise(found: Trust) -> list[str]:
-    """What to do with the outcome, a sentence or two each."""
-    advice = found.advice
-    if advice is None:
-        return ["No proxy tells these networks apart; train more of them, or others.", *_unfinished(found)]
-    expected = advice.expected
-    if not found.have_learned:
-        use = (
-            f"Nothing can be said yet: the best network reached {max(found.accuracies):.1%}, which is no better than "
-            f"guessing among {found.classes} classes. Train for more epochs, or on more data."
-        )
-    elif expected.value <= 0:
-        use = "No proxy can be recommended: on networks a choice was not made by, it is no better than chance."
-    else:
-        use = f"Use {advice.choice}."
-    alike = "Half of the networks or more reached the same accuracy: make it harder, with fewer epochs or less data."
-    return [
-        use,
-        f"A choice made like this has, on networks it was not made by, a Spearman correlation of about "
-        f"{expected.value:.2f} (95 % between {expected.low:.2f} and {expected.high:.2f}).",
-        *advice.warnings,
-        *([alike] if found.have_learned and found.are_alike else []),
-        *_unfinished(found),
-    ]
-
-
-def _unfinished(found: Trust) -> list[str]:
-    without = [entry for entry in found.evaluations if not entry.result.ok]
-    if not without:
-        return []
-    first = without[0]
-    return [
-        f"{len(without)} of {len(found.evaluations)} networks were not trained to the end and are left out, such as "
-        f"{first.architecture}: {first.result.status} ({first.result.note})"
-    ]
-
-
-def correlation_page(
-    study: Study, settings: Mapping[str, Any], *, ensemble: bool = False, advice: Sequence[str] = ()
-) -> str:
+def correlation_page(study: Study, settings: Mapping[str, Any], *, ensemble: bool = False) -> str:
     target = study.sample.targets[0]
     best = study.best(target)
+    space, count = settings["space"], f"{len(study.sample.rows):,} trained networks"
+    asked = f"Asked which proxy ranks {count} of {space} as their {target} does"
+    if best is None:
+        found = "none, no correlation is defined"
+    else:
+        leader = study.quality[target][best].estimates["spearman"]
+        found = f"{best} does best, with a Spearman correlation of {leader.value:.3f} ({_interval(leader)})"
     return render_page(
         "correlation.html",
-        settings=settings,
-        advice=advice,
-        target=target,
-        best=best,
-        leader=study.quality[target][best].estimates["spearman"] if best else None,
-        networks=len(study.sample.rows),
-        classes=len(study.sample.classes),
-        columns=list(COLUMNS.values()),
-        targets=[_target(study, name, study.ensembles[name] if ensemble else None) for name in study.sample.targets],
-        scatters=_scatters(study, target),
-        shown=min(MOST_DOTS, len(study.sample.rows)),
-        agreement=_agreement(study) if len(study.names) > 1 else "",
+        headline=f"{asked}: {found}.",
+        commands_given=[f"firstlight search {shlex.quote(space)} --proxy {shlex.quote(best)}"] if best else [],
+        **study_content(study, settings, ensemble=ensemble),
     )
+
+
+def study_content(study: Study, settings: Mapping[str, Any], *, ensemble: bool = False) -> dict[str, Any]:
+    """What the pages of `correlate` and `trust` have in common."""
+    target = study.sample.targets[0]
+    shown = _drawn(study)
+    return {
+        "settings": settings,
+        "versions": versions(),
+        "target": target,
+        "count": len(study.sample.rows),
+        "classes": len(study.sample.classes),
+        "headers": list(COLUMNS.values()),
+        "targets": [_target(study, name, study.ensembles[name] if ensemble else None) for name in study.sample.targets],
+        "scatters": _scatters(study, target, shown),
+        "networks": _networks(study, shown),
+        "agreement": _agreement(study) if len(study.names) > 1 else "",
+    }
+
+
+def _interval(estimate: Estimate) -> str:
+    return f"95 % between {estimate.low:.3f} and {estimate.high:.3f}"
 
 
 def describe(judged: JudgedEnsemble) -> str:
@@ -151,6 +128,7 @@ def _target(study: Study, name: str, ensemble: JudgedEnsemble | None) -> dict[st
         "meaning": Target.of_column(name),
         "bars": bars(drawn, f"Spearman correlation with {name}") if drawn else "",
         "rows": rows,
+        "has_notes": any(row["note"] for row in rows),
         "ensemble": describe(ensemble) if ensemble else "",
     }
 
@@ -161,20 +139,37 @@ def _note(study: Study, target: str, proxy: str, found: RankQuality) -> str:
     return "; ".join(filter(None, (found.note, seeds)))
 
 
-def _scatters(study: Study, target: str) -> dict[str, Markup]:
-    rows, truth = study.sample.rows, study.truth(target)
+def _drawn(study: Study) -> Groups:
+    """The places of the networks that are drawn: all, or as many at random as the page can bear of all proxies."""
+    most = min(MOST_DOTS, ALL_DOTS // len(study.names))
     generator = np.random.default_rng(derive(study.seeds[0], "dots"))
-    shown = np.sort(generator.permutation(len(rows))[:MOST_DOTS])
+    return np.sort(generator.permutation(len(study.sample.rows))[:most])
+
+
+def _networks(study: Study, shown: Groups) -> Networks:
+    """Those that are drawn: true values, what the proxies say, and the text."""
+    table = study.table().iloc[shown]
+    figures = table.drop(columns="architecture")
+    digits = [digits_for(figures[name].to_numpy(dtype=float)) for name in figures]
+    columns = [*(Column(str(name), count) for name, count in zip(figures, digits, strict=True)), Column("architecture")]
+    return Networks(columns, table[[*figures, "architecture"]].to_numpy(dtype=object).tolist())
+
+
+def _scatters(study: Study, target: str, shown: Groups) -> dict[str, Markup]:
+    """By proxy, in the order of their quality; each dot tells the target, the score and the text."""
+    truth, count = study.truth(target), len(study.sample.targets)
+    last = count + len(study.names)
     figures = {}
     for name, _ in study.ordered(target):
         values = study.utilities[0][name]
-        known = [i for i in shown if np.isfinite(values[i]) and np.isfinite(truth[i])]
         points = [
-            Point(values[i], truth[i], f"{rows['architecture'][i]}\n{name} {values[i]:.4g}, {target} {truth[i]:.4g}")
-            for i in known
+            Point(values[i], truth[i], row=row)
+            for row, i in enumerate(shown)
+            if np.isfinite(values[i]) and np.isfinite(truth[i])
         ]
         if points:
-            figures[name] = scatter(points, f"{name} (higher is better)", target)
+            columns = (study.sample.targets.index(target), count + study.names.index(name), last)
+            figures[name] = scatter(points, f"{name} (higher is better)", target, columns=columns)
     return figures
 
 

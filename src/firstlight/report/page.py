@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import math
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from markupsafe import Markup
-
 from firstlight.algorithms.result import front_of, front_over_time, settings_of_result, store_of_run
-from firstlight.drawing.vector import draw
-from firstlight.errors import StoreError
+from firstlight.errors import FirstlightError, StoreError
+from firstlight.report.blocks import draw_in_page
 from firstlight.report.charts.lines import Line, lines
-from firstlight.report.charts.scatter import Point, scatter
+from firstlight.report.headline import asks_truth, headline
 from firstlight.report.hnas import hnas_charts
+from firstlight.report.networks import Column, Networks, digits_for
 from firstlight.report.one_shot import one_shot_charts
+from firstlight.report.search_charts import Drawn, against_cost, choose_drawn, over_time
 from firstlight.report.template import render_page
 from firstlight.run.costs import UNITS, written
 from firstlight.run.records import Run, Trial
@@ -23,38 +23,116 @@ from firstlight.run.store import Store
 from firstlight.spaces import SPACES, Drawing
 
 PAGE_NAME = "report.html"
-BEST_ROWS = 20
 FRONT_ROWS = 60
-# More than these make a page slow
-MOST_DOTS = 3000
+# Rows of the table; a page of them stays below 2 MB whatever the space
+MOST_ROWS = 10_000
 
 
 def write_report(directory: Path) -> Path:
-    """Write `report.html` into the run's folder and return its path; a run still going on is shown as far as it is."""
-    path = store_of_run(directory)
+    """Write `report.html` into the run's folder and return its path; a run still going on is shown as far as it is.
+
+    In folders of `correlate`, `trust` and `compare` it has been written already, when they ended.
+    """
+    target, path = directory / PAGE_NAME, store_of_run(directory)
     if not path.is_file():
         raise StoreError(
             f"{directory} holds no run ({path.name} is missing). Give the folder named by `firstlight search --out`; "
-            "with --store it can be reported when it has ended. `correlate`, `trust` and `compare` write their "
-            "report.html themselves."
+            "with --store it can be reported when it has ended."
         )
     with Store(path) as store:
-        runs = store.runs()
-        if not runs:
-            raise StoreError(
-                f"The store {path} holds no run yet. Start one with `firstlight search ... --out {directory}`."
-            )
-        run = _last_finished(directory, runs)
-        page = render(run, store.trials(run))
-    target = directory / PAGE_NAME
-    target.write_text(page, encoding="utf-8")
+        page = last_run_page(store, directory)
+    if page is not None:
+        try:
+            target.write_text(page, encoding="utf-8")
+        except OSError as error:
+            raise StoreError(f"The report {target} cannot be written: {error}.") from error
+    elif not target.is_file():
+        raise StoreError(
+            f"The store {path} holds no run yet. Start one with `firstlight search ... --out {directory}`; "
+            "`correlate`, `trust` and `compare` write their report.html themselves when they are done."
+        )
     return target
+
+
+def last_run_page(store: Store, directory: Path, *, live: str = "") -> str | None:
+    """None while no search has begun in the folder."""
+    runs = store.runs()
+    if not runs:
+        return None
+    run = _last_finished(directory, runs)
+    return render(run, store.trials(run), live=live)
 
 
 def _last_finished(directory: Path, runs: list[Run]) -> Run:
     """The run that the folder's result is of; while there is none, the last that was begun."""
     settings = settings_of_result(directory)
     return next((run for run in runs if run.settings == settings), runs[-1])
+
+
+def render(run: Run, trials: list[Trial], *, live: str = "") -> str:
+    scored = [trial for trial in trials if trial.utility is not None]
+    ranking = sorted(scored, key=lambda trial: (-(trial.utility or 0), trial.architecture))
+    result = run.result or {}
+    decided = result["best"]["architecture"] if result else None
+    best = _chosen(decided, ranking)
+    chosen = best.architecture if best else decided
+    costs = tuple(filter(None, run.settings.get("objectives", "").split(",")))
+    front = front_of(scored, costs) if costs else ()
+    drawn = choose_drawn(scored, ranking, front, charts=1 + max(1, len(costs)))
+    findings = result.get("findings", {})
+    steps, learned = findings.get("one_shot"), findings.get("hnas")
+    percent = asks_truth(run.settings)
+    score = Column("score", 2 if percent else digits_for(trial.utility or 0.0 for trial in scored))
+    networks = _networks(ranking, drawn, score)
+    rows = {str(row[-1]): place for place, row in enumerate(networks.rows)}
+    merit = _merit(run)
+    emphasised = {trial.architecture for trial in front} or {chosen or ""}
+    drawing = _drawing(run.settings["space"], chosen) if chosen else None
+    seconds = max((trial.elapsed for trial in trials), default=result.get("seconds", 0.0))
+    return render_page(
+        "search.html",
+        live=live,
+        run=run,
+        headline=headline(
+            run,
+            best,
+            score,
+            networks=len(trials),
+            costs=costs,
+            front=len(front),
+            steps=len(steps["traces"]) if steps else 0,
+        ),
+        trials=trials,
+        best=best,
+        chosen=chosen,
+        facts=_facts(best, score, merit, len(trials), seconds),
+        graph=draw_in_page(drawing) if drawing else "",
+        networks=networks
+        if len(networks.rows) > 1 and not steps
+        else None,  # steps decide, and not a choice among them
+        drawn=drawn,
+        scored=len(scored),
+        against_costs=[
+            (UNITS[cost], against_cost(cost, drawn.trials, rows, emphasised, merit, joined=len(costs) == 1))
+            for cost in costs or ("params",)
+        ],
+        over_time=over_time(drawn.trials, rows, best, merit),
+        costs=costs,
+        front=front[:FRONT_ROWS],
+        front_size=len(front),
+        score=score,
+        volume=lines([Line("front", front_over_time(scored, costs))], "networks scored", "hypervolume")
+        if len(costs) in (1, 2) and front
+        else "",
+        effort=result.get("effort") or f"{len(trials):,} network{'s' * (len(trials) != 1)} in {seconds:,.1f} s.",
+        parts={} if percent else _parts_of(best, run),
+        one_shot=one_shot_charts(steps) if steps else None,
+        hnas=hnas_charts(learned, chosen) if learned else None,
+        retrained=result.get("retrained"),
+        commands_given=_commands(run, chosen),
+        notes=result.get("notes", ()),
+        versions=result.get("versions") or {"firstlight": run.version},
+    )
 
 
 def _chosen(decided: str | None, ranking: list[Trial]) -> Trial | None:
@@ -64,47 +142,53 @@ def _chosen(decided: str | None, ranking: list[Trial]) -> Trial | None:
     return next((trial for trial in ranking if trial.architecture == decided), None)
 
 
-def render(run: Run, trials: list[Trial]) -> str:
-    scored = [trial for trial in trials if trial.utility is not None]
-    ranking = sorted(scored, key=lambda trial: (-(trial.utility or 0), trial.architecture))
-    result = run.result or {}
-    decided = result["best"]["architecture"] if result else None
-    best = _chosen(decided, ranking)
-    chosen = best.architecture if best else decided
-    costs = tuple(filter(None, run.settings.get("objectives", "").split(",")))
-    front = front_of(scored, costs) if costs else ()
-    shown = _thinned(scored, ranking, front)
-    findings = result.get("findings", {})
-    steps, learned = findings.get("one_shot"), findings.get("hnas")
-    drawing = _drawing(run.settings["space"], chosen) if chosen else None
-    by_truth = "target" in run.settings or "training" in run.settings
-    merit = "validation accuracy, %" if by_truth else run.settings["proxy"]
-    return render_page(
-        "search.html",
-        run=run,
-        trials=trials,
-        best=best,
-        chosen=chosen,
-        ranking=ranking[:BEST_ROWS],
-        without_score=len(trials) - len(scored),
-        graph=draw(drawing) if drawing else "",
-        against_costs=[_against_cost(cost, shown, front, best, merit) for cost in costs or ("params",)],
-        over_time=scatter(_over_time(shown, best), "seconds of search", merit, record=True),
-        shown=len(shown),
-        scored=len(scored),
-        costs=costs,
-        front=front[:FRONT_ROWS],
-        front_size=len(front),
-        volume=lines([Line("front", front_over_time(scored, costs))], "networks scored", "hypervolume")
-        if len(costs) in (1, 2) and front
-        else "",
-        seconds=max((trial.elapsed for trial in trials), default=result.get("seconds", 0.0)),
-        parts={} if by_truth else _parts_of(best, run),
-        one_shot=one_shot_charts(steps) if steps else None,
-        hnas=hnas_charts(learned, chosen) if learned else None,
-        by_truth=by_truth,
-        retrained=result.get("retrained"),
-    )
+def _merit(run: Run) -> str:
+    """What charts call the score, of which more is always better."""
+    if asks_truth(run.settings):
+        return "validation accuracy, %"
+    proxy = str(run.settings["proxy"])
+    scores = (run.result or {}).get("best", {}).get("scores", {})
+    return proxy if scores.get(proxy, {}).get("higher_is_better", True) else f"-{proxy}"
+
+
+def _networks(ranking: Sequence[Trial], drawn: Drawn, score: Column) -> Networks:
+    """The best, and those that charts show."""
+    best = ranking[:MOST_ROWS]
+    known = {trial.architecture for trial in best}
+    shown = [*best, *(trial for trial in drawn.trials if trial.architecture not in known)]
+    dear = list(dict.fromkeys(name for trial in shown for name in trial.dear_costs if name not in ("params", "macs")))
+    columns = [
+        Column("rank", 0),
+        score,
+        Column("params", 0),
+        Column("MACs", 0),
+        *(Column(name, 3 if name == "latency" else 0) for name in dear),
+        Column("seconds", 1),
+        Column("architecture"),
+    ]
+    places = {trial.architecture: place for place, trial in enumerate(ranking, start=1)} if known else {}
+    rows = [
+        [
+            places[trial.architecture],
+            trial.utility,
+            trial.cost.params,
+            trial.cost.macs,
+            *(trial.dear_costs.get(name) for name in dear),
+            trial.elapsed,
+            trial.architecture,
+        ]
+        for trial in shown
+    ]
+    return Networks(columns, rows)
+
+
+def _facts(best: Trial | None, score: Column, merit: str, networks: int, seconds: float) -> dict[str, str]:
+    known = {"networks": f"{networks:,}", "seconds": f"{seconds:,.1f}"}
+    if best is None:
+        return known
+    dear = {UNITS[name]: written(name, amount).split(" ")[0] for name, amount in best.dear_costs.items()}
+    costs = {"parameters": f"{best.cost.params:,}", "MACs for one input": f"{best.cost.macs:,}"}
+    return {merit: score.written(best.utility), **costs, **dear, **known}
 
 
 def _drawing(space_name: str, architecture: str) -> Drawing | None:
@@ -112,43 +196,10 @@ def _drawing(space_name: str, architecture: str) -> Drawing | None:
     if space_name not in SPACES:
         return None
     space = SPACES[space_name]
-    return space.drawing(space.parse(architecture))
-
-
-def _thinned(scored: list[Trial], ranking: list[Trial], front: Sequence[Trial]) -> list[Trial]:
-    """As many as a page can show: the best, the front, every one that was the best so far, and others evenly."""
-    if len(scored) <= MOST_DOTS:
-        return scored
-    kept = {trial.architecture for trial in (*ranking[:BEST_ROWS], *front)}
-    record = -math.inf
-    for place, trial in enumerate(scored):
-        if (trial.utility or 0.0) > record or place % (len(scored) // MOST_DOTS + 1) == 0:
-            kept.add(trial.architecture)
-        record = max(record, trial.utility or 0.0)
-    return [trial for trial in scored if trial.architecture in kept]
-
-
-def _against_cost(
-    cost: str, trials: list[Trial], front: Sequence[Trial], best: Trial | None, proxy: str
-) -> tuple[str, Markup]:
-    """What the chart is about, and the chart: the front stands out, or else the best network."""
-    chosen = {trial.architecture for trial in front} or {best.architecture if best else ""}
-    points = [
-        Point(trial.amount(cost), trial.utility or 0.0, _tooltip(trial), chosen=trial.architecture in chosen)
-        for trial in trials
-        if math.isfinite(trial.amount(cost))
-    ]
-    return UNITS[cost], scatter(points, UNITS[cost], proxy)
-
-
-def _over_time(trials: list[Trial], best: Trial | None) -> list[Point]:
-    return [Point(trial.elapsed, trial.utility or 0.0, _tooltip(trial), chosen=trial is best) for trial in trials]
-
-
-def _tooltip(trial: Trial) -> str:
-    amounts = {"params": trial.cost.params, "macs": trial.cost.macs, **trial.dear_costs}
-    costs = ", ".join(written(name, amount) for name, amount in amounts.items())
-    return f"{trial.architecture}\nscore {trial.utility:.4f}, {costs}"
+    try:
+        return space.drawing(space.parse(architecture))
+    except FirstlightError:  # the space was another one when it was searched
+        return None
 
 
 def _parts_of(best: Trial | None, run: Run) -> dict[str, Any]:
@@ -156,3 +207,11 @@ def _parts_of(best: Trial | None, run: Run) -> dict[str, Any]:
         return {}
     scores = run.result["best"].get("scores")  # a run that was killed has put by nothing but the architecture
     return dict(scores[run.settings["proxy"]]["parts"]) if scores else {}
+
+
+def _commands(run: Run, chosen: str | None) -> list[str]:
+    """How to go on; a run that was cut off knows of no more than the network that leads."""
+    if chosen is None:
+        return []
+    show = f"show {shlex.quote(run.settings['space'])} {shlex.quote(chosen)}"
+    return [f"firstlight {words}" for words in (show, *(run.result or {}).get("next_steps", ()))]

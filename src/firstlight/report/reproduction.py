@@ -7,6 +7,7 @@ from markupsafe import Markup
 from firstlight.evaluate.reproduce.base import Finding
 from firstlight.evaluate.reproduce.runner import Outcome
 from firstlight.report.template import render_page
+from firstlight.versions import versions
 
 NO_VALUE = "none in our records"
 HEADERS = ("what", "on", "published", "ours, 95 % interval", "verdict", "remarks")
@@ -30,7 +31,9 @@ def reproduction_page(outcome: Outcome) -> str:
     return render_page(
         "reproduction.html",
         experiment=outcome.experiment,
-        summary=summary(outcome),
+        headline=f"Asked whether {outcome.experiment.published_in} comes out here as published "
+        f"({outcome.experiment.shows}); the verdicts: {summary(outcome)}.",
+        versions=versions(),
         headers=HEADERS,
         rows=[cells(finding) for finding in outcome.findings.lines],
         rule=rule(outcome),

@@ -41,10 +41,11 @@ def open_database(path: str) -> sqlite3.Connection:
     with explained(path):
         connection = sqlite3.connect(path, isolation_level=None, timeout=PATIENCE)
         try:
-            check_owner(connection, path)
+            schema = check_owner(connection, path)
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("PRAGMA synchronous = NORMAL")
-            _migrate(connection, path)
+            if schema < len(MIGRATIONS):  # else whoever only reads need not wait for those who write
+                _migrate(connection, path)
         except BaseException:
             connection.close()  # which also undoes a migration that was under way
             raise

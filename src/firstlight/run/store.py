@@ -202,6 +202,15 @@ class Store:
     def runs(self) -> list[Run]:
         return [self.run(identifier) for (identifier,) in self._execute("SELECT id FROM runs ORDER BY id")]
 
+    def activity(self) -> tuple[int | float, ...]:
+        """Numbers that change with everything a report shows: whoever looks on need read no more while they do not."""
+        (of_runs,) = self._execute(
+            "SELECT count(*), count(finished), total(length(result)), (SELECT count(*) FROM trials), "
+            "(SELECT total(elapsed) + total(utility) FROM trials), (SELECT count(*) FROM scores), "
+            "(SELECT count(*) FROM evaluations) FROM runs"
+        )
+        return tuple(of_runs)
+
     def finish_run(self, run: Run, result: dict[str, Any]) -> None:
         self.keep_result(run, result)
         self._execute("UPDATE runs SET finished = CURRENT_TIMESTAMP WHERE id = ?", (run.id,))

@@ -120,10 +120,10 @@ class AutoFormer(Space[Transformer]):
         return published_complexity(architecture)
 
     def drawing(self, architecture: Transformer) -> Drawing:
-        nodes = ("patches", *(str(number) for number in range(1, architecture.depth + 1)))
+        nodes = (f"patches, {architecture.width} wide", *(str(number) for number in range(1, architecture.depth + 1)))
         blocks = enumerate(zip(architecture.heads, architecture.ratios, strict=True))
         labels = [(number, f"{heads} heads, MLP {ratio:g}x") for number, (heads, ratio) in blocks]
-        return Drawing(nodes, tuple((number, number + 1, label) for number, label in labels))
+        return Drawing(nodes, tuple((number, number + 1, label) for number, label in labels), "stack")
 
 
 class AutoFormerTiny(AutoFormer):

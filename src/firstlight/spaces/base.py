@@ -49,10 +49,14 @@ class Skeleton:
 
 @dataclass(frozen=True)
 class Drawing:
-    """An architecture as a labelled graph, for the report: edges are (from, to, label)."""
+    """An architecture as a labelled graph, for the report: edges are (from, to, label).
+
+    A `chain` of blocks leads from each node to the next, and so does a `stack`, whose blocks are all of one kind.
+    """
 
     nodes: tuple[str, ...]
     edges: tuple[tuple[int, int, str], ...]
+    form: Literal["graph", "chain", "stack"] = "graph"
 
 
 A = TypeVar("A", bound=Architecture)

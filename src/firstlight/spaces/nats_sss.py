@@ -119,4 +119,4 @@ class NATSSizes(Space[Sizes]):
     def drawing(self, architecture: Sizes) -> Drawing:
         nodes = ("input", *map(str, (architecture.channels[0], *architecture.channels)), "output")
         steps = ("stem", *POSITIONS, "pool, linear")
-        return Drawing(nodes, tuple((place, place + 1, step) for place, step in enumerate(steps)))
+        return Drawing(nodes, tuple((place, place + 1, step) for place, step in enumerate(steps)), "chain")

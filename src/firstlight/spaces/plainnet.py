@@ -157,7 +157,7 @@ class PlainNetSpace(Space[Structure]):
             f"{block.kind}{' /2' * (block.stride == 2)}{f' x{block.sublayers}' * (block.sublayers > 1)}"
             for block in architecture.blocks
         )
-        return Drawing(nodes, tuple((number, number + 1, label) for number, label in enumerate(labels)))
+        return Drawing(nodes, tuple((number, number + 1, label) for number, label in enumerate(labels)), "chain")
 
 
 def linked(blocks: Iterable[Block]) -> Structure:

@@ -265,7 +265,7 @@ class TransNASMacro(Space[MacroModules]):
             channels *= 2 if module in DOUBLING else 1
             names.append(f"1/{sides}, {channels}x")
         labels = ("stem", *(f"module {module}" for module in architecture.modules))
-        return Drawing(tuple(names), tuple((place, place + 1, label) for place, label in enumerate(labels)))
+        return Drawing(tuple(names), tuple((place, place + 1, label) for place, label in enumerate(labels)), "chain")
 
 
 @functools.cache

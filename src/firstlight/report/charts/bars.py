@@ -7,23 +7,31 @@ from dataclasses import dataclass
 
 from markupsafe import Markup, escape
 
-from firstlight.report.charts.frame import BOTTOM, LONGEST, RIGHT, TOP, WIDTH, cut, round_ticks, short, svg
+from firstlight.report.charts.frame import BOTTOM, LONGEST, RIGHT, WIDTH, cut, round_ticks, short, svg
+
+TOP = 8
 
 
 @dataclass(frozen=True)
 class Bar:
-    """A value with the interval around it."""
+    """A value, with the interval around it if there is one."""
 
     name: str
     value: float
-    low: float
-    high: float
+    low: float | None = None
+    high: float | None = None
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """The value itself without one."""
+        return (self.value, self.value) if self.low is None or self.high is None else (self.low, self.high)
 
 
 def bars(entries: Sequence[Bar], label: str) -> Markup:
     """One horizontal bar for each entry, from zero, with a whisker for the interval."""
-    left, row = 150, 22
-    ticks = round_ticks(min(0.0, *(bar.low for bar in entries)), max(0.0, *(bar.high for bar in entries)))
+    left, row = round(20 + 7.8 * min(LONGEST, max(len(bar.name) for bar in entries))), 22
+    ends = [end for bar in entries for end in bar.interval]
+    ticks = round_ticks(min(0.0, *ends), max(0.0, *ends))
     height = TOP + row * len(entries) + BOTTOM
     base = height - BOTTOM
 
@@ -37,18 +45,20 @@ def bars(entries: Sequence[Bar], label: str) -> Markup:
     for number, bar in enumerate(entries):
         top, middle = TOP + row * number + 3, TOP + row * number + row / 2
         start, width = min(x(0), x(bar.value)), abs(x(bar.value) - x(0))
-        tooltip = escape(f"{bar.name}: {bar.value:.3f}, 95 % between {bar.low:.3f} and {bar.high:.3f}")
+        low, high = bar.interval
+        around = f", 95 % between {low:.3f} and {high:.3f}" if low < high else ""
         parts.append(
             f'<text x="{left - 8}" y="{middle + 4:.1f}" text-anchor="end">{escape(cut(bar.name, LONGEST))}</text>'
         )
         parts.append(
             f'<rect class="bar" x="{start:.1f}" y="{top}" width="{width:.1f}" height="{row - 6}">'
-            f"<title>{tooltip}</title></rect>"
+            f"<title>{escape(f'{bar.name}: {bar.value:.3f}{around}')}</title></rect>"
         )
-        parts.append(
-            f'<path class="whisker" d="M{x(bar.low):.1f},{middle}H{x(bar.high):.1f}'
-            f'M{x(bar.low):.1f},{middle - 4}v8M{x(bar.high):.1f},{middle - 4}v8"/>'
-        )
+        if low < high:
+            parts.append(
+                f'<path class="whisker" d="M{x(low):.1f},{middle}H{x(high):.1f}'
+                f'M{x(low):.1f},{middle - 4}v8M{x(high):.1f},{middle - 4}v8"/>'
+            )
     middle = (left + WIDTH - RIGHT) / 2
     parts.append(f'<text class="label" x="{middle}" y="{height - 8}" text-anchor="middle">{escape(label)}</text>')
-    return svg(WIDTH, height, f"{label}, {len(entries)} bars with intervals", parts)
+    return svg(WIDTH, height, f"{label}, {len(entries)} bars", parts)

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 
 from markupsafe import Markup, escape
 
-WIDTH, HEIGHT = 640, 320
+# Two stand side by side on a wide page, and letters can still be read where one fills the width of a phone
+WIDTH, HEIGHT = 460, 290
 # Letters of a name that there is room for beside a heat map or bar
 LONGEST = 20
-LEFT, RIGHT, TOP, BOTTOM = 64, 16, 12, 48
+LEFT, RIGHT, TOP, BOTTOM = 56, 22, 36, 46
 
 
 @dataclass(frozen=True)
@@ -65,20 +66,26 @@ class Axes:
             parts.append(
                 f'<text class="tick" x="{room.left - 8}" y="{y + 4:.1f}" text-anchor="end">{short(tick)}</text>'
             )
-        centre, middle = (room.left + right) / 2, (room.top + base) / 2
-        for place, label in ((f"{centre} {room.height - 8}", x_label), (f"14 {middle}) rotate(-90", y_label)):
-            if label:
-                parts.append(
-                    f'<text class="label" transform="translate({place})" text-anchor="middle">{escape(label)}</text>'
-                )
+        if x_label:
+            centre = (room.left + right) / 2
+            parts.append(
+                f'<text class="label" x="{centre:g}" y="{room.height - 8}" text-anchor="middle">'
+                f"{escape(x_label)}</text>"
+            )
+        if y_label:
+            parts.append(f'<text class="label" x="4" y="{room.top - 18}">{escape(y_label)}</text>')
         return "".join(parts)
 
 
-def svg(width: float, height: float, label: str, parts: Sequence[str]) -> Markup:
-    """As wide as the page, but not much larger than it was drawn."""
+def svg(width: float, height: float, label: str, parts: Sequence[str], columns: Sequence[int] = ()) -> Markup:
+    """As wide as the page, but not much larger than it was drawn.
+
+    `columns` are those of the page's networks that are told of a mark with a row; all if there are none.
+    """
+    told = f' data-columns="{" ".join(map(str, columns))}"' if columns else ""
     return Markup(
-        f'<svg viewBox="0 0 {width:g} {height:g}" style="max-width: {1.2 * width:g}px" role="img" '
-        f'aria-label="{escape(label)}">{"".join(parts)}</svg>'
+        f'<svg viewBox="0 0 {width:g} {height:g}" style="--drawn: {width:g}px" role="img" '
+        f'aria-label="{escape(label)}"{told}>{"".join(parts)}</svg>'
     )
 
 

@@ -7,8 +7,10 @@ from collections.abc import Collection, Sequence
 
 from markupsafe import Markup, escape
 
-from firstlight.report.charts.frame import LONGEST, RIGHT, WIDTH, cut, svg
+from firstlight.report.charts.frame import LONGEST, RIGHT, cut, svg
 
+# Cells have numbers in them, so that they need more room than other charts
+WIDTH = 640
 # How wide a digit is
 LETTER = 7.3
 
@@ -29,7 +31,7 @@ def heat_map(
     is room for, and at most `largest`.
     """
     across = max(map(len, columns))
-    left = round(16 + 6.7 * min(LONGEST, max(map(len, rows))))
+    left = round(16 + 7.8 * min(LONGEST, max(map(len, rows))))
     width = max(18, min(largest[0], (WIDTH - left - RIGHT) // len(columns)))
     height = min(largest[1], width)
     upright = 8 * across <= width

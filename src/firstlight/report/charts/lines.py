@@ -89,7 +89,9 @@ def bands(entries: Sequence[Band], x_label: str, y_label: str) -> Markup:
         parts.append(f'<path class="band {kind}" d="M{"L".join(above + below)}Z"/>')
     for number, (band, kind) in enumerate(shown):
         path = "L".join(f"{axes.x(x):.1f},{axes.y(y):.1f}" for x, y, _ in band.points)
-        parts.append(f'<path class="curve {kind}" d="M{path}"><title>{escape(band.name)}</title></path>')
+        x, mean, deviation = band.points[-1]
+        said = f"{band.name}: {mean:.5g}{f' ± {deviation:.2g}' if deviation else ''} at {x:.5g} {x_label}"
+        parts.append(f'<path class="curve {kind}" d="M{path}"><title>{escape(said)}</title></path>')
         y = HEIGHT + 18 * number + 4
         parts.append(f'<path class="curve {kind}" d="M{LEFT},{y}h32"/>')
         parts.append(f'<text x="{LEFT + 42}" y="{y + 4}">{escape(band.name)}</text>')

@@ -9,7 +9,7 @@ from markupsafe import Markup, escape
 
 from firstlight.report.charts.frame import Axes, Room, svg
 
-ROOM = Room(300, 220, 62, 14, 26, 44)
+ROOM = Room(300, 240, 62, 14, 50, 44)
 TOP = 26  # for the names of the series
 # How the dots of series are told apart: by colour and form
 KINDS = ("dot", "dot chosen")

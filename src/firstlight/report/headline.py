@@ -1,0 +1,58 @@
+"""What a search was asked for and what it found, in one sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from firstlight.report.networks import Column
+from firstlight.run.costs import UNITS, written
+from firstlight.run.records import Run, Trial
+
+
+def asks_truth(settings: Mapping[str, Any]) -> bool:
+    """Whether networks are judged by what they reach when trained."""
+    return "target" in settings or "training" in settings
+
+
+def limits(settings: Mapping[str, Any]) -> str:
+    """In words, such as `at most 100,000 parameters and at least 1,000 MACs`; nothing without limits."""
+    words = {"max": "at most", "min": "at least"}
+    known = [
+        f"{words[kind]} {written(name, settings[f'{kind}_{name}'])}"
+        for kind in words
+        for name in UNITS
+        if settings.get(f"{kind}_{name}") is not None
+    ]
+    return " and ".join(known)
+
+
+def headline(
+    run: Run, best: Trial | None, score: Column, *, networks: int, costs: tuple[str, ...], front: int, steps: int
+) -> str:
+    settings, bounds = run.settings, limits(run.settings)
+    space, proxy = settings["space"], settings["proxy"]
+    within = f" with {bounds}" if bounds else ""
+    now = "" if run.finished else "so far, "
+    reached = "" if best is None else f"{score.written(best.utility)} with {written('params', best.cost.params)}"
+    if steps:
+        what = f"Asked {settings['algorithm'].split(':')[0]} for a network of {space}{within}"
+        chose = "it chose one" if run.finished else "it would choose one"
+        return f"{what}: after {steps:,} steps {chose}{f' that has {proxy} {reached}' if best else ''}."
+    if costs:
+        what = f"Asked for trade-offs between {proxy} and {', '.join(UNITS[cost] for cost in costs)} in {space}{within}"
+    elif asks_truth(settings):
+        what = f"Asked which network of {space}{within} does best when trained"
+    else:
+        what = f"Asked for the network of {space}{within} that is best by {proxy}, before any training"
+    if best is None:
+        return f"{what}: no network has a score yet."
+    if costs:
+        unbeaten = f"{front:,} of {networks:,} networks are beaten by none"
+        return f"{what}: {now}{unbeaten}, and the first of them has {proxy} {reached}."
+    if asks_truth(settings):
+        return (
+            f"{what}: {now}the best of {networks:,} that were asked about has a validation accuracy of "
+            f"{reached.replace(' with', ' % with', 1)}."
+        )
+    return f"{what}: {now}the best of {networks:,} has {proxy} {reached}."
