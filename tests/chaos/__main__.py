@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import random
+import signal
 import tempfile
 from pathlib import Path
 
@@ -17,6 +18,7 @@ def main() -> None:
     parser.add_argument("--fault", default="", help="only those whose name has this in it")
     parser.add_argument("--seed", type=int, default=0, help="decides the moments at which faults strike")
     asked = parser.parse_args()
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # which shells have their background jobs ignore
     print(f"{'fault':33} {'runs':>5} {'stored before':>14} {'lost':>5} {'written twice':>14} {'equal':>6}", flush=True)
     all_well = True
     with tempfile.TemporaryDirectory() as temporary:
