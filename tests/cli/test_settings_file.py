@@ -47,7 +47,7 @@ def test_the_recipe_of_plainnet_searches_within_its_budget(tmp_path: Path) -> No
     ("content", "message"),
     [
         ("samples 500", "cannot be read as settings"),
-        ("pages = 5", "sets 'pages', which the command does not have. It has: algorithm"),
+        ("pages = 5", "sets 'pages', which the command does not have. It has: address, algorithm"),
         ("samples = [1, 2]", "expected a text or a number"),
     ],
 )

@@ -109,4 +109,5 @@ def over_seeds(each: Sequence[float]) -> str:
     """What correlations, one for each seed, come to."""
     if any(map(math.isnan, each)):
         return "undefined for some seeds"
-    return f"over {len(each)} seeds {fmean(each):.3f} ± {stdev(each):.3f}"
+    mean = round(fmean(each), 3) + 0.0  # no -0.000, whatever the last digit is on this machine
+    return f"over {len(each)} seeds {mean:.3f} ± {stdev(each):.3f}"
