@@ -20,12 +20,12 @@ from firstlight.algorithms.source import TruthRequest
 from firstlight.algorithms.summary import effort, next_steps
 from firstlight.errors import StoreError
 from firstlight.proxies import Score
+from firstlight.run.environment import versions
 from firstlight.run.records import Trial
 from firstlight.run.scoring import NetworkScore, Setting
 from firstlight.run.store import STORE_NAME
 from firstlight.run.warm_up import FOLDER
 from firstlight.spaces import Skeleton
-from firstlight.versions import versions
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -17,7 +17,7 @@ from firstlight.evaluate.compare import Comparison, Row, Run, Spread
 from firstlight.evaluate.targets import Target
 from firstlight.report.charts.lines import Band, bands
 from firstlight.report.template import render_page
-from firstlight.versions import versions
+from firstlight.run.environment import versions
 
 # At how many places a line against seconds is drawn
 PLACES = 60

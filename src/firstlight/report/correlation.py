@@ -22,8 +22,8 @@ from firstlight.report.charts.heat_map import heat_map
 from firstlight.report.charts.scatter import Point, scatter
 from firstlight.report.networks import Column, Networks, digits_for
 from firstlight.report.template import render_page
+from firstlight.run.environment import versions
 from firstlight.seeds import derive
-from firstlight.versions import versions
 
 COLUMNS = {
     "spearman": "Spearman",

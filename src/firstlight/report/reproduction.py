@@ -7,7 +7,7 @@ from markupsafe import Markup
 from firstlight.evaluate.reproduce.base import Finding
 from firstlight.evaluate.reproduce.runner import Outcome
 from firstlight.report.template import render_page
-from firstlight.versions import versions
+from firstlight.run.environment import versions
 
 NO_VALUE = "none in our records"
 HEADERS = ("what", "on", "published", "ours, 95 % interval", "verdict", "remarks")

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import functools
+import os
 import platform
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from importlib.metadata import version
 
 import torch
 
@@ -32,5 +34,12 @@ def this_environment() -> Environment:
     return Environment(__version__, str(torch.__version__), platform.python_version(), cpu)
 
 
-def _minor(version: str) -> str:
-    return ".".join(version.split(".")[:2])
+def versions() -> dict[str, str]:
+    """By name, in words for a report; nothing that tells whose machine it is."""
+    here = asdict(this_environment())
+    machine = f"{platform.system()}, {os.cpu_count()} CPUs"
+    return {**here, "numpy": version("numpy"), "scipy": version("scipy"), "machine": machine}
+
+
+def _minor(release: str) -> str:
+    return ".".join(release.split(".")[:2])
