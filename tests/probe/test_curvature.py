@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from firstlight.errors import UnsupportedError
 from firstlight.probe import Probe
-from firstlight.probe.curvature import circle_basis, curvature
+from firstlight.probe.curvature import bending, circle_basis, curvature, principal_components
 
 SHAPE = (3, 8, 8)
 
@@ -307,3 +307,17 @@ def test_the_curve_of_a_linear_network_is_an_ellipse_around_zero() -> None:
     curve = probe_of(net).output_curve(6, size=SHAPE)
     torch.testing.assert_close(curve[:3], -curve[3:])
     assert torch.linalg.matrix_rank(curve) == 2
+
+
+def test_a_circle_has_length_one_wherever_it_lies() -> None:
+    angle = torch.arange(512, dtype=torch.float64) * 2 * math.pi / 512
+    plane = torch.linalg.qr(torch.randn(7, 2, dtype=torch.float64)).Q
+    curve = 5 + 3 * torch.stack([angle.cos(), angle.sin()], 1) @ plane.T
+    places, share = principal_components(curve)
+    assert bending(places) == pytest.approx(1, abs=1e-4)
+    assert share == pytest.approx(1)
+    # four components of one size: three of them hold three quarters
+    four = torch.stack([angle.cos(), angle.sin(), (2 * angle).cos(), (2 * angle).sin()], 1)
+    assert principal_components(four)[1] == pytest.approx(0.75)
+    with pytest.raises(UnsupportedError, match="no curve"):
+        principal_components(torch.ones(8, 3))

@@ -17,6 +17,7 @@ from firstlight.probe.spectra import (
     LargestSingularValue,
     SampledInverseCondition,
     SmallestCorrelation,
+    split_vectors,
 )
 
 
@@ -305,3 +306,9 @@ def test_the_largest_singular_value_grows_with_the_map() -> None:
     assert float(Probe(nn.Identity(), x).feature_statistic(LargestSingularValue()).values) == 0
     x[0, 0, 0, 0], x[0, 1, 1, 1] = 3.0, 0.5
     assert float(Probe(nn.Identity(), x).feature_statistic(LargestSingularValue()).values) == pytest.approx(3)
+
+
+def test_vectors_are_what_comes_last_with_a_ratio_of_one() -> None:
+    assert split_vectors([1.0, 0.5, 0.25, 1.0, 1.0]) == ([1.0, 0.5, 0.25], [1.0, 1.0])
+    assert split_vectors([0.5, 0.0]) == ([0.5, 0.0], [])
+    assert split_vectors([1.0, 1.0]) == ([1.0], [1.0])

@@ -118,7 +118,7 @@ def a_trust(text: str = "") -> Trust:
 
 def a_comparison(text: str = "") -> Comparison:
     queries = tuple(Query(f"{text}{number}", 50.0 + number, 3, 1.0) for number in range(6))
-    runs = {f"random{text}": [MethodRun("random", seed, queries) for seed in (0, 1)]}
+    runs = {f"random{text}": [MethodRun(f"random{text}", seed, queries) for seed in (0, 1)]}
     figures = {query.architecture: {"toy_test_40": 60.0 + (query.value or 0)} for query in queries}
     return Comparison("toy_val_3", ("toy_test_40",), (3, 6), runs, figures, seconds=text, remarks=(text,))
 

@@ -29,7 +29,9 @@ from firstlight.spaces import Skeleton
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.figure import Figure
 
+    from firstlight.evaluate.curves import Against
     from firstlight.evaluate.retraining import Retraining
     from firstlight.export import Export
 
@@ -159,6 +161,24 @@ class SearchResult:
         import pandas as pd  # slow to import
 
         return pd.DataFrame(dict(self.history))
+
+    def plot_curve(self, against: Against = "queries", **look: Any) -> Figure:
+        """The best score so far, against networks scored or seconds; for several, `firstlight.figures.runs`."""
+        from firstlight.figures.runs import SearchFigures, search_curves  # matplotlib is slow to import
+
+        return search_curves([SearchFigures.of_result(self)], against, **look)
+
+    def plot_front(self, cost: str | None = None, **look: Any) -> Figure:
+        """All networks by score and a cost, and those that no other beats."""
+        from firstlight.figures.runs import SearchFigures
+
+        return SearchFigures.of_result(self).front(cost, **look)
+
+    def plot_surface(self, **look: Any) -> Figure:
+        """What HNAS expects for each pair of its two numbers."""
+        from firstlight.figures.runs import SearchFigures
+
+        return SearchFigures.of_result(self).surface(**look)
 
     def _best_as_json(self) -> dict[str, Any]:
         known = self.best.as_json()

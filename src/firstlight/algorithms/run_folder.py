@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from firstlight._version import __version__
 from firstlight.algorithms import AlgorithmRequest
-from firstlight.algorithms.result import RESULT_NAME, SearchResult, SearchSetting, settings_of_result
+from firstlight.algorithms.result import RESULT_NAME, SearchResult, SearchSetting, settings_of_result, store_of_run
 from firstlight.errors import StoreError
-from firstlight.run.records import Run
+from firstlight.run.records import Run, Trial
 from firstlight.run.store import Store
 from firstlight.run.tensor_files import write_whole
 
@@ -28,6 +28,29 @@ def begin_run(store: Store, search: SearchSetting, directory: Path | None, *, is
             return run
         _refuse_another(run.settings, search, directory)
     return store.begin_run(settings, __version__, search.setting.seed)
+
+
+def run_in(store: Store, directory: Path) -> Run | None:
+    """The run that the folder's result is of; while there is none, the last that was begun, if any."""
+    runs = store.runs()
+    settings = settings_of_result(directory)
+    return next((run for run in runs if run.settings == settings), runs[-1] if runs else None)
+
+
+def last_search(directory: Path) -> tuple[Run, list[Trial]]:
+    """The folder's run, and its networks in the order in which they were scored, as far as it is."""
+    path = store_of_run(directory)
+    if path.is_file():
+        with Store(path) as store:
+            run = run_in(store, directory)
+            if run is not None:
+                return run, store.trials(run)
+    raise StoreError(f"{directory} holds no search. Give the folder that `firstlight search --out` has written.")
+
+
+def asks_truth(settings: Mapping[str, Any]) -> bool:
+    """Whether networks are judged by what they reach when trained."""
+    return "target" in settings or "training" in settings
 
 
 def _differing(known: dict[str, Any], settings: dict[str, Any]) -> set[str]:

@@ -15,6 +15,7 @@ from firstlight.cli.compare import compare
 from firstlight.cli.correlate import correlate
 from firstlight.cli.data import data
 from firstlight.cli.export import export
+from firstlight.cli.plot import plot
 from firstlight.cli.proxies import proxies
 from firstlight.cli.rank import rank
 from firstlight.cli.report import report
@@ -73,6 +74,7 @@ def common(
 _JUDGING = (proxies, spaces, algorithms, show, score, rank, search)
 for _command in (*_JUDGING, train, export, correlate, trust, compare, reproduce, report, watch):
     app.command()(_command)
+app.add_typer(plot, name="plot")
 app.add_typer(table, name="table")
 app.add_typer(data, name="data")
 app.add_typer(store, name="store")

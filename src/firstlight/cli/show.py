@@ -32,7 +32,8 @@ def show(
     from dataclasses import asdict
 
     from firstlight.console import console, show_graph
-    from firstlight.drawing.picture import check_ending, write_picture
+    from firstlight.drawing.files import check_ending
+    from firstlight.drawing.picture import write_picture
     from firstlight.spaces import find_space
 
     found = find_space(space)

@@ -5,25 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from firstlight.drawing.files import save_figure
 from firstlight.drawing.layout import NODE_HEIGHT, Layout, lay_out
-from firstlight.errors import SettingError
 from firstlight.spaces import Drawing
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-ENDINGS = (".svg", ".png", ".pdf")
 INK, LINE, FILL = "#1c1c28", "#5b5f97", "#eef0fb"
 PER_INCH = 100  # pixels of the layout
 SHARPNESS = 2  # pixels of a bitmap for one of the layout
 TEXT_SIZE = 8
-
-
-def check_ending(path: Path) -> None:
-    if path.suffix.lower() not in ENDINGS:
-        raise SettingError(
-            f"{str(path)!r} does not say what kind of picture to write; its name must end in {', '.join(ENDINGS)}."
-        )
 
 
 def write_picture(drawing: Drawing, path: Path) -> None:
@@ -31,20 +23,14 @@ def write_picture(drawing: Drawing, path: Path) -> None:
     import matplotlib
     from matplotlib.figure import Figure
 
-    check_ending(path)
     layout = lay_out(drawing)
-    kind = path.suffix.lower().removeprefix(".")
-    undated = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind)
-    with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": "firstlight", "font.size": TEXT_SIZE}):
+    with matplotlib.rc_context({"font.size": TEXT_SIZE}):
         figure = Figure(figsize=(layout.width / PER_INCH, layout.height / PER_INCH))
         axes = figure.add_axes((0, 0, 1, 1))
         axes.set(xlim=(0, layout.width), ylim=(layout.height, 0))
         axes.set_axis_off()
         _add(axes, layout)
-        try:
-            figure.savefig(path, format=kind, dpi=PER_INCH * SHARPNESS, metadata=undated)
-        except OSError as error:
-            raise SettingError(f"The picture cannot be written to {str(path)!r}: {error.strerror or error}.") from error
+        save_figure(figure, path, dots_per_inch=PER_INCH * SHARPNESS)
 
 
 def _add(axes: Axes, layout: Layout) -> None:

@@ -5,18 +5,22 @@ from __future__ import annotations
 import itertools
 import math
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from statistics import fmean, stdev
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
 from firstlight.errors import SettingError
 from firstlight.evaluate.contest import Contest
+from firstlight.evaluate.curves import FIRST_SHARE, Against, Curve, mean_curves
 from firstlight.evaluate.methods import Method, Query
 from firstlight.evaluate.statistics import finite
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 Progress = Callable[[int, int], None]
 
@@ -109,12 +113,7 @@ class Comparison:
 
     @cached_property
     def labels(self) -> dict[str, str]:
-        """Each method without its settings, where that tells it apart."""
-        names = [method.partition(":")[0] for method in self.runs]
-        return {
-            method: name if names.count(name) == 1 and "@" not in method else method
-            for method, name in zip(self.runs, names, strict=True)
-        }
+        return short_labels(self.runs)
 
     @cached_property
     def rows(self) -> list[Row]:
@@ -174,6 +173,19 @@ class Comparison:
                 entries.append({"method": run.method, "seed": run.seed, "query": number} | asked | cost | found)
         return pd.DataFrame(entries)
 
+    def curves(self, column: str, against: Against = "queries") -> list[Curve]:
+        """What each method has come to, against queries or seconds of training; none where seconds are not known."""
+        if against == "seconds" and not self.seconds:
+            return []
+        first = min(self.queries[0], math.ceil(FIRST_SHARE * self.queries[-1]))
+        return mean_curves(self.log(), column, against, first=first)
+
+    def plot_curves(self, target: str | None = None, against: Against = "queries", **look: Any) -> Figure:
+        """The same as a figure, with bands over the seeds; of the first column of the report unless said otherwise."""
+        from firstlight.figures.runs import ComparisonFigures  # matplotlib is slow to import
+
+        return ComparisonFigures(self.log(), self.report).curves(target, against, **look)
+
     def as_json(self) -> dict[str, Any]:
         rows = [
             {
@@ -196,6 +208,16 @@ class Comparison:
             "remarks": list(self.remarks),
             "rows": rows,
         }
+
+
+def short_labels(methods: Iterable[str]) -> dict[str, str]:
+    """Each method without its settings, where that tells it apart."""
+    texts = list(methods)
+    names = [method.partition(":")[0] for method in texts]
+    return {
+        method: name if names.count(name) == 1 and "@" not in method else method
+        for method, name in zip(texts, names, strict=True)
+    }
 
 
 def run_methods(

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from statistics import fmean, stdev
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -29,6 +29,11 @@ from firstlight.run.executor import Executor
 from firstlight.run.scoring import NetworkScore, ScoreService, Setting
 from firstlight.run.store import Store
 from firstlight.seeds import derive
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from firstlight.figures.studies import StudyFigures
 
 
 @dataclass(frozen=True)
@@ -138,6 +143,23 @@ class Study:
         rows = self.sample.rows.drop(columns="canonical")
         named = {f"{name} (score)" if name in rows else name: values for name, values in self.utilities[0].items()}
         return rows.assign(**named)
+
+    def plot_scatter(self, proxy: str | None = None, target: str | None = None, **look: Any) -> Figure:
+        """A proxy, by default the best, against the truth; `ranks_only=True` draws ranks, `width` is in inches."""
+        return self._figures().scatter(proxy, target, **look)
+
+    def plot_bars(self, target: str | None = None, **look: Any) -> Figure:
+        """How well each proxy ranks, with intervals."""
+        return self._figures().bars(target, **look)
+
+    def plot_agreement(self, **look: Any) -> Figure:
+        """Which proxies rank alike."""
+        return self._figures().agreement(**look)
+
+    def _figures(self) -> StudyFigures:
+        from firstlight.figures.studies import StudyFigures  # matplotlib is slow to import
+
+        return StudyFigures(self.table(), self.as_json()["targets"])
 
     def as_json(self, *, ensemble: bool = False) -> dict[str, Any]:
         """The statistics of the first target at the top, and those of each under `targets`."""

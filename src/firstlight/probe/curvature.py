@@ -17,6 +17,8 @@ from firstlight.seeds import torch_generator
 
 # Pixels of an image's side from which on its curve is long enough
 LARGE_SIDE = 64
+# Those of a curve that are looked at
+COMPONENTS = 3
 # Curvature, in units of the output, from which on it may be that of rounding errors. Networks of the benchmarks stay
 # below 3e3, 500 of NAS-Bench-201 among them; rounding errors of float32 gave 1e6 to 2e8.
 DOUBTFUL = 1e5
@@ -131,3 +133,22 @@ def is_only_rounding(coarse: OutputJet, fine: OutputJet) -> bool:
     """Whether the speed of the output in float32 all but vanishes in float64, as rounding errors do."""
     before, after = coarse.velocity.norm(dim=1), fine.velocity.norm(dim=1)
     return bool(((after > 0) & (after < SHRINKS_TO * before)).any())
+
+
+def principal_components(curve: Tensor) -> tuple[Tensor, float]:
+    """Places in the first three principal components, at a mean square radius of 1, and their share of the variance."""
+    centred = curve - curve.mean(0)
+    if float(centred.abs().max()) == 0:
+        raise UnsupportedError("the output does not change with the input: there is no curve.")
+    u, sigma, _ = torch.linalg.svd(centred, full_matrices=False)
+    kept = min(COMPONENTS, len(sigma))
+    places = torch.zeros(len(curve), COMPONENTS, dtype=curve.dtype)
+    places[:, :kept] = u[:, :kept] * sigma[:kept]
+    radius = places.square().sum(1).mean().sqrt()
+    return places / radius, float(sigma[:kept].square().sum() / sigma.square().sum())
+
+
+def bending(places: Tensor) -> float:
+    """The length of a closed curve of unit mean square radius, a circle's being 1; the more it bends, the longer."""
+    steps = places - places.roll(1, dims=0)
+    return float(torch.linalg.vector_norm(steps, dim=1).sum()) / (2 * math.pi)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -125,3 +126,11 @@ def _centred_by_normalisation(stack: MapStack) -> Tensor:
     normalised = [isinstance(module, _NORMALISING) for module in stack.modules]
     centred = stack.grams.sum((1, 2)) <= 1e-10 * stack.energies
     return centred & torch.tensor(normalised, device=centred.device)
+
+
+def split_vectors(ratios: Sequence[float]) -> tuple[list[float], list[float]]:
+    """Maps, and the vectors behind the last of them: these have a ratio of exactly 1."""
+    count = len(ratios)
+    while count > 1 and ratios[count - 1] == 1:
+        count -= 1
+    return list(ratios[:count]), list(ratios[count:])

@@ -4,25 +4,22 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
-from statistics import fmean
 from typing import Any
 
 from markupsafe import Markup
 
 from firstlight._version import __version__
 from firstlight.errors import StoreError
-from firstlight.evaluate.compare import Comparison, Row, Run, Spread
+from firstlight.evaluate.compare import Comparison, Row
+from firstlight.evaluate.curves import Against
 from firstlight.evaluate.targets import Target
 from firstlight.report.charts.lines import Band, bands
 from firstlight.report.template import render_page
 from firstlight.run.environment import versions
 
-# At how many places a line against seconds is drawn
-PLACES = 60
-# Before this share of the queries, the best networks are so poor that nothing else would be seen
-FIRST_SHARE = 0.1
+X_LABELS: dict[Against, str] = {"queries": "queries", "seconds": "seconds of training"}
 
 
 def write_comparison(found: Comparison, settings: Mapping[str, Any], directory: Path) -> Path:
@@ -91,47 +88,9 @@ def comparison_page(found: Comparison, settings: Mapping[str, Any]) -> str:
 
 
 def _charts(found: Comparison, column: str) -> list[Markup]:
-    against_queries = _bands(found, column, _counts, lambda run, count: run.after(int(count)))
-    charts = [bands(against_queries, "queries", column)] if against_queries else []
-    if found.seconds and (against_seconds := _bands(found, column, _moments, Run.within)):
-        charts.append(bands(against_seconds, "seconds of training", column))
+    charts = []
+    for against, x_label in X_LABELS.items():
+        entries = [Band(found.labels[curve.name], curve.points) for curve in found.curves(column, against)]
+        if entries:
+            charts.append(bands(entries, x_label, column))
     return charts
-
-
-def _bands(
-    found: Comparison,
-    column: str,
-    places: Callable[[Comparison, Sequence[Run]], Sequence[float]],
-    asked: Callable[[Run, float], int],
-) -> list[Band]:
-    """One for each method: mean and deviation over the runs at each place, where all of them have a network."""
-    entries = []
-    for method, runs in found.runs.items():
-        points = []
-        for place in places(found, runs):
-            counts = [asked(run, place) for run in runs]
-            best = [run.incumbents[n - 1] if n else None for run, n in zip(runs, counts, strict=True)]
-            spread = Spread.of([found.figure(query, column) for query in best])
-            if not math.isnan(spread.mean):
-                points.append((place, spread.mean, spread.deviation or 0.0))
-        if points:
-            entries.append(Band(found.labels[method], points))
-    return entries
-
-
-def _first(found: Comparison) -> int:
-    return min(found.queries[0], math.ceil(FIRST_SHARE * found.queries[-1]))
-
-
-def _counts(found: Comparison, runs: Sequence[Run]) -> Sequence[float]:
-    return range(_first(found), found.queries[-1] + 1)
-
-
-def _moments(found: Comparison, runs: Sequence[Run]) -> Sequence[float]:
-    """From when all runs have made the first queries that are drawn, to when the average run was over."""
-    spent = [run.elapsed for run in runs if run.elapsed]
-    if not spent or any(math.isnan(times[-1]) for times in spent):
-        return []
-    start = max(times[min(_first(found), len(times)) - 1] for times in spent)
-    end = max(start, fmean(times[-1] for times in spent))
-    return [start + (end - start) * step / (PLACES - 1) for step in range(PLACES)]

@@ -5,14 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from firstlight.algorithms.run_folder import asks_truth
 from firstlight.report.networks import Column
 from firstlight.run.costs import UNITS, written
 from firstlight.run.records import Run, Trial
-
-
-def asks_truth(settings: Mapping[str, Any]) -> bool:
-    """Whether networks are judged by what they reach when trained."""
-    return "target" in settings or "training" in settings
 
 
 def limits(settings: Mapping[str, Any]) -> str:

@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from firstlight.algorithms.result import front_of, front_over_time, settings_of_result, store_of_run
+from firstlight.algorithms.result import front_of, front_over_time, store_of_run
+from firstlight.algorithms.run_folder import asks_truth, run_in
 from firstlight.errors import FirstlightError, StoreError
 from firstlight.report.blocks import draw_in_page
 from firstlight.report.charts.lines import Line, lines
-from firstlight.report.headline import asks_truth, headline
+from firstlight.report.headline import headline
 from firstlight.report.hnas import hnas_charts
 from firstlight.report.networks import Column, Networks, digits_for
 from firstlight.report.one_shot import one_shot_charts
@@ -56,17 +57,8 @@ def write_report(directory: Path) -> Path:
 
 def last_run_page(store: Store, directory: Path, *, live: str = "") -> str | None:
     """None while no search has begun in the folder."""
-    runs = store.runs()
-    if not runs:
-        return None
-    run = _last_finished(directory, runs)
-    return render(run, store.trials(run), live=live)
-
-
-def _last_finished(directory: Path, runs: list[Run]) -> Run:
-    """The run that the folder's result is of; while there is none, the last that was begun."""
-    settings = settings_of_result(directory)
-    return next((run for run in runs if run.settings == settings), runs[-1])
+    run = run_in(store, directory)
+    return None if run is None else render(run, store.trials(run), live=live)
 
 
 def render(run: Run, trials: list[Trial], *, live: str = "") -> str:

@@ -110,8 +110,7 @@ def measure_model(
     """
     draws = []
     with one_thread():
-        for seed, drawn in _drawn_networks(name, model, setting.seed, setting.repeats):
-            network = _placed(drawn, setting.device)
+        for seed, network in _drawn_networks(name, model, setting):
             with keeping_weights(network):
                 probe = setting.probe(network, seed)
                 scores = measure_all(requests, probe)
@@ -131,16 +130,21 @@ def _cost_if_known(probe: Probe, *, must_run: bool = False) -> Cost | None:
         return None
 
 
-def _drawn_networks(name: str, model: Model, seed: int, repeats: int) -> Iterator[tuple[int, nn.Module]]:
+def _drawn_networks(name: str, model: Model, setting: ModelSetting) -> Iterator[tuple[int, nn.Module]]:
     """The seed of each draw, and the network that the function makes with its random numbers."""
-    if repeats > 1 and isinstance(model, nn.Module):
+    if setting.repeats > 1 and isinstance(model, nn.Module):
         raise SettingError(
             f"{name} is a finished model; repeats draw its weights anew. Give the function that makes it instead."
         )
-    for drawn in draw_seeds(seed, repeats):
-        with seeded(drawn):
-            network = _built(name, model)
-        yield drawn, network
+    for seed in draw_seeds(setting.seed, setting.repeats):
+        yield seed, made_network(name, model, seed, setting.device)
+
+
+def made_network(name: str, model: Model, seed: int, device: str | None) -> nn.Module:
+    """The model, or the one that the function makes with the random numbers of this seed, where it is to be asked."""
+    with seeded(seed):
+        network = _built(name, model)
+    return _placed(network, device)
 
 
 def _placed(network: nn.Module, device: str | None) -> nn.Module:

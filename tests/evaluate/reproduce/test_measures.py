@@ -10,14 +10,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pytest
-import torch
 from tests import textbook
 from tests.evaluate.reproduce.toy import write_tables
 
 from firstlight.errors import UnsupportedError
 from firstlight.evaluate.reproduce.benchmarks import NB201_C10, Shelf
-from firstlight.evaluate.reproduce.dextr_curves import CurveShape, ScoreSpread, principal
-from firstlight.evaluate.reproduce.dextr_layers import LargeMaps, LayerRatios, split_vectors
+from firstlight.evaluate.reproduce.dextr_curves import CurveShape, ScoreSpread
+from firstlight.evaluate.reproduce.dextr_layers import LargeMaps, LayerRatios
 from firstlight.evaluate.reproduce.dextr_tables import harmonic_mean
 from firstlight.evaluate.reproduce.groups import best_and_worst, nearest
 from firstlight.evaluate.reproduce.hnas_bounds import bound, condition_only, size, tuned
@@ -107,27 +106,6 @@ def test_ratios_by_depth_end_before_the_vectors() -> None:
     assert 0 <= found.parts["last_map"] < 1
     means = [found.parts[f"depth{number}"] for number in range(10)]
     assert all(math.isnan(mean) or 0 <= mean <= 1 for mean in means)
-
-
-def test_vectors_are_what_comes_last_with_a_ratio_of_one() -> None:
-    assert split_vectors([1.0, 0.5, 0.25, 1.0, 1.0]) == ([1.0, 0.5, 0.25], [1.0, 1.0])
-    assert split_vectors([0.5, 0.0]) == ([0.5, 0.0], [])
-    assert split_vectors([1.0, 1.0]) == ([1.0], [1.0])
-
-
-def test_a_circle_has_length_one_wherever_it_lies() -> None:
-    angle = torch.arange(512, dtype=torch.float64) * 2 * math.pi / 512
-    plane = torch.linalg.qr(torch.randn(7, 2, dtype=torch.float64)).Q
-    curve = 5 + 3 * torch.stack([angle.cos(), angle.sin()], 1) @ plane.T
-    places, share = principal(curve)
-    length = float(torch.linalg.vector_norm(places - places.roll(1, 0), dim=1).sum()) / (2 * math.pi)
-    assert length == pytest.approx(1, abs=1e-4)
-    assert share == pytest.approx(1)
-    # four components of one size: three of them hold three quarters
-    four = torch.stack([angle.cos(), angle.sin(), (2 * angle).cos(), (2 * angle).sin()], 1)
-    assert principal(four)[1] == pytest.approx(0.75)
-    with pytest.raises(UnsupportedError, match="no curve"):
-        principal(torch.ones(8, 3))
 
 
 def test_curves_of_networks() -> None:

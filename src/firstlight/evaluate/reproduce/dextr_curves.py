@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 from statistics import fmean, stdev
 from typing import ClassVar, Literal
-
-import torch
-from torch import Tensor
 
 from firstlight.errors import UnsupportedError
 from firstlight.evaluate.reproduce.base import SCORE, SPREAD, Experiment, Findings, Published
@@ -16,6 +12,7 @@ from firstlight.evaluate.reproduce.benchmarks import NB201_C10
 from firstlight.evaluate.reproduce.groups import best_and_worst, mean_of, measured, nearest
 from firstlight.evaluate.reproduce.lab import Lab
 from firstlight.probe import Probe
+from firstlight.probe.curvature import bending, principal_components
 from firstlight.proxies import Parts, ProxyRequest, Score
 from firstlight.report.charts.lines import Line, lines
 from firstlight.run.scoring import Setting
@@ -45,28 +42,13 @@ class CurveShape:
 
     def __call__(self, setting: Setting, architecture: str) -> Parts:
         probe = Probe(setting.build(architecture), setting.inputs.batches, seed=setting.seed)
-        places, share = principal(probe.output_curve(self.points))
-        steps = places - places.roll(1, dims=0)
-        length = float(torch.linalg.vector_norm(steps, dim=1).sum())
+        places, share = principal_components(probe.output_curve(self.points))
         named = {
             f"{axis}{number}": float(places[number, column])
             for number in range(self.points)
             for column, axis in enumerate(AXES)
         }
-        return Parts(length / (2 * math.pi), note="", share=share, **named)
-
-
-def principal(curve: Tensor) -> tuple[Tensor, float]:
-    """Places in the first three principal components, at a mean square radius of 1, and their share of the variance."""
-    centred = curve - curve.mean(0)
-    if float(centred.abs().max()) == 0:
-        raise UnsupportedError("the output does not change with the input: there is no curve.")
-    u, sigma, _ = torch.linalg.svd(centred, full_matrices=False)
-    kept = min(len(AXES), len(sigma))
-    places = torch.zeros(len(curve), len(AXES), dtype=curve.dtype)
-    places[:, :kept] = u[:, :kept] * sigma[:kept]
-    radius = places.square().sum(1).mean().sqrt()
-    return places / radius, float(sigma[:kept].square().sum() / sigma.square().sum())
+        return Parts(bending(places), note="", share=share, **named)
 
 
 @dataclass(frozen=True)

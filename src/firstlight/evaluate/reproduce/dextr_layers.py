@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -15,7 +14,7 @@ from firstlight.evaluate.reproduce.groups import best_and_worst, mean_of, measur
 from firstlight.evaluate.reproduce.lab import Lab, same_table
 from firstlight.probe import Probe
 from firstlight.probe.features import Modules
-from firstlight.probe.spectra import InverseCondition, LargestSingularValue
+from firstlight.probe.spectra import InverseCondition, LargestSingularValue, split_vectors
 from firstlight.proxies import Parts
 from firstlight.report.charts.lines import Line, lines
 from firstlight.run.scoring import Setting
@@ -57,14 +56,6 @@ class LayerRatios:
         means = {f"depth{number}": float(part.mean()) if len(part) else math.nan for number, part in enumerate(parts)}
         vector = float(np.mean(vectors)) if vectors else math.nan
         return Parts(float(np.mean(maps)), note="", last_map=maps[-1], vector=vector, **means)
-
-
-def split_vectors(ratios: Sequence[float]) -> tuple[list[float], list[float]]:
-    """Maps, and the vectors behind the last of them: these have a ratio of exactly 1."""
-    count = len(ratios)
-    while count > 1 and ratios[count - 1] == 1:
-        count -= 1
-    return list(ratios[:count]), list(ratios[count:])
 
 
 def _table5(lab: Lab) -> Findings:

@@ -1,0 +1,75 @@
+"""How methods come on: what the best network so far has reached, as a mean over several seeds."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import fmean, stdev
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+Against = Literal["queries", "seconds"]
+AGAINST: dict[Against, str] = {"queries": "query", "seconds": "elapsed"}
+# At how many places a line against seconds is drawn
+PLACES = 60
+# Before this share of the queries, the best networks are so poor that nothing else would be seen
+FIRST_SHARE = 0.1
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Points are (x, mean, deviation over the seeds); a single seed has none, which is 0."""
+
+    name: str
+    points: Sequence[tuple[float, float, float]]
+    seeds: int
+
+
+@dataclass(frozen=True)
+class _Steps:
+    """One run: after each query, how many there were or how long it took, and what the best had reached."""
+
+    x: NDArray[np.float64]
+    y: NDArray[np.float64]
+
+    def at(self, place: float) -> float:
+        done = int(np.searchsorted(self.x, place, side="right"))
+        return float(self.y[done - 1]) if done else math.nan
+
+
+def mean_curves(
+    log: pd.DataFrame, column: str, against: Against = "queries", *, first: int | None = None
+) -> list[Curve]:
+    """One for each method of the log, at places where all its runs have a network; none where seconds are not known.
+
+    The log has a row for each query of each run: `method`, `seed`, `query` from 1 on, `elapsed` seconds, and `column`,
+    which is what the best network up to then reaches. Lines begin at the query `first`.
+    """
+    last = int(log["query"].max())
+    first = max(1, math.ceil(FIRST_SHARE * last)) if first is None else min(first, last)
+    found = []
+    for method, rows in log.groupby("method", sort=False):
+        runs = [run.sort_values("query") for _, run in rows.groupby("seed", sort=False)]
+        steps = [_Steps(run[AGAINST[against]].to_numpy(dtype=float), run[column].to_numpy(dtype=float)) for run in runs]
+        places = range(first, last + 1) if against == "queries" else _moments(steps, first)
+        points = []
+        for place in places:
+            reached = [run.at(place) for run in steps]
+            if all(map(math.isfinite, reached)):
+                points.append((float(place), fmean(reached), stdev(reached) if len(reached) > 1 else 0.0))
+        if points:
+            found.append(Curve(str(method), points, len(runs)))
+    return found
+
+
+def _moments(runs: Sequence[_Steps], first: int) -> Sequence[float]:
+    """From when all runs have made the first queries that are drawn, to when the average run was over."""
+    if not all(np.isfinite(run.x).all() for run in runs):
+        return []
+    start = max(float(run.x[min(first, len(run.x)) - 1]) for run in runs)
+    end = max(start, fmean(float(run.x[-1]) for run in runs))
+    return [start + (end - start) * step / (PLACES - 1) for step in range(PLACES)]

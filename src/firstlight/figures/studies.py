@@ -1,0 +1,83 @@
+"""The figures of a study, whether it was just made or lies in a folder of `correlate` or `trust`."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from firstlight.errors import SettingError, StoreError
+from firstlight.figures import ranks
+from firstlight.figures.ranks import Bar
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+@dataclass(frozen=True)
+class StudyFigures:
+    """`table` has a row for each network, as `Study.table` writes it; `targets` the statistics as in its JSON."""
+
+    table: pd.DataFrame
+    targets: dict[str, dict[str, Any]]
+
+    @classmethod
+    def of_folder(cls, folder: Path) -> StudyFigures:
+        try:
+            content = json.loads((folder / "result.json").read_text(encoding="utf-8"))
+            return cls(pd.read_csv(folder / "scores.csv"), dict(content["targets"]))
+        except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+            raise StoreError(
+                f"{folder} holds no study of proxies ({type(error).__name__}: {error}). Give the folder that "
+                "`firstlight correlate --out` or `firstlight trust --out` has written."
+            ) from error
+
+    def scatter(
+        self,
+        proxy: str | None = None,
+        target: str | None = None,
+        *,
+        ranks_only: bool = False,
+        width: str | float = "column",
+    ) -> Figure:
+        """Of one proxy, by default the best, against the truth."""
+        target = self._target(target)
+        found = self.targets[target]
+        proxy = proxy or found["best"] or next(iter(found["proxies"]))
+        if proxy not in found["proxies"]:
+            raise SettingError(f"{proxy!r} is not among the proxies of this study: {', '.join(found['proxies'])}.")
+        scores = self.table[self._column(proxy)].to_numpy(dtype=float)
+        truth = self.table[target].to_numpy(dtype=float)
+        return ranks.scatter(scores, truth, proxy, target, ranks=ranks_only, width=width)
+
+    def bars(self, target: str | None = None, *, width: str | float = "column") -> Figure:
+        """How well each proxy ranks, the best on top, with 95 % intervals."""
+        target = self._target(target)
+        known = [
+            Bar(name, entry["spearman"], *(entry["spearman"] if end is None else end for end in entry["spearman_ci"]))
+            for name, entry in self.targets[target]["proxies"].items()
+            if entry["spearman"] is not None
+        ]
+        known.sort(key=lambda bar: -bar.value)
+        return ranks.bars(known, f"Spearman correlation with {target}", width=width)
+
+    def agreement(self, *, width: str | float = "page") -> Figure:
+        """Spearman's correlation between proxies, over the networks that both have scored."""
+        names = list(next(iter(self.targets.values()))["proxies"])
+        columns = self.table[[self._column(name) for name in names]].replace([np.inf, -np.inf], np.nan)
+        return ranks.agreement(names, columns.corr(method="spearman").to_numpy(dtype=float), width=width)
+
+    def _column(self, proxy: str) -> str:
+        """A proxy that is called as a column of the table has another name there."""
+        return f"{proxy} (score)" if f"{proxy} (score)" in self.table else proxy
+
+    def _target(self, name: str | None) -> str:
+        if name is None:
+            return next(iter(self.targets))
+        if name not in self.targets:
+            raise SettingError(f"{name!r} is not among the targets of this study: {', '.join(self.targets)}.")
+        return name
