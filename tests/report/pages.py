@@ -126,7 +126,9 @@ def a_comparison(text: str = "") -> Comparison:
 def an_outcome(text: str = "") -> Outcome:
     line = Finding(f"what {text}", f"on {text}", Estimate(0.5, 0.4, 0.6), note=text)
     experiment = EXPERIMENTS["dextr-table4"]
-    return Outcome(experiment, {"table": text}, Findings((line, replace(line, what="other")), (text,)), {text: text})
+    return Outcome(
+        experiment, {"table": text}, Findings((line, replace(line, what="other")), (text,)), {text: text}, text, text
+    )
 
 
 def pages(text: str) -> dict[str, str]:

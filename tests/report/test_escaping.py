@@ -97,7 +97,7 @@ def plain_search_page(text: str) -> str:
 def reproduced_page(text: str) -> str:
     experiment = Experiment(text, text, "Asthana2025dextr", text, (), 1, lambda lab: Findings(()))
     lines = (Finding(text, text, Estimate(0.5, 0.4, 0.6), Published(text, 0.5, 0.5), note=text),)
-    return reproduction_page(Outcome(experiment, {text: text}, Findings(lines, (text,)), {text: text}))
+    return reproduction_page(Outcome(experiment, {text: text}, Findings(lines, (text,)), {text: text}, text, text))
 
 
 def charts(text: str) -> str:

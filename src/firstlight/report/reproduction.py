@@ -39,7 +39,8 @@ def reproduction_page(outcome: Outcome) -> str:
         rule=rule(outcome),
         remarks=outcome.findings.remarks,
         missing=outcome.missing,
-        settings=outcome.settings,
+        settings={**outcome.settings, "date": outcome.date},
+        command=outcome.command,
         charts=[(title, Markup(chart)) for title, chart in outcome.findings.charts],
     )
 

@@ -207,3 +207,15 @@ def test_networks_of_nasbench1shot1_are_narrow_unless_said_otherwise(tmp_path: P
         assert study.utilities[0]["params"].tolist() == [cost.params for cost in costs]
         assert len(costs) == 12  # all that there are
         assert [f"channels={channels}," in remark for remark in width_remark(lab)] == [True] * (not given)
+
+
+def test_findings_say_how_to_have_them_again(data: Path, out: Path) -> None:
+    outcome = reproduce(EXPERIMENTS["dextr-table4"], data=data, out=out, seed=(0, 1), **SMALL)
+    samples, skeleton = SMALL["samples"], "cells=1,channels=4,input_shape=3x8x8"
+    asked = f"firstlight reproduce dextr-table4 --samples {samples} --input synthetic --seed 0,1 --skeleton {skeleton}"
+    assert outcome.command == asked
+    kept = json.loads((out / "dextr-table4.json").read_text(encoding="utf-8"))
+    assert kept["command"] == asked
+    assert kept["date"] == outcome.date
+    assert kept["versions"]["torch"]
+    assert outcome.date in (out / "dextr-table4.html").read_text(encoding="utf-8")

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,7 @@ from firstlight.evaluate.reproduce.base import Choice, Experiment, Findings, Sam
 from firstlight.evaluate.reproduce.benchmarks import Shelf
 from firstlight.evaluate.reproduce.lab import Lab
 from firstlight.evaluate.statistics import FEWEST, RESAMPLES
+from firstlight.run.environment import versions
 from firstlight.run.executor import LOCAL, Executor, make_executor
 from firstlight.run.shared_warm_up import SharedWarmUp
 from firstlight.run.store import open_store
@@ -41,12 +44,14 @@ LEAST: dict[Sampled, tuple[int, str]] = {
 
 @dataclass(frozen=True)
 class Outcome:
-    """What was found, with which settings; `missing` says of each part that could not run what it needs."""
+    """What was found, with which settings, by which command, and when; `missing` parts could not run."""
 
     experiment: Experiment
     settings: Mapping[str, str]
     findings: Findings
     missing: Mapping[str, str]
+    command: str = ""
+    date: str = ""
 
     def as_json(self) -> dict[str, Any]:
         return {
@@ -54,11 +59,14 @@ class Outcome:
             "published_in": self.experiment.published_in,
             "paper": self.experiment.citation,
             "shows": self.experiment.shows,
+            "command": self.command,
+            "date": self.date,
             "settings": dict(self.settings),
             "findings": [finding.as_json() for finding in self.findings.lines],
             "remarks": list(self.findings.remarks),
             "missing": dict(self.missing),
             "version": __version__,
+            "versions": versions(),
         }
 
 
@@ -133,10 +141,26 @@ def reproduce(
         described = _described(lab, experiment)
         found = experiment.run(lab)
         remarks = (*_caveats(lab), *found.remarks, *store.remarks())
-        outcome = Outcome(experiment, described, replace(found, remarks=remarks), missing)
+        command = _command(experiment, samples=samples, seed=seed, input=input, skeleton=skeleton, warmup=warmup)
+        today = datetime.now(timezone.utc).date().isoformat()
+        outcome = Outcome(experiment, described, replace(found, remarks=remarks), missing, command, today)
     if directory is not None:
         _write(outcome, directory)
     return outcome
+
+
+def _command(
+    experiment: Experiment, *, seed: int | Sequence[int], skeleton: Mapping[str, Any] | None, **options: object
+) -> str:
+    """What to type for the same findings, wherever the data are."""
+    seeds = str(seed) if isinstance(seed, int) else ",".join(map(str, seed))
+    around = ",".join(
+        f"{name}={'x'.join(map(str, value)) if isinstance(value, tuple) else value}"
+        for name, value in sorted((skeleton or {}).items())
+    )
+    given = {**options, "seed": seeds if seeds != "0" else None, "skeleton": around or None}
+    words = [word for name, value in given.items() if value is not None for word in (f"--{name}", str(value))]
+    return shlex.join(["firstlight", "reproduce", experiment.name, *words])
 
 
 def _read_warm_ups(experiment: Experiment, given: str | None) -> tuple[WarmUp | SharedWarmUp | None, ...]:
