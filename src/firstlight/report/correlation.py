@@ -34,6 +34,8 @@ COLUMNS = {
 }
 # Each dot takes its place in the page: so many of a proxy, and of all together
 MOST_DOTS, ALL_DOTS = 1_500, 12_000
+# The share of networks that may be too far below the others to be drawn
+MOST_LEFT_OUT = 0.1
 
 
 def write_correlation(study: Study, settings: Mapping[str, Any], directory: Path, *, ensemble: bool) -> Path:
@@ -168,7 +170,8 @@ def _scatters(study: Study, target: str, shown: Groups) -> list[tuple[str, Marku
     for name, _ in study.ordered(target):
         values = study.utilities[0][name]
         known = [(row, i) for row, i in enumerate(shown) if np.isfinite(values[i]) and np.isfinite(truth[i])]
-        floor = lowest_drawn([values[i] for _, i in known])
+        heights = [values[i] for _, i in known]
+        floor = min(lowest_drawn(heights), np.quantile(heights, MOST_LEFT_OUT)) if known else -np.inf
         points = [Point(values[i], truth[i], row=row) for row, i in known if values[i] >= floor]
         if points:
             columns = (study.sample.targets.index(target), count + study.names.index(name), last)

@@ -10,6 +10,8 @@ from markupsafe import Markup, escape
 
 # Two stand side by side on a wide page, and letters can still be read where one fills the width of a phone
 WIDTH, HEIGHT = 460, 290
+# How wide a digit of a tick may be, on a phone
+LETTER = 9.4
 # Letters of a name that there is room for beside a heat map or bar
 LONGEST = 20
 LEFT, RIGHT, TOP, BOTTOM = 56, 22, 36, 46
@@ -58,9 +60,8 @@ class Axes:
         base, right = room.height - room.bottom, room.width - room.right
         parts = []
         for tick, text in zip(self.x_ticks, in_step(self.x_ticks), strict=True):
-            parts.append(
-                f'<text class="tick" x="{self.x(tick):.1f}" y="{base + 18}" text-anchor="middle">{text}</text>'
-            )
+            middle = min(self.x(tick), room.width - LETTER * len(text) / 2)  # a long last one would be cut off
+            parts.append(f'<text class="tick" x="{middle:.1f}" y="{base + 18}" text-anchor="middle">{text}</text>')
         for tick, text in zip(self.y_ticks, self._written(self.y_ticks), strict=True):
             y = self.y(tick)
             parts.append(f'<line class="grid" x1="{room.left}" x2="{right}" y1="{y:.1f}" y2="{y:.1f}"/>')
@@ -114,7 +115,7 @@ def powers(low: float, high: float) -> list[float]:
 def in_step(ticks: Sequence[float]) -> list[str]:
     """Equally spaced ones, with the same unit and as many digits behind the point; zero is just that."""
     step = ticks[1] - ticks[0]
-    size, suffix = _unit(min(max(map(abs, ticks)), 10 * step))
+    size, suffix = _unit(min(max(map(abs, ticks)), 2 * step))
     spacing = f"{step / size:.4g}"
     if "e" in spacing:
         return each_by_itself(ticks)

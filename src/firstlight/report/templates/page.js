@@ -151,6 +151,7 @@ function tellMarks(chart) {
   let place = -1;
   const go = (to) => {
     place = Math.max(0, Math.min(inOrder.length - 1, to));
+    inOrder[place].scrollIntoView({ block: "nearest", inline: "nearest" }); // charts may be larger than the screen
     const box = inOrder[place].getBoundingClientRect();
     tell(inOrder[place], chart, box.right, box.bottom);
   };
