@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -50,7 +51,9 @@ def drawn_page(space: str) -> str:
     rng = random.Random(0)
     texts = dict.fromkeys(str(SPACES[space].sample(rng)) for _ in range(8))
     found = [Trial(text, Cost(10**6 + place, 10**9), 2.0 - place / 10, place / 10) for place, text in enumerate(texts)]
-    return render(search_run("words", space=space, finished=False), found)
+    page = render(replace(search_run(space=space, finished=False), result=None), found)
+    assert 'class="scroll drawing"' in page or 'class="blocks' in page
+    return page
 
 
 @pytest.mark.parametrize("kind", [*KINDS, *DRAWN, MANY])
@@ -70,3 +73,18 @@ def test_a_page_looks_well(browser: Chrome, written: dict[str, str], kind: str, 
         resize(browser)
         see_as(browser)
     assert not any(faults.values()), faults
+
+
+def test_a_drawing_wider_than_a_phone_shows_its_nodes_first(
+    browser: Chrome, written: dict[str, str], tmp_path: Path
+) -> None:
+    resize(browser, 390, mobile=True)
+    try:
+        show(browser, written["nasrec-small"], tmp_path)
+        node, width = browser.execute_script(
+            "const box = document.querySelector('.drawing .node').getBoundingClientRect();"
+            "return [(box.left + box.right) / 2, innerWidth];"
+        )
+        assert abs(node - width / 2) < width / 10
+    finally:
+        resize(browser)

@@ -19,7 +19,11 @@ WIDEST = 1200
 
 def draw(drawing: Drawing) -> Markup:
     layout = lay_out(drawing)
-    return _drawn(lay_out_in_column(drawing) if layout.width > WIDEST else layout, drawing)
+    return (
+        _drawn(lay_out_in_column(drawing), drawing, "column")
+        if layout.width > WIDEST
+        else _drawn(layout, drawing, "row")
+    )
 
 
 def draw_for_pages(drawing: Drawing) -> Markup:
@@ -30,8 +34,8 @@ def draw_for_pages(drawing: Drawing) -> Markup:
     return _drawn(usual, drawing, "across") + _drawn(down, drawing, "down")
 
 
-def _drawn(layout: Layout, drawing: Drawing, kind: str = "") -> Markup:
-    tip = f"arrow-{kind}" if kind else "arrow"  # a browser may not find one in a drawing that is not shown
+def _drawn(layout: Layout, drawing: Drawing, kind: str) -> Markup:
+    tip = f"arrow-{kind}"  # a browser may not find one in a drawing that is not shown
     parts = [_TIP.format(name=tip)]
     for arrow in layout.arrows:
         start, *others = (f"{x:.0f},{y:.0f}" for x, y in arrow.points)
@@ -48,8 +52,9 @@ def _drawn(layout: Layout, drawing: Drawing, kind: str = "") -> Markup:
             f'<text class="name" x="{box.x:.0f}" y="{box.y + 4:.0f}" text-anchor="middle">{escape(box.name)}</text>'
         )
     size = f'viewBox="0 0 {layout.width:.0f} {layout.height:.0f}" style="--drawn: {layout.width:.0f}px"'
-    shown = f'class="{kind}" ' if kind else ""
-    return Markup(f'<svg {shown}{size} role="img" aria-label="{escape(in_words(drawing))}">{"".join(parts)}</svg>')
+    return Markup(
+        f'<svg class="{kind}" {size} role="img" aria-label="{escape(in_words(drawing))}">{"".join(parts)}</svg>'
+    )
 
 
 def in_words(drawing: Drawing) -> str:

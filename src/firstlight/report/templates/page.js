@@ -291,7 +291,7 @@ async function enliven(main) {
   main.querySelectorAll("table.sortable").forEach((table, place) => offerTable(table, (states[place] ??= {})));
   for (const box of main.querySelectorAll(".scroll")) {
     if (box.scrollWidth > box.clientWidth) box.tabIndex = 0;
-    if (box.matches(":has(> .down)")) box.scrollLeft = (box.scrollWidth - box.clientWidth) / 2; // its nodes are in the middle
+    if (box.matches(":has(> :is(.down, .column))")) box.scrollLeft = (box.scrollWidth - box.clientWidth) / 2; // its nodes are in the middle
   }
   document.documentElement.dataset.ready = "yes";
 }
