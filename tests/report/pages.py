@@ -97,12 +97,13 @@ def retrained(text: str) -> dict[str, Any]:
     return {**known, "networks": networks}
 
 
-def a_study(text: str = "", count: int = 30) -> Study:
+def a_study(text: str = "", count: int = 30, others: int = 0) -> Study:
     rng = np.random.default_rng(0)
     truth = np.linspace(50, 90, count)
     names = [f"{CELL}{text}{number}" for number in range(count)]
     rows = pd.DataFrame({"architecture": names, "canonical": names, "toy_val_3": truth})
     proxies = {"good": truth + rng.normal(0, 3, count), f"bad {text}": rng.normal(0, 1, count)}
+    proxies |= {f"number {place}": rng.normal(0, 1, count) for place in range(others)}
     return Study(Sample(rows, ("toy_val_3",)), (0,), (proxies,), resamples=20)
 
 

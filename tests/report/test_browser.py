@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import json
-import shutil
 import threading
-from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from tests.report.pages import CELL, PAYLOADS, pages, search_run, trials
@@ -17,64 +13,17 @@ from firstlight.report.watching import Watch
 from firstlight.run.store import STORE_NAME, Store
 
 selenium = pytest.importorskip("selenium", reason="selenium is not installed: pip install 'firstlight[dev]'")
-from selenium.webdriver import Chrome, ChromeOptions, Keys  # noqa: E402
-from selenium.webdriver.chrome.service import Service  # noqa: E402
+from selenium.webdriver import Chrome, Keys  # noqa: E402
 from selenium.webdriver.common.action_chains import ActionChains  # noqa: E402
 from selenium.webdriver.common.by import By  # noqa: E402
 from selenium.webdriver.remote.webelement import WebElement  # noqa: E402
-from selenium.webdriver.support.wait import WebDriverWait  # noqa: E402
+from tests.report.browsing import requests, resize, see_as, show, until, wait_for_script  # noqa: E402
 
 UNNAMED = """
 return [...document.querySelectorAll("svg, input, button, table:not(:has(caption))")]
   .filter((it) => it.tagName === "TABLE" || (!it.ariaLabel && !it.textContent && !it.ariaHidden))
   .map((it) => it.outerHTML);
 """
-PATIENCE = 60  # seconds; a busy machine fails no test
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Chrome]:
-    chromium, driver = shutil.which("chromium"), shutil.which("chromedriver")
-    if not chromium or not driver:
-        pytest.skip("there is no browser: apt-get install chromium chromium-driver")
-    options = ChromeOptions()
-    options.binary_location = chromium
-    for argument in (
-        "--headless=new",
-        "--no-sandbox",
-        "--disable-gpu",
-        "--disable-dev-shm-usage",
-        "--window-size=1280,900",
-    ):
-        options.add_argument(argument)
-    options.set_capability("goog:loggingPrefs", {"performance": "ALL", "browser": "ALL"})
-    opened = Chrome(options=options, service=Service(driver))
-    opened.execute_cdp_cmd(
-        "Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": "light"}]}
-    )
-    yield opened
-    opened.quit()
-
-
-def until(browser: Chrome, condition: Callable[[], Any]) -> Any:
-    return WebDriverWait(browser, PATIENCE, poll_frequency=0.1).until(lambda _: condition())
-
-
-def show(browser: Chrome, page: str, folder: Path) -> None:
-    path = folder / "page.html"
-    path.write_text(page, encoding="utf-8")
-    browser.get(path.as_uri())
-    wait_for_script(browser)
-
-
-def wait_for_script(browser: Chrome) -> None:
-    until(browser, lambda: browser.execute_script("return document.documentElement.dataset.ready"))
-
-
-def requests(browser: Chrome) -> list[str]:
-    """What was asked for since the last time."""
-    messages = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]
-    return [m["params"]["request"]["url"] for m in messages if m["method"] == "Network.requestWillBeSent"]
 
 
 def all_networks(browser: Chrome) -> WebElement:
@@ -178,19 +127,13 @@ def test_colours_follow_the_system_until_they_are_chosen(a_page: Chrome) -> None
     button.click()
     assert a_page.execute_script(paper) == light
     a_page.execute_script("delete document.documentElement.dataset.theme")
-    a_page.execute_cdp_cmd(
-        "Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": "dark"}]}
-    )
+    see_as(a_page, colours="dark")
     assert a_page.execute_script(paper) == dark
-    a_page.execute_cdp_cmd(
-        "Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": "light"}]}
-    )
+    see_as(a_page)
 
 
 def test_pages_ask_for_nothing_run_no_other_script_and_fit_a_phone(browser: Chrome, tmp_path: Path) -> None:
-    browser.execute_cdp_cmd(
-        "Emulation.setDeviceMetricsOverride", {"width": 390, "height": 844, "deviceScaleFactor": 1, "mobile": True}
-    )
+    resize(browser, 390, mobile=True)
     requests(browser)
     for kind, page in pages("".join(PAYLOADS)).items():
         show(browser, page, tmp_path)
@@ -200,7 +143,7 @@ def test_pages_ask_for_nothing_run_no_other_script_and_fit_a_phone(browser: Chro
         assert browser.execute_script("return document.documentElement.scrollWidth") <= 390, kind
         assert browser.execute_script(UNNAMED) == [], kind
         assert not [entry for entry in browser.get_log("browser") if entry["level"] == "SEVERE"], kind
-    browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+    resize(browser)
 
 
 def test_a_script_that_came_to_be_in_a_page_would_not_run(browser: Chrome, tmp_path: Path) -> None:

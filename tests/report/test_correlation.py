@@ -6,11 +6,14 @@ import json
 from html.parser import HTMLParser
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
 import pytest
 from tests.evaluate.test_correlate import a_study
 from tests.report.test_page import rows_of
 
 from firstlight.errors import StoreError
+from firstlight.evaluate.correlate import Sample, Study
 from firstlight.report.correlation import correlation_page, describe, write_correlation
 
 SETTINGS = {"space": "nasbench201", "table": "<toy>.csv"}
@@ -71,3 +74,17 @@ def test_files_of_a_study(tmp_path: Path) -> None:
     assert content["proxies"].keys() == {"params", "l2_norm", "naswot"}
     with pytest.raises(StoreError, match="--out"):
         write_correlation(found, SETTINGS, tmp_path / "missing", ensemble=False)
+
+
+def test_networks_come_best_first_and_those_far_below_are_told_and_not_drawn() -> None:
+    truth = np.linspace(50, 90, 20)
+    rows = pd.DataFrame({"architecture": [f"n{place}" for place in range(20)], "toy_val_3": truth})
+    rows["canonical"] = rows["architecture"]
+    scores = truth.copy()
+    scores[0] = -1e6
+    found = Study(Sample(rows, ("toy_val_3",)), (0,), ({"steep": scores, "even": truth},), resamples=20)
+    page = correlation_page(found, SETTINGS)
+    assert [row[-1] for row in rows_of(page)] == [f"n{place}" for place in reversed(range(20))]
+    assert page.count("without 1 network far below the others") == 1
+    assert page.count('<circle class="dot"') == 39
+    assert len({row[1] for row in rows_of(page)}) == 20  # one number far off leaves the others their digits

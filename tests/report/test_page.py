@@ -7,6 +7,7 @@ import gzip
 import json
 import random
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from markupsafe import escape
 import firstlight
 from firstlight.cost import Cost
 from firstlight.errors import StoreError
+from firstlight.report.networks import digits_for
 from firstlight.report.page import MOST_ROWS, render, write_report
 from firstlight.report.search_charts import ALL_DOTS
 from firstlight.run.records import Run, Trial
@@ -36,7 +38,7 @@ def test_a_search_ends_in_a_page(tmp_path: Path) -> None:
     )
     page = write_report(tmp_path).read_text()
     assert result.best.architecture in page
-    assert page.count("<svg") == 3
+    assert page.count("<svg") == 4  # the network across and, for phones, down; two charts
     assert page.count('<circle class="dot') == 2 * sum(row[1] >= 1 for row in rows_of(page))
     for text in (
         "20000",
@@ -83,7 +85,7 @@ def test_the_best_network_comes_first_and_is_drawn() -> None:
 
 def test_networks_without_a_score_are_counted_not_shown() -> None:
     page = render(run(), [Trial(SKIP, Cost(5, 6), None, 1.0), Trial(CONV, Cost(7, 8), 0.75, 2.0)])
-    assert "1 of the networks have no score" in page
+    assert "1 of the networks has no score" in page
     assert SKIP not in page
 
 
@@ -120,7 +122,7 @@ def test_a_front_is_shown_with_every_cost(tmp_path: Path) -> None:
     page = write_report(tmp_path).read_text()
     assert f"The front: {len(result.front)} networks" in page
     assert page.count('<circle class="dot chosen"') == 2 * len(result.front) + 1  # against each cost, and over time
-    assert "Asked for trade-offs between macs and parameters, bytes of memory in nasbench201" in page
+    assert "Asked for trade-offs between macs, parameters and bytes of memory in nasbench201" in page
     assert "Score against bytes of memory" in page
     assert all(trial.architecture in page for trial in result.front)
     assert "hypervolume" in page
@@ -220,3 +222,27 @@ def test_a_damaged_result_is_named(tmp_path: Path) -> None:
         (tmp_path / "result.json").write_text(damaged)
         with pytest.raises(StoreError, match=r"result.json is damaged"):
             write_report(tmp_path)
+
+
+def test_a_score_of_which_less_is_better_is_told_as_it_is() -> None:
+    scores = {"ntk_condition": {"higher_is_better": False, "parts": {}}}
+    finished = replace(
+        run(proxy="ntk_condition"), finished="now", result={"best": {"architecture": CONV, "scores": scores}}
+    )
+    page = render(finished, [Trial(SKIP, Cost(5, 6), -25.0, 1.0), Trial(CONV, Cost(7, 8), -12.5, 2.0)])
+    assert "the best of 2 has ntk_condition 12.500 with 7 parameters." in page
+    assert "<dt>ntk_condition</dt><dd>12.500</dd>" in page
+    assert "-ntk_condition against parameters" in page
+
+
+def test_a_search_by_size_names_the_size_once() -> None:
+    page = render(run(proxy="params"), [Trial(SKIP, Cost(5, 6), 5.0, 1.0), Trial(CONV, Cost(7, 8), 7.0, 2.0)])
+    assert "the best of 2 has params 7.0000." in page
+    assert "<dt>params</dt>" not in page
+
+
+def test_numbers_far_off_leave_the_others_their_digits() -> None:
+    assert digits_for([66.1, 65.9, 66.3]) == 3
+    assert digits_for([66.1, 65.9, 66.3, -6.4e6]) == 3
+    assert digits_for([0.5, 1.0]) == 4
+    assert digits_for([float("nan"), 0.0]) == 4

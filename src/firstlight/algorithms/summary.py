@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from firstlight.algorithms.ensembles import members
 from firstlight.data.inputs import CIRCLE, SYNTHETIC, TRUE_LABELS
+from firstlight.quoting import joined
 
 if TYPE_CHECKING:
     from firstlight.algorithms.result import SearchResult
@@ -28,9 +29,10 @@ def effort(result: SearchResult) -> str:
         words += f"; {result.rejected:,} beyond the limits were not scored"
     if result.forward_passes > 1:
         before = f" ({result.reused_seconds:,.1f} s of it before)" if result.reused_seconds else ""
+        passes = f"{float(f'{result.forward_passes:.2g}'):,.0f}"
         words += (
             f". All scores together took {result.score_seconds:,.1f} s of computing{before}, as much as "
-            f"{float(f'{result.forward_passes:.2g}'):,.0f} forward passes of the chosen network with one input"
+            f"{passes} forward pass{'es' * (passes != '1')} of the chosen network with one input"
         )
     return words + "."
 
@@ -100,7 +102,7 @@ def _arguments(result: SearchResult) -> str:
         words += ["--repeats", str(setting.repeats)]
     if setting.warm_up is not None:
         words += ["--warmup", str(setting.warm_up)]
-    return shlex.join([*words, *_skeleton(result)])
+    return joined([*words, *_skeleton(result)])
 
 
 def _data(result: SearchResult) -> str:

@@ -69,11 +69,11 @@ def _list(known: list[SpaceFacts]) -> None:
 
 def _tell(space: Space[Any], name: str, samples: int, skeleton: str, seed: int, *, as_json: bool) -> None:
     import random
-    import shlex
     from dataclasses import asdict
 
     from firstlight.console import console, counting, show_facts, show_graph
     from firstlight.facts import space_facts
+    from firstlight.quoting import quoted
     from firstlight.seeds import derive
 
     known = space_facts(space)
@@ -109,7 +109,7 @@ def _tell(space: Space[Any], name: str, samples: int, skeleton: str, seed: int, 
     if drawing is not None:
         show_graph(drawing)
         console.print()
-    console.print(f"Draw any of them: firstlight show {name} {shlex.quote(str(example))}", markup=False, soft_wrap=True)
+    console.print(f"Draw any of them: firstlight show {name} {quoted(str(example))}", markup=False, soft_wrap=True)
     console.print(f"Search it: firstlight search {name}", markup=False)
 
 

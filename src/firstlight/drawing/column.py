@@ -18,8 +18,9 @@ def lay_out_in_column(drawing: Drawing) -> Layout:
     edges = joined(drawing).edges
     half = max(widths) / 2
     spans = sorted({end - start for start, end, _ in edges if end - start > 1})
-    room = half + ARC * len(spans) + max((LETTER * len(label) / 2 for *_, label in edges), default=0)
-    middle = MARGIN + room
+    longest = max((LETTER * len(label) / 2 for *_, label in edges), default=0)
+    beside = max(ARC, longest + MARGIN / 2)  # labels of the nearest arcs stay clear of the nodes
+    middle = MARGIN + max(half, half + beside + ARC * (len(spans) - 1)) + longest
 
     def y(node: int) -> float:
         return MARGIN + NODE_HEIGHT / 2 + STEP * node
@@ -34,7 +35,7 @@ def lay_out_in_column(drawing: Drawing) -> Layout:
             arrows.append(Arrow(points, label, (middle, (top + base) / 2 + 4)))
             continue
         side = 1 if start % 2 else -1
-        crest = middle + side * (half + ARC * (1 + spans.index(end - start)))
+        crest = middle + side * (half + beside + ARC * spans.index(end - start))
         leaves, arrives = middle + side * widths[start] / 2, middle + side * widths[end] / 2
         # a curve reaches three quarters of the way to where it bends
         bend = (leaves + arrives) / 2 + (crest - (leaves + arrives) / 2) / 0.75

@@ -17,6 +17,7 @@ from firstlight.errors import SettingError, StoreError
 from firstlight.evaluate.compare import short_labels
 from firstlight.evaluate.curves import AGAINST, Against, mean_curves
 from firstlight.figures import searches
+from firstlight.proxies import PROXIES
 from firstlight.run.costs import UNITS
 
 if TYPE_CHECKING:
@@ -63,8 +64,12 @@ class SearchFigures:
 
     @property
     def merit(self) -> str:
-        """What the score is called, of which more is better."""
-        return ACCURACY if asks_truth(self.settings) else f"score by {self.settings['proxy']}"
+        """What the score is called, of which more is better: that of a proxy that should be low is turned around."""
+        if asks_truth(self.settings):
+            return ACCURACY
+        proxy = str(self.settings["proxy"])
+        name = proxy.partition(":")[0]
+        return f"-{proxy}" if name in PROXIES and not PROXIES[name].higher_is_better else f"score by {proxy}"
 
     def log(self, method: str, run: int) -> pd.DataFrame:
         """The best score so far after each network, as `mean_curves` takes it."""

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from markupsafe import Markup, escape
 
-from firstlight.drawing.vector import draw
+from firstlight.drawing.vector import draw_for_pages
 from firstlight.spaces import Drawing
 
 
 def draw_in_page(drawing: Drawing) -> Markup:
     if drawing.form == "graph":
-        return Markup(f'<div class="scroll drawing">{draw(drawing)}</div>')
+        return Markup(f'<div class="scroll drawing">{draw_for_pages(drawing)}</div>')
     first, *others = drawing.nodes
     steps = [label for _, _, label in sorted(drawing.edges)]
     blocks = [

@@ -21,6 +21,7 @@ from firstlight.report.charts.bars import Bar, bars
 from firstlight.report.charts.heat_map import heat_map
 from firstlight.report.charts.scatter import Point, scatter
 from firstlight.report.networks import Column, Networks, digits_for
+from firstlight.report.search_charts import lowest_drawn
 from firstlight.report.template import render_page
 from firstlight.run.environment import versions
 from firstlight.seeds import derive
@@ -33,6 +34,8 @@ COLUMNS = {
 }
 # Each dot takes its place in the page: so many of a proxy, and of all together
 MOST_DOTS, ALL_DOTS = 1_500, 12_000
+# The share of networks that may be too far below the others to be drawn
+MOST_LEFT_OUT = 0.1
 
 
 def write_correlation(study: Study, settings: Mapping[str, Any], directory: Path, *, ensemble: bool) -> Path:
@@ -140,10 +143,11 @@ def _note(study: Study, target: str, proxy: str, found: RankQuality) -> str:
 
 
 def _drawn(study: Study) -> Groups:
-    """The places of the networks that are drawn: all, or as many at random as the page can bear of all proxies."""
+    """The places of the networks that are drawn, the best first: all, or as many as the page can bear, at random."""
     most = min(MOST_DOTS, ALL_DOTS // len(study.names))
     generator = np.random.default_rng(derive(study.seeds[0], "dots"))
-    return np.sort(generator.permutation(len(study.sample.rows))[:most])
+    drawn = generator.permutation(len(study.sample.rows))[:most]
+    return drawn[np.argsort(-study.truth(study.sample.targets[0])[drawn], kind="stable")]
 
 
 def _networks(study: Study, shown: Groups) -> Networks:
@@ -155,21 +159,24 @@ def _networks(study: Study, shown: Groups) -> Networks:
     return Networks(columns, table[[*figures, "architecture"]].to_numpy(dtype=object).tolist())
 
 
-def _scatters(study: Study, target: str, shown: Groups) -> dict[str, Markup]:
-    """By proxy, in the order of their quality; each dot tells the target, the score and the text."""
+def _scatters(study: Study, target: str, shown: Groups) -> list[tuple[str, Markup, int]]:
+    """In the order of the proxies' quality, with the number of networks too far below the others to be drawn.
+
+    Each dot tells the target, the score and the text.
+    """
     truth, count = study.truth(target), len(study.sample.targets)
     last = count + len(study.names)
-    figures = {}
+    figures = []
     for name, _ in study.ordered(target):
         values = study.utilities[0][name]
-        points = [
-            Point(values[i], truth[i], row=row)
-            for row, i in enumerate(shown)
-            if np.isfinite(values[i]) and np.isfinite(truth[i])
-        ]
+        known = [(row, i) for row, i in enumerate(shown) if np.isfinite(values[i]) and np.isfinite(truth[i])]
+        heights = [values[i] for _, i in known]
+        floor = min(lowest_drawn(heights), np.quantile(heights, MOST_LEFT_OUT)) if known else -np.inf
+        points = [Point(values[i], truth[i], row=row) for row, i in known if values[i] >= floor]
         if points:
             columns = (study.sample.targets.index(target), count + study.names.index(name), last)
-            figures[name] = scatter(points, f"{name} (higher is better)", target, columns=columns)
+            chart = scatter(points, f"{name} (higher is better)", target, columns=columns)
+            figures.append((name, chart, len(known) - len(points)))
     return figures
 
 

@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from firstlight.algorithms.run_folder import asks_truth
 from firstlight.report.networks import Column
 from firstlight.run.costs import UNITS, written
 from firstlight.run.records import Run, Trial
+
+
+def is_turned(run: Run) -> bool:
+    """Whether less of the proxy is better, so that what counts is its negative."""
+    proxy = str(run.settings["proxy"])
+    scores = (run.result or {}).get("best", {}).get("scores", {})
+    return not scores.get(proxy, {}).get("higher_is_better", True)
+
+
+def turned(utility: float | None, run: Run) -> float | None:
+    """What the proxy says of a network, as it says it."""
+    return -utility if utility is not None and is_turned(run) else utility
 
 
 def limits(settings: Mapping[str, Any]) -> str:
@@ -30,13 +42,16 @@ def headline(
     space, proxy = settings["space"], settings["proxy"]
     within = f" with {bounds}" if bounds else ""
     now = "" if run.finished else "so far, "
-    reached = "" if best is None else f"{score.written(best.utility)} with {written('params', best.cost.params)}"
+    size = "" if best is None or proxy == "params" else f" with {written('params', best.cost.params)}"
+    reached = "" if best is None else f"{score.written(turned(best.utility, run))}{size}"
     if steps:
         what = f"Asked {settings['algorithm'].split(':')[0]} for a network of {space}{within}"
         chose = "it chose one" if run.finished else "it would choose one"
         return f"{what}: after {steps:,} steps {chose}{f' that has {proxy} {reached}' if best else ''}."
     if costs:
-        what = f"Asked for trade-offs between {proxy} and {', '.join(UNITS[cost] for cost in costs)} in {space}{within}"
+        what = (
+            f"Asked for trade-offs between {_enumerated([proxy, *(UNITS[cost] for cost in costs)])} in {space}{within}"
+        )
     elif asks_truth(settings):
         what = f"Asked which network of {space}{within} does best when trained"
     else:
@@ -45,10 +60,13 @@ def headline(
         return f"{what}: no network has a score yet."
     if costs:
         unbeaten = f"{front:,} of {networks:,} networks are beaten by none"
-        return f"{what}: {now}{unbeaten}, and the first of them has {proxy} {reached}."
+        return f"{what}: {now}{unbeaten}, and the best of them by {proxy} has {reached}."
     if asks_truth(settings):
-        return (
-            f"{what}: {now}the best of {networks:,} that were asked about has a validation accuracy of "
-            f"{reached.replace(' with', ' % with', 1)}."
-        )
-    return f"{what}: {now}the best of {networks:,} has {proxy} {reached}."
+        first = f"the best of {networks:,} that were asked about" if networks > 1 else "the only one asked about"
+        return f"{what}: {now}{first} has a validation accuracy of {reached.replace(' with', ' % with', 1)}."
+    first = f"the best of {networks:,}" if networks > 1 else "the only one looked at"
+    return f"{what}: {now}{first} has {proxy} {reached}."
+
+
+def _enumerated(names: Sequence[str]) -> str:
+    return f"{', '.join(names[:-1])} and {names[-1]}"

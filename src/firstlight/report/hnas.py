@@ -14,11 +14,12 @@ from firstlight.report.charts.surface import surface
 
 @dataclass(frozen=True)
 class HnasCharts:
-    """`expected` is empty while the search goes on."""
+    """`expected`, and what lowest and highest it shows, are empty while the search goes on."""
 
     answers: int
     reached: Markup
     expected: Markup
+    span: str
 
 
 def hnas_charts(found: Mapping[str, Any], chosen: str | None) -> HnasCharts:
@@ -39,8 +40,10 @@ def hnas_charts(found: Mapping[str, Any], chosen: str | None) -> HnasCharts:
         Point(answer["u"], answer["exponent"], words[number], chosen=answer["architecture"] == chosen)
         for number, answer in answers
     ]
-    expected = Markup()
+    expected, span = Markup(), ""
     if "surface" in found:
+        heights = [value for row in found["surface"] for value in row]
+        span = f"from {min(heights):.2f} to {max(heights):.2f} %"
         expected = surface(found["u"], found["exponents"], found["surface"], on_surface, "u", "exponent of mu")
     reached = scatter(over_queries, "query", "validation accuracy, %", record=True, of="queries")
-    return HnasCharts(len(found["answers"]), reached, expected)
+    return HnasCharts(len(found["answers"]), reached, expected, span)

@@ -12,11 +12,14 @@ import json
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
+from statistics import median_high
 
 Value = str | float | None
 
 # Rows that are there without the script
 FIRST_ROWS = 20
+# How many times as large as a usual number one is that would leave the others no digits
+FAR_OFF = 100
 
 
 @dataclass(frozen=True)
@@ -53,9 +56,12 @@ class Networks:
 
 
 def digits_for(values: Iterable[float]) -> int:
-    """Behind the point, so that the largest number has five that count."""
-    largest = max((abs(value) for value in values if math.isfinite(value)), default=0.0)
-    return max(0, min(12, 4 - math.floor(math.log10(largest)))) if largest else 4
+    """Behind the point, so that the largest number has five that count; a usual one, if the largest is far off."""
+    sizes = [abs(value) for value in values if math.isfinite(value) and value]
+    if not sizes:
+        return 4
+    largest, usual = max(sizes), median_high(sizes)
+    return max(0, min(12, 4 - math.floor(math.log10(usual if largest > FAR_OFF * usual else largest))))
 
 
 def _rounded(value: Value, digits: int | None) -> Value:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -10,9 +9,10 @@ from typing import Any
 from firstlight.algorithms.result import front_of, front_over_time, store_of_run
 from firstlight.algorithms.run_folder import asks_truth, run_in
 from firstlight.errors import FirstlightError, StoreError
+from firstlight.quoting import joined
 from firstlight.report.blocks import draw_in_page
 from firstlight.report.charts.lines import Line, lines
-from firstlight.report.headline import headline
+from firstlight.report.headline import headline, is_turned, turned
 from firstlight.report.hnas import hnas_charts
 from firstlight.report.networks import Column, Networks, digits_for
 from firstlight.report.one_shot import one_shot_charts
@@ -97,7 +97,7 @@ def render(run: Run, trials: list[Trial], *, live: str = "") -> str:
         trials=trials,
         best=best,
         chosen=chosen,
-        facts=_facts(best, score, merit, len(trials), seconds),
+        facts=_facts(best, run, score, len(trials), seconds),
         graph=draw_in_page(drawing) if drawing else "",
         networks=networks
         if len(networks.rows) > 1 and not steps
@@ -138,9 +138,7 @@ def _merit(run: Run) -> str:
     """What charts call the score, of which more is always better."""
     if asks_truth(run.settings):
         return "validation accuracy, %"
-    proxy = str(run.settings["proxy"])
-    scores = (run.result or {}).get("best", {}).get("scores", {})
-    return proxy if scores.get(proxy, {}).get("higher_is_better", True) else f"-{proxy}"
+    return f"-{run.settings['proxy']}" if is_turned(run) else str(run.settings["proxy"])
 
 
 def _networks(ranking: Sequence[Trial], drawn: Drawn, score: Column) -> Networks:
@@ -174,13 +172,15 @@ def _networks(ranking: Sequence[Trial], drawn: Drawn, score: Column) -> Networks
     return Networks(columns, rows)
 
 
-def _facts(best: Trial | None, score: Column, merit: str, networks: int, seconds: float) -> dict[str, str]:
+def _facts(best: Trial | None, run: Run, score: Column, networks: int, seconds: float) -> dict[str, str]:
     known = {"networks": f"{networks:,}", "seconds": f"{seconds:,.1f}"}
     if best is None:
         return known
     dear = {UNITS[name]: written(name, amount).split(" ")[0] for name, amount in best.dear_costs.items()}
     costs = {"parameters": f"{best.cost.params:,}", "MACs for one input": f"{best.cost.macs:,}"}
-    return {merit: score.written(best.utility), **costs, **dear, **known}
+    name = _merit(run).removeprefix("-")
+    reached = {} if name == "params" else {name: score.written(turned(best.utility, run))}
+    return {**reached, **costs, **dear, **known}
 
 
 def _drawing(space_name: str, architecture: str) -> Drawing | None:
@@ -205,5 +205,5 @@ def _commands(run: Run, chosen: str | None) -> list[str]:
     """How to go on; a run that was cut off knows of no more than the network that leads."""
     if chosen is None:
         return []
-    show = f"show {shlex.quote(run.settings['space'])} {shlex.quote(chosen)}"
+    show = joined(["show", run.settings["space"], chosen])
     return [f"firstlight {words}" for words in (show, *(run.result or {}).get("next_steps", ()))]

@@ -4,13 +4,22 @@ from __future__ import annotations
 
 from markupsafe import Markup
 
-from firstlight.evaluate.reproduce.base import Finding
+from firstlight.evaluate.reproduce.base import Finding, Verdict
 from firstlight.evaluate.reproduce.runner import Outcome
 from firstlight.report.template import render_page
 from firstlight.run.environment import versions
 
 NO_VALUE = "none in our records"
 HEADERS = ("what", "on", "published", "ours, 95 % interval", "verdict", "remarks")
+
+# Of one figure, and of several
+SAID: dict[Verdict, tuple[str, str]] = {
+    "agrees": ("agrees", "agree"),
+    "differs": ("differs", "differ"),
+    "too wide to tell": ("is too uncertain to tell", "are too uncertain to tell"),
+    "no published value": ("has nothing published to compare with", "have nothing published to compare with"),
+    "not measured": ("was not measured", "were not measured"),
+}
 
 
 def cells(finding: Finding) -> tuple[str, ...]:
@@ -27,12 +36,20 @@ def summary(outcome: Outcome) -> str:
     return ", ".join(f"{count} {verdict}" for verdict, count in counts.items())
 
 
+def _answer(outcome: Outcome) -> str:
+    """The same as a part of a sentence."""
+    verdicts = [finding.verdict for finding in outcome.findings.lines]
+    counts = {verdict: verdicts.count(verdict) for verdict in SAID if verdict in verdicts}
+    said = [f"{count} {SAID[verdict][count != 1]}" for verdict, count in counts.items()]
+    return f"of {len(verdicts)} figures, {', '.join(said)}" if said else "nothing was measured"
+
+
 def reproduction_page(outcome: Outcome) -> str:
     return render_page(
         "reproduction.html",
         experiment=outcome.experiment,
         headline=f"Asked whether {outcome.experiment.published_in} comes out here as published "
-        f"({outcome.experiment.shows}); the verdicts: {summary(outcome)}.",
+        f"({outcome.experiment.shows}): {_answer(outcome)}.",
         versions=versions(),
         headers=HEADERS,
         rows=[cells(finding) for finding in outcome.findings.lines],

@@ -37,7 +37,7 @@ def choose_drawn(
 ) -> Drawn:
     """For so many charts that show the same networks."""
     most = min(MOST_DOTS, ALL_DOTS // charts)
-    floor = _floor([trial.utility or 0.0 for trial in scored])
+    floor = lowest_drawn([trial.utility or 0.0 for trial in scored])
     front = front[: most // 2]  # with many costs, most networks are on it
     on_front = {trial.architecture for trial in front}
     inside = [trial for trial in scored if (trial.utility or 0.0) >= floor or trial.architecture in on_front]
@@ -45,8 +45,8 @@ def choose_drawn(
     return Drawn(kept, len(scored) - len(inside), floor, len(inside) - len(kept))
 
 
-def _floor(utilities: Sequence[float]) -> float:
-    """Some networks score next to nothing, such as those whose output hangs on no input."""
+def lowest_drawn(utilities: Sequence[float]) -> float:
+    """Some networks score next to nothing, such as those whose output hangs on no input: they are not drawn."""
     if not utilities:
         return -math.inf
     best, middle = max(utilities), float(np.median(utilities))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup, escape
 
-from firstlight.report.charts.frame import BOTTOM, LONGEST, RIGHT, WIDTH, cut, round_ticks, short, svg
+from firstlight.report.charts.frame import BOTTOM, LONGEST, RIGHT, WIDTH, cut, in_step, round_ticks, svg
 
 TOP = 8
 
@@ -39,9 +39,9 @@ def bars(entries: Sequence[Bar], label: str) -> Markup:
         return left + (value - ticks[0]) / (ticks[-1] - ticks[0]) * (WIDTH - left - RIGHT)
 
     parts = []
-    for tick in ticks:
+    for tick, text in zip(ticks, in_step(ticks), strict=True):
         parts.append(f'<line class="grid" x1="{x(tick):.1f}" x2="{x(tick):.1f}" y1="{TOP}" y2="{base}"/>')
-        parts.append(f'<text class="tick" x="{x(tick):.1f}" y="{base + 18}" text-anchor="middle">{short(tick)}</text>')
+        parts.append(f'<text class="tick" x="{x(tick):.1f}" y="{base + 18}" text-anchor="middle">{text}</text>')
     for number, bar in enumerate(entries):
         top, middle = TOP + row * number + 3, TOP + row * number + row / 2
         start, width = min(x(0), x(bar.value)), abs(x(bar.value) - x(0))

@@ -10,6 +10,8 @@ from markupsafe import Markup, escape
 
 # Two stand side by side on a wide page, and letters can still be read where one fills the width of a phone
 WIDTH, HEIGHT = 460, 290
+# How wide a digit of a tick may be, on a phone
+LETTER = 9.4
 # Letters of a name that there is room for beside a heat map or bar
 LONGEST = 20
 LEFT, RIGHT, TOP, BOTTOM = 56, 22, 36, 46
@@ -40,6 +42,7 @@ class Axes:
     ) -> None:
         self.room = room
         self._turn: Callable[[float], float] = math.log10 if logarithmic else float
+        self._written = each_by_itself if logarithmic else in_step
         self.x_ticks = round_ticks(min(xs), max(xs))
         self.y_ticks = (powers if logarithmic else round_ticks)(min(ys), max(ys))
 
@@ -56,16 +59,13 @@ class Axes:
         room = self.room
         base, right = room.height - room.bottom, room.width - room.right
         parts = []
-        for tick in self.x_ticks:
-            parts.append(
-                f'<text class="tick" x="{self.x(tick):.1f}" y="{base + 18}" text-anchor="middle">{short(tick)}</text>'
-            )
-        for tick in self.y_ticks:
+        for tick, text in zip(self.x_ticks, in_step(self.x_ticks), strict=True):
+            middle = min(self.x(tick), room.width - LETTER * len(text) / 2)  # a long last one would be cut off
+            parts.append(f'<text class="tick" x="{middle:.1f}" y="{base + 18}" text-anchor="middle">{text}</text>')
+        for tick, text in zip(self.y_ticks, self._written(self.y_ticks), strict=True):
             y = self.y(tick)
             parts.append(f'<line class="grid" x1="{room.left}" x2="{right}" y1="{y:.1f}" y2="{y:.1f}"/>')
-            parts.append(
-                f'<text class="tick" x="{room.left - 8}" y="{y + 4:.1f}" text-anchor="end">{short(tick)}</text>'
-            )
+            parts.append(f'<text class="tick" x="{room.left - 8}" y="{y + 4:.1f}" text-anchor="end">{text}</text>')
         if x_label:
             centre = (room.left + right) / 2
             parts.append(
@@ -112,11 +112,26 @@ def powers(low: float, high: float) -> list[float]:
     return [10.0**power for power in range(first, last + step, step)]
 
 
-def short(value: float) -> str:
-    for size, suffix in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
-        if abs(value) >= size:
-            return f"{value / size:g}{suffix}"
-    return f"{value:.6g}"
+def in_step(ticks: Sequence[float]) -> list[str]:
+    """Equally spaced ones, with the same unit and as many digits behind the point; zero is just that."""
+    step = ticks[1] - ticks[0]
+    size, suffix = _unit(min(max(map(abs, ticks)), 2 * step))
+    spacing = f"{step / size:.4g}"
+    if "e" in spacing:
+        return each_by_itself(ticks)
+    digits = len(spacing.partition(".")[2])
+    return [f"{tick / size:.{digits}f}{suffix}" if tick else "0" for tick in ticks]
+
+
+def each_by_itself(ticks: Sequence[float]) -> list[str]:
+    """As short as possible, for ticks of very different sizes."""
+    units = map(_unit, map(abs, ticks))
+    return [f"{tick / size:.6g}{suffix}" for tick, (size, suffix) in zip(ticks, units, strict=True)]
+
+
+def _unit(value: float) -> tuple[float, str]:
+    """The largest that fits in, and how it is written."""
+    return next(((size, suffix) for size, suffix in ((1e9, "G"), (1e6, "M"), (1e3, "k")) if value >= size), (1.0, ""))
 
 
 def cut(name: str, length: int) -> str:

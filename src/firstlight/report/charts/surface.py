@@ -32,7 +32,7 @@ def surface(
             top, base = max(axes.y(y) - height / 2, axes.y(ys[-1])), min(axes.y(y) + height / 2, axes.y(ys[0]))
             place = f'x="{left:.1f}" y="{top:.1f}" width="{right - left:.1f}" height="{base - top:.1f}"'
             parts.append(
-                f'<rect class="cell agree" {place} fill-opacity="{0.05 + 0.75 * (value - least) / spread:.2f}">'
+                f'<rect class="smooth agree" {place} fill-opacity="{0.05 + 0.75 * (value - least) / spread:.2f}">'
                 f"<title>{escape(f'{x:.2f}, {y:.2f}: {value:.2f} expected')}</title></rect>"
             )
     parts += dots(axes, points, radius=4)

@@ -151,6 +151,7 @@ function tellMarks(chart) {
   let place = -1;
   const go = (to) => {
     place = Math.max(0, Math.min(inOrder.length - 1, to));
+    inOrder[place].scrollIntoView({ block: "nearest", inline: "nearest" }); // charts may be larger than the screen
     const box = inOrder[place].getBoundingClientRect();
     tell(inOrder[place], chart, box.right, box.bottom);
   };
@@ -250,7 +251,7 @@ function offerTable(table, state) {
     count.textContent = state.filter ? `${found.length.toLocaleString("en-US")} of ${all.length.toLocaleString("en-US")}` : "";
     const left = found.length - state.shown;
     more.hidden = left <= 0;
-    more.textContent = `Show ${Math.min(4 * page, left)} more of ${left.toLocaleString("en-US")}`;
+    more.textContent = left > 4 * page ? `Show ${4 * page} more of ${left.toLocaleString("en-US")}` : `Show the other ${left}`;
   }
 
   heads.forEach((head, column) => {
@@ -290,6 +291,7 @@ async function enliven(main) {
   main.querySelectorAll("table.sortable").forEach((table, place) => offerTable(table, (states[place] ??= {})));
   for (const box of main.querySelectorAll(".scroll")) {
     if (box.scrollWidth > box.clientWidth) box.tabIndex = 0;
+    if (box.matches(":has(> :is(.down, .column))")) box.scrollLeft = (box.scrollWidth - box.clientWidth) / 2; // its nodes are in the middle
   }
   document.documentElement.dataset.ready = "yes";
 }
