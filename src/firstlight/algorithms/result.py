@@ -129,6 +129,14 @@ class SearchResult:
     retrained: Retraining | None = None
     history: Mapping[str, Sequence[Any]] = field(default_factory=dict, repr=False, compare=False)
 
+    def __str__(self) -> str:
+        """What a reader wants to know first: the network, its score, its cost, and what finding it took."""
+        cost = self.best.cost
+        lines = [self.best.architecture, f"  {self.setting.by}: {self.score.value:.6g}"]
+        if cost is not None:
+            lines.append(f"  {cost.params:,} parameters, {cost.macs:,} MACs")
+        return "\n".join([*lines, effort(self)])
+
     @property
     def score(self) -> Score:
         return self.best.scores[str(self.setting.by)]
