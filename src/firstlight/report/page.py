@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from jinja2 import UndefinedError
+
 from firstlight.algorithms.result import front_of, front_over_time, settings_of_result, store_of_run
 from firstlight.errors import FirstlightError, StoreError
 from firstlight.report.blocks import draw_in_page
@@ -26,6 +28,8 @@ PAGE_NAME = "report.html"
 FRONT_ROWS = 60
 # Rows of the table; a page of them stays below 2 MB whatever the space
 MOST_ROWS = 10_000
+# What comes of values that are not of the form that is expected of them
+_MISFITS = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, UndefinedError, ValueError)
 
 
 def write_report(directory: Path) -> Path:
@@ -60,7 +64,15 @@ def last_run_page(store: Store, directory: Path, *, live: str = "") -> str | Non
     if not runs:
         return None
     run = _last_finished(directory, runs)
-    return render(run, store.trials(run), live=live)
+    trials = store.trials(run)
+    try:
+        return render(run, trials, live=live)
+    except _MISFITS as error:  # settings and results may be of any form in a file that was damaged or made up
+        raise StoreError(
+            f"Run {run.id} of the store {store.path} cannot be shown: its settings or its result are damaged, or of "
+            f"another Firstlight ({type(error).__name__}: {error!s:.80}). Start the search again, which repeats no "
+            "work and stores its result anew, or name a new folder."
+        ) from error
 
 
 def _last_finished(directory: Path, runs: list[Run]) -> Run:

@@ -49,8 +49,8 @@ class PreparedFile:
             self._writer = pq.ParquetWriter(
                 self._unfinished, self._schema, compression="zstd", write_page_checksum=True
             )
-        except OSError as error:
-            raise ClickLogError(f"{self._path} cannot be written: {error}") from error
+        except (OSError, UnicodeError) as error:  # a name may be no UTF-8
+            raise ClickLogError(f"{self._path} cannot be written: {error}. Name another file.") from error
         return self
 
     def __exit__(
