@@ -27,8 +27,8 @@ _ADVICE = {
     "disk is full": f"the disk is full. Make room and run the same command again, or {ELSEWHERE}: what was stored "
     "before is kept.",
     "readonly": f"it may not be written to. Change the permissions of the file and of its folder, or {ELSEWHERE}.",
-    "unable to open": f"the file cannot be opened or made. See whether the folder is there and may be written to, or "
-    f"{ELSEWHERE}.",
+    "unable to open": f"the file cannot be opened or made. See whether the folder is there and may be written to "
+    f"(SQLite does so even to read), or copy the file, or {ELSEWHERE}.",
     "locked": f"another process has been writing to it for more than {PATIENCE:g} s. Wait until it is done, or "
     f"{ELSEWHERE}. If there is none, the folder may be on a network drive that cannot lock files.",
     "malformed": "the file is damaged or cut off. See `firstlight store check`. Move it away, and put a backup in its "
