@@ -80,7 +80,7 @@ def _writer(path: Path, suffix: str, schema: pa.Schema) -> Any:
         return CSVWriter(path, schema)
     from pyarrow.parquet import ParquetWriter
 
-    return ParquetWriter(path, schema)
+    return ParquetWriter(path.absolute(), schema)  # a relative name with a colon would be taken for an address
 
 
 def _as_table(path: str, rows: list[tuple[Any, ...]], schema: pa.Schema) -> pa.Table:
