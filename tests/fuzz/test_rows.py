@@ -118,6 +118,7 @@ def check(known: Whole, place: Path, given: list[Blow]) -> None:
         assert not _run(place, "store", "check", "new.sqlite").code, "damage was merged"
     _run(place, "store", "compact", "run")
     _run(place, "report", "run")
+    _run(place, "plot", "front", "run", "-o", "front.svg")
     with Watch(place / "run") as watch:
         watch.page("")
     found = _run(place, *SEARCH)
