@@ -90,7 +90,7 @@ class StepSetting:
     def batch(self, number: int) -> tuple[Tensor, Tensor]:
         """Another one for each step."""
         setting = self.setting
-        source = replace(setting.source, batch_size=self.batch_size, batches=1)
+        source = replace(setting.source, batch_size=self.batch_size, batches=1).fitting()
         seed = derive(setting.seed, "one-shot step", str(number))
         skeleton = setting.skeleton
         inputs = load_inputs(source, seed=seed, input_shape=skeleton.input_shape, classes=skeleton.classes)
