@@ -35,7 +35,8 @@ if TYPE_CHECKING:
     from firstlight.evaluate.retraining import Retraining
     from firstlight.export import Export
 
-RESULT_NAME = "result.json"  # in a run's folder
+# In a run's folder; the second holds networks that were trained after the search
+RESULT_NAME, RETRAINED_NAME = "result.json", "retrained"
 # In how many steps the growth of a front is shown, by the number of aims; of more aims volumes take too long
 FRONT_STEPS = {2: 40, 3: 10}
 

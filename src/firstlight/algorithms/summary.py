@@ -66,8 +66,12 @@ def next_steps(result: SearchResult) -> list[str]:
         f"train {folder} --data {shlex.quote(_data(result))} --out {trained}",
         f"export {trained} -o {shlex.quote(str(result.directory / 'exported'))}",
     )
-    of_images = result.setting.setting.space.shown == "images"
-    return [f"report {folder}", *(training if of_images else ()), f"score {_arguments(result)}"]
+    exported = (f"export {folder} -o {shlex.quote(str(result.directory / 'exported'))}",)
+    if result.setting.setting.space.shown == "images":
+        further: tuple[str, ...] = training
+    else:
+        further = exported if result.retrained is not None and result.retrained.best is not None else ()
+    return [f"report {folder}", *further, f"score {_arguments(result)}"]
 
 
 def building(result: SearchResult) -> str:
