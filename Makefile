@@ -54,7 +54,7 @@ $(VENV)/.created:
 # the torch of constraints.txt goes first, so that nothing else can ask for another build of it
 $(VENV)/.installed: $(VENV)/.created pyproject.toml constraints.txt
 	$(INSTALL) torch
-	$(INSTALL) --editable .
+	$(INSTALL) --editable '.[onnx]'
 	touch $@
 
 $(VENV)/.installed-dev: $(VENV)/.installed

@@ -200,3 +200,24 @@ def test_spaces_by_name() -> None:
     assert len(firstlight.space("nasbench201")) == 15_625
     with pytest.raises(firstlight.FirstlightError, match="nasbench201"):
         firstlight.space("nasbench")
+
+
+def test_a_ranking_prints_as_a_table() -> None:
+    ranking = firstlight.rank(
+        "nasbench201", samples=3, proxies="params,l2_norm", skeleton={"channels": 4, "cells": 1}, workers=0
+    )
+    head, *lines = str(ranking).splitlines()
+    assert head.split() == ["rank", "params", "l2_norm", "macs", "network"]
+    assert [line.split()[-1] for line in lines] == [row.network.architecture for row in ranking.rows]
+    assert [line.split()[0] for line in lines] == [str(row.rank) for row in ranking.rows]
+
+
+def test_a_result_prints_what_was_found() -> None:
+    result = firstlight.search(
+        "nasbench201", samples=3, proxy="params", skeleton={"channels": 4, "cells": 1}, workers=0
+    )
+    first, score, cost, *effort = str(result).splitlines()
+    assert first == result.best.architecture
+    assert score.strip() == f"params: {result.score.value:.6g}"
+    assert f"{int(result.score.value):,} parameters" in cost
+    assert effort[0].startswith("3 networks scored")

@@ -60,6 +60,21 @@ class Ranking:
     rows: tuple[RankedNetwork, ...]
     agreement: tuple[Agreement, ...]
 
+    def __str__(self) -> str:
+        """A table to print: a line for each network, the best first."""
+        rows = self.table()
+        columns = [name for name in rows[0] if name not in ("rank", "network", "remarks")]
+        lines = [["rank", *columns, "network"]]
+        for row in rows:
+            figures = ["-" if row[name] is None else f"{row[name]:,.6g}" for name in columns]
+            lines.append([str(row["rank"] or "-"), *figures, row["network"]])
+        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+        aligned = (
+            [cell.rjust(width) for cell, width in zip(line[:-1], widths[:-1], strict=True)] + line[-1:]
+            for line in lines
+        )
+        return "\n".join("  ".join(line) for line in aligned)
+
     def as_json(self) -> dict[str, Any]:
         networks = [row.as_json() for row in self.rows]
         return {"by": str(self.by), "networks": networks, "agreement": [pair.as_json() for pair in self.agreement]}

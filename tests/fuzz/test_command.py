@@ -13,6 +13,7 @@ from tests.fuzz.cases import CASES
 from tests.fuzz.checking import Target
 
 from firstlight.cli import app
+from firstlight.run.store import Store
 
 TINY = [*SMALL, "--proxy", "params"]
 HERE = ["--workers", "0"]
@@ -28,10 +29,26 @@ COMMANDS: dict[str, list[str]] = {
     "trust": ["trust", "nasbench201", "--data", "missing", "--samples", "2", *TINY, *HERE],
     "compare": ["compare", "nasbench201", "--table", "table.csv", "--methods", "random", *HERE],
     "report": ["report", "run"],
+    "plot network": ["plot", "network", "nasbench201", CELL, *SMALL, "-o", "network.svg"],
+    "plot curves": ["plot", "curves", "run", "-o", "curves.svg"],
+    "plot bars": ["plot", "bars", "study", "-o", "bars.svg"],
     "spaces": ["spaces", "nasbench201"],
     "proxies": ["proxies", "dextr"],
     "algorithms": ["algorithms", "evolution"],
     "reproduce": ["reproduce", "missing"],
+    "table import": ["table", "import", "nasbench101", "binary.bin", "-o", "imported.csv"],
+    "table show": ["table", "show", "table.csv", "--space", "nasbench201"],
+    "data prepare": ["data", "prepare", "criteo", "clicks.tsv", "-o", "prepared.parquet", "--hash-rows", "9"],
+    "data prepare clicks": [
+        *("data", "prepare", "clicks", "clicks.csv", "-o", "named.parquet", "--min-count", "1"),
+        *("--label", "click", "--numbers", "price", "--categories", "site"),
+    ],
+    "data show": ["data", "show", "whole.parquet"],
+    "data synthesize": ["data", "synthesize", "-o", "made-up.tsv", "--rows", "3"],
+    "store check": ["store", "check", "store.sqlite"],
+    "store compact": ["store", "compact", "store.sqlite"],
+    "store export": ["store", "export", "store.sqlite", "rows.csv", "--table", "scores"],
+    "store merge": ["store", "merge", "all.sqlite", "store.sqlite"],
 }
 HOSTILE = (
     *("", " ", "-1", "0", "1", "2.5", "nan", "inf", "-inf", "1e999", "9" * 5000, "-" + "9" * 5000, "1_0", "True"),
@@ -50,20 +67,36 @@ def _folder(folder: Path) -> Path:
     (here / "binary.bin").write_bytes(bytes(range(256)) * 4)
     (here / "binary.parquet").write_bytes(b"PAR1" + bytes(range(256)) + b"PAR1")
     (here / "empty.txt").write_text("")
+    Store(here / "store.sqlite").close()
+    criteo = "\t".join([*["3"] * 13, *["a"] * 26])
+    (here / "clicks.tsv").write_text(f"1\t{criteo}\n0\t{criteo}\n" * 20)
+    (here / "clicks.csv").write_text("click,price,site\n" + "1,2.5,a\n0,,b\n" * 10)
+    firstlight("data", "prepare", "criteo", "clicks.tsv", "-o", "whole.parquet", "--hash-rows", "9", folder=here)
     (here / "table.csv").write_text(f"architecture,cifar10_test_200\n{CELL},90.0\n")
     return here
+
+
+def _words_of(name: str) -> list[str]:
+    """Those that name the command, without what tells two entries of it apart."""
+    return [word for word, given in zip(name.split(), COMMANDS[name], strict=False) if word == given]
+
+
+def _command(name: str) -> Any:
+    command: Any = typer.main.get_group(app)
+    for word in _words_of(name):
+        command = getattr(command, "commands", {}).get(word, command)
+    return command
 
 
 @st.composite
 def words(draw: Any, name: str) -> list[str]:
     """The words of a command with one to three exchanged, or options added, whose values are hostile."""
     given = list(COMMANDS[name])
-    parameters = typer.main.get_group(app).commands[name].params
-    options = sorted({word for parameter in parameters for word in parameter.opts if word[0] == "-"} - NOT_TRIED)
+    options = sorted({word for option in _command(name).params for word in option.opts if word[0] == "-"} - NOT_TRIED)
     for _ in range(draw(st.integers(1, 3))):
         value = draw(st.sampled_from(HOSTILE))
         if draw(st.booleans()) or not options:
-            place = draw(st.integers(1, len(given) - 1))
+            place = draw(st.integers(len(_words_of(name)), len(given) - 1))
             if given[place - 1] != "--workers":
                 given[place] = value
         else:

@@ -36,6 +36,9 @@ from firstlight.evaluate.tables import load_table
 from firstlight.export import export_run
 from firstlight.export.runs import read_run
 from firstlight.export.weights import load_weights
+from firstlight.figures.runs import ComparisonFigures
+from firstlight.figures.studies import StudyFigures
+from firstlight.figures.style import write
 from firstlight.report.page import write_report
 from firstlight.run.store import STORE_NAME, Store, Trial
 from firstlight.run.tensor_files import read_about, read_tensors
@@ -46,6 +49,8 @@ RESULT = {
     "best": {"architecture": CELL},
 }
 
+STATISTICS = {"spearman": 0.5, "spearman_ci": [0.1, 0.9]}
+STUDY = {"targets": {"accuracy": {"best": "params", "proxies": {"params": STATISTICS, "accuracy": STATISTICS}}}}
 CLICKS = {"form": FORM, "layout": "criteo", "numbers": ["I1"], "tables": [5], "rows": {"train": 1}, "fingerprint": "f"}
 
 
@@ -126,6 +131,30 @@ def _weights(path: Path) -> None:
     load_weights(torch.nn.Linear(2, 1), path)
 
 
+def _study(path: Path) -> None:
+    """With scores of two proxies, one of which is called as a target."""
+    scores = "architecture,accuracy,params,accuracy (score)\na,1,2,3\nb,2,1,nan\nc,3,3,1\n"
+    (path.parent / "scores.csv").write_text(scores, encoding="utf-8")
+    _draw_study(path)
+
+
+def _scores(path: Path) -> None:
+    (path.parent / "result.json").write_text(json.dumps(STUDY), encoding="utf-8")
+    _draw_study(path)
+
+
+def _draw_study(path: Path) -> None:
+    figures = StudyFigures.of_folder(path.parent)
+    for figure in (figures.scatter(), figures.bars(), figures.agreement()):
+        write(figure, path.parent / "figure.svg")
+
+
+def _queries(path: Path) -> None:
+    figures = ComparisonFigures.of_folder(path.parent)
+    for against in ("queries", "seconds"):
+        write(figures.curves(against=against), path.parent / "figure.svg")  # type: ignore[arg-type]
+
+
 def _any_store(path: Path) -> None:
     write_report(path.parent)
 
@@ -164,6 +193,15 @@ def readers(folder: Path) -> dict[str, tuple[Callable[[Path, Any], Any], Any]]:
         ),
         "weights (.safetensors)": (_written("w.safetensors", _weights), damaged_bytes(tensors)),
         "results (result.json)": (_written("result.json", _result), damaged_json(RESULT)),
+        "studies (result.json)": (_written("result.json", _study), damaged_json(STUDY)),
+        "studies (scores.csv)": (
+            _written("scores.csv", _scores),
+            damaged("architecture,accuracy,params,accuracy (score)\na,1,2,3\nb,2,1,nan\nc,3,3,1\n"),
+        ),
+        "comparisons (queries.csv)": (
+            _written("queries.csv", _queries),
+            damaged("method,seed,query,elapsed,best,accuracy\na,0,1,1.5,x,90\na,0,2,2.5,x,91\na,1,1,1,y,89\n"),
+        ),
         "settings files": (
             _written("settings.toml", lambda path: read_settings_file(str(path), {"samples", "proxy"})),
             damaged('samples = 500\nproxy = "dextr"\n', "samples = [1]\n", "[samples]\na = 1\n"),
@@ -184,6 +222,7 @@ def _encoded(text: str) -> bytes:
 KINDS_OF_FILES = [
     *("arrays of images (.npz)", "image files", "tables (.csv)", "tables (.parquet)", "protocol buffers"),
     *("logs of clicks", "prepared clicks", "tensors (.safetensors)", "weights (.safetensors)", "results (result.json)"),
+    *("studies (result.json)", "studies (scores.csv)", "comparisons (queries.csv)"),
     *("settings files", "stores", *(f"benchmark files ({kind})" for kind in KINDS)),
 ]
 

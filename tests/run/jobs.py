@@ -63,6 +63,27 @@ def slow_first(number: int) -> int:
     return number
 
 
+@dataclass(frozen=True)
+class AtATime:
+    """How many are at work at the same time: each waits until so many have started, and then for some more to come."""
+
+    folder: str
+    awaited: int
+
+    def __call__(self, _: int) -> int:
+        tempfile.mkstemp(dir=self.folder, prefix="started")
+        while self._count("started") < self.awaited:  # for ever, if they never meet
+            time.sleep(0.02)
+        time.sleep(0.5)
+        most = self._count("started") - self._count("ended")
+        time.sleep(0.5)  # so that the others have counted as well
+        tempfile.mkstemp(dir=self.folder, prefix="ended")
+        return most
+
+    def _count(self, what: str) -> int:
+        return sum(name.startswith(what) for name in os.listdir(self.folder))
+
+
 def misbehave(item: str) -> str:
     """What networks may do to a worker; each is done by the item of that name."""
     if item == "crash":

@@ -22,6 +22,7 @@ from firstlight.errors import DataError, MissingExtraError, SettingError, Unknow
 from firstlight.evaluate.recipe import TrainingRecipe
 from firstlight.evaluate.service import EvaluationJob, EvaluationSetting
 from firstlight.run.executor import InProcess, Lost, make_executor
+from firstlight.run.memory import can_limit_memory
 from firstlight.run.ray import RayCluster, TaskNeeds
 
 ray = pytest.importorskip("ray", reason="Ray is not installed: pip install 'firstlight[ray]'")
@@ -98,6 +99,36 @@ def test_an_item_whose_worker_dies_is_tried_again_and_then_lost(executor: RayClu
     assert len(list(tmp_path.iterdir())) == 2
 
 
+def test_what_a_network_does_to_its_worker_costs_nothing_but_itself(executor: RayCluster, cluster: Any) -> None:
+    limited = RayCluster(cluster.address, timeout=3)  # which does not count for "be good" while it waits for the others
+    assert dict(limited.map(jobs.misbehave, ["crash", "exit", "hang", "print", "be good"])) == {
+        "crash": Lost("the worker process died twice (signal 11)"),
+        "exit": Lost("the worker process died twice (exit code 7)"),
+        "hang": Lost("took longer than 3 s"),
+        "print": Lost("took longer than 3 s"),
+        "be good": "be good",
+    }
+
+
+@pytest.mark.skipif(not can_limit_memory(), reason="memory of a process cannot be limited here")
+def test_a_network_that_takes_too_much_memory_is_given_up(executor: RayCluster, cluster: Any) -> None:
+    results = dict(RayCluster(cluster.address, max_memory="256M").map(jobs.misbehave, ["hog", "be good"]))
+    lost = results.pop("hog")
+    assert results == {"be good": "be good"}
+    assert isinstance(lost, Lost)
+    assert lost.status == "out_of_memory"
+    assert "can't allocate memory" in lost.reason
+
+
+def test_limits_change_no_result_and_need_no_file(executor: RayCluster, cluster: Any, tmp_path: Path) -> None:
+    file, job, cell = training_job(tmp_path)
+    expected = dict(InProcess().map(job, [cell]))
+    file.unlink()
+    assert dict(RayCluster(cluster.address, timeout=100).map(job, [cell])) == expected
+    with pytest.raises(FileNotFoundError, match="three"):
+        list(RayCluster(cluster.address, timeout=100).map(jobs.fail_on_three, [3]))
+
+
 def test_a_job_that_raises_raises_here(executor: RayCluster) -> None:
     with pytest.raises(FileNotFoundError, match="three"):
         list(executor.map(jobs.fail_on_three, range(6)))
@@ -118,17 +149,7 @@ def test_the_package_travels_too(executor: RayCluster) -> None:
 
 
 def test_data_travel_with_the_job(executor: RayCluster, tmp_path: Path) -> None:
-    rng = np.random.default_rng(0)
-    file = tmp_path / "images.npz"
-    np.savez(file, x=rng.random((40, 3, 8, 8), dtype=np.float32), y=np.arange(40) % 4)
-    setting = EvaluationSetting(
-        "nasbench201",
-        source_name=f"npz:{file}",
-        recipe=TrainingRecipe(epochs=1, batch_size=8),
-        skeleton_settings=(("cells", 1), ("channels", 4)),
-    )
-    job = EvaluationJob(setting, setting.dataset.fingerprint)
-    cell = str(setting.space.parse("|nor_conv_3x3~0|+|none~0|none~1|+|skip_connect~0|none~1|nor_conv_1x1~2|"))
+    file, job, cell = training_job(tmp_path)
     expected = dict(InProcess().map(job, [cell]))
     file.unlink()
     assert dict(executor.map(job, [cell])) == expected
@@ -148,13 +169,50 @@ def test_a_local_ray_is_started_and_stopped(tmp_path: Path) -> None:
     assert found_by(found.stdout) == found_by(expected.stdout)
 
 
+def test_tasks_share_gpus_as_they_ask(executor: RayCluster, cluster: Any, tmp_path: Path) -> None:
+    """A node says itself how many it has: logical ones, which are scheduled as others are."""
+    node = cluster.add_node(num_cpus=8, num_gpus=1)
+    told: list[str] = []
+    try:
+        sharing = RayCluster(cluster.address, needs=TaskNeeds(cpus=0.5, gpus=0.5), tell=told.append)
+        assert max(seen for _, seen in sharing.map(jobs.AtATime(str(tmp_path), 2), range(4))) == 2
+        alone = RayCluster(cluster.address, needs=TaskNeeds(cpus=0.5, gpus=1))
+        assert max(seen for _, seen in alone.map(jobs.AtATime(str(tmp_path), 1), range(2))) == 1
+        assert told == ["Ray: 3 nodes, 10 CPUs, 1 GPU"]
+    finally:
+        cluster.remove_node(node)
+
+
+@pytest.mark.parametrize(("asked", "words"), [("gpus=1", "1 CPUs, 1 GPUs"), ("cpus=99", "99 CPUs")])
+def test_what_no_node_has_is_not_waited_for_without_end(
+    executor: RayCluster, cluster: Any, asked: str, words: str
+) -> None:
+    needs = TaskNeeds.parse(f"ray:wait=0:{asked}")
+    with pytest.raises(WorkerError, match=f"{words}, which no node has: there are .* within 0 s .*ray:wait"):
+        list(RayCluster(cluster.address, needs=needs).map(jobs.square, [1]))
+
+
+def test_a_node_that_comes_in_time_is_waited_for(executor: RayCluster, cluster: Any) -> None:
+    nodes, told = [], []
+
+    def tell(words: str) -> None:
+        told.append(words)
+        if "waiting" in words:
+            nodes.append(cluster.add_node(num_cpus=1, num_gpus=1))
+
+    assert list(RayCluster(cluster.address, needs=TaskNeeds(gpus=1), tell=tell).map(jobs.square, [3])) == [(3, 9)]
+    assert "waiting for one with 1 CPUs, 1 GPUs" in told[0]
+    for node in nodes:
+        cluster.remove_node(node)
+
+
 def test_what_a_task_asks_for() -> None:
-    assert TaskNeeds.parse("ray:cpus=2:gpus=0.5:memory=4G:retries=0") == TaskNeeds(2, 0.5, "4G", 0)
+    assert TaskNeeds.parse("ray:cpus=2:gpus=0.5:memory=4G:retries=0:wait=9") == TaskNeeds(2, 0.5, "4G", 0, 9)
     needs = TaskNeeds(2, 0, "4G")
     assert needs.options() == {"num_cpus": 2, "num_gpus": 0, "max_retries": 0, "memory": 4_000_000_000}
     assert needs.at_a_time({"CPU": 8, "memory": 9e9}) == 2
     assert TaskNeeds(gpus=1).at_a_time({"CPU": 8}) == 0
-    for wrong in ("ray:cpus=0", "ray:gpus=-1", "ray:memory=much", "ray:retries=-1", "ray:threads=2"):
+    for wrong in ("ray:cpus=0", "ray:gpus=-1", "ray:memory=much", "ray:retries=-1", "ray:wait=-1", "ray:threads=2"):
         with pytest.raises(SettingError, match=wrong.partition("=")[2]):
             TaskNeeds.parse(wrong)
 
@@ -166,6 +224,12 @@ def test_what_makes_no_sense_is_refused() -> None:
         make_executor(address="auto")
     with pytest.raises(SettingError, match="workers=2"):
         make_executor(2, "ray", "auto")
+    with pytest.raises(SettingError, match=r"'ray://head:10001' is one of Ray's client.*HOST:PORT"):
+        make_executor(executor="ray", address="ray://head:10001")
+    with pytest.raises(SettingError, match="timeout is -1"):
+        make_executor(executor="ray", timeout=-1)
+    with pytest.raises(SettingError, match="'much' is not an amount"):
+        make_executor(executor="ray", max_worker_memory="much")
     with pytest.raises(SettingError, match="0 workers"):
         make_executor(0, "ray")
     with pytest.raises(SettingError, match="workers=2"):
@@ -184,6 +248,22 @@ def test_without_ray_the_package_to_install_is_named(monkeypatch: pytest.MonkeyP
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(MissingExtraError, match=r"pip install 'firstlight\[ray\]'"):
         make_executor(executor="ray")
+
+
+def training_job(folder: Path) -> tuple[Path, EvaluationJob, str]:
+    """A file with images, a job that trains on it, and a network."""
+    rng = np.random.default_rng(0)
+    file = folder / "images.npz"
+    np.savez(file, x=rng.random((40, 3, 8, 8), dtype=np.float32), y=np.arange(40) % 4)
+    setting = EvaluationSetting(
+        "nasbench201",
+        source_name=f"npz:{file}",
+        recipe=TrainingRecipe(epochs=1, batch_size=8),
+        skeleton_settings=(("cells", 1), ("channels", 4)),
+    )
+    job = EvaluationJob(setting, setting.dataset.fingerprint)
+    cell = str(setting.space.parse("|nor_conv_3x3~0|+|none~0|none~1|+|skip_connect~0|none~1|nor_conv_1x1~2|"))
+    return file, job, cell
 
 
 def scores(result: firstlight.SearchResult) -> dict[str, float]:

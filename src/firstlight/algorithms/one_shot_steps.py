@@ -105,6 +105,10 @@ class StepSetting:
         )
         return ready_for_steps(network)
 
+    @property
+    def slope_names(self) -> set[str]:
+        return {f"{choice.name}:{option}" for choice in self.choices for option in choice.options}
+
     def key(self, number: int) -> ScoreKey:
         setting = self.setting
         path = " ".join(f"{name}={','.join(options)}" for name, options in self.drawn(number).path.items())
@@ -271,6 +275,8 @@ class StepJudge:
         found = self._store.find_score(self.asked.key(number))
         if found is None and not self.asked.slopes:
             return self._store.find_score(replace(self.asked, slopes=True).key(number))
+        if found is not None and found.ok and self.asked.slopes and not found.parts.keys() >= self.asked.slope_names:
+            return None  # damaged, though it looks like a score
         return found
 
     def _computed(self, numbers: Iterable[int], *, on_disk: bool) -> Iterator[tuple[int, Score]]:

@@ -130,6 +130,14 @@ class SearchResult:
     retrained: Retraining | None = None
     history: Mapping[str, Sequence[Any]] = field(default_factory=dict, repr=False, compare=False)
 
+    def __str__(self) -> str:
+        """What a reader wants to know first: the network, its score, its cost, and what finding it took."""
+        cost = self.best.cost
+        lines = [self.best.architecture, f"  {self.setting.by}: {self.score.value:.6g}"]
+        if cost is not None:
+            lines.append(f"  {cost.params:,} parameters, {cost.macs:,} MACs")
+        return "\n".join([*lines, effort(self)])
+
     @property
     def score(self) -> Score:
         return self.best.scores[str(self.setting.by)]
@@ -219,7 +227,9 @@ class SearchResult:
 
 def settings_of_result(directory: Path) -> dict[str, Any] | None:
     """Those of the search whose result lies in the folder; None while there is none."""
-    settings: dict[str, Any] | None = _written(directory).get("settings")
+    settings = _written(directory).get("settings")
+    if settings is not None and not isinstance(settings, dict):
+        raise _damaged(directory / RESULT_NAME, f"its settings are {settings!r:.60}")
     return settings
 
 
@@ -237,10 +247,12 @@ def _written(directory: Path) -> dict[str, Any]:
         if not isinstance(content, dict):
             raise ValueError("it holds no result")
     except (OSError, ValueError, RecursionError) as error:
-        raise StoreError(
-            f"{path} is damaged: {error}. Move it away and run the search again, which repeats no work."
-        ) from error
+        raise _damaged(path, str(error)) from error
     return content
+
+
+def _damaged(path: Path, what: str) -> StoreError:
+    return StoreError(f"{path} is damaged: {what}. Move it away and run the search again, which repeats no work.")
 
 
 class SearchInterrupted(KeyboardInterrupt):

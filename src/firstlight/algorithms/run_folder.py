@@ -11,7 +11,7 @@ from typing import Any
 from firstlight._version import __version__
 from firstlight.algorithms import AlgorithmRequest
 from firstlight.algorithms.result import RESULT_NAME, SearchResult, SearchSetting, settings_of_result, store_of_run
-from firstlight.errors import StoreError
+from firstlight.errors import FirstlightError, StoreError
 from firstlight.run.records import Run, Trial
 from firstlight.run.store import Store
 from firstlight.run.tensor_files import write_whole
@@ -72,16 +72,19 @@ def _refuse_another(known: dict[str, Any], search: SearchSetting, directory: Pat
 
 def _share_steps(known: dict[str, Any], search: SearchSetting) -> bool:
     """Whether both take steps through a one-shot network, of which each makes something by its own rule."""
-    requests = (AlgorithmRequest.parse(known["algorithm"]), search.request)
-    return all("one_shot" in request.algorithm.needs for request in requests)
+    try:
+        earlier = AlgorithmRequest.parse(str(known.get("algorithm")))
+    except FirstlightError:  # of another Firstlight, or damaged: another one at any rate
+        return False
+    return all("one_shot" in request.algorithm.needs for request in (earlier, search.request))
 
 
 def replaced_result(search: SearchSetting, directory: Path | None) -> Iterator[str]:
     """That a folder has had the result of another rule for the same steps."""
     earlier = settings_of_result(directory) if directory else None
-    if earlier and earlier["algorithm"] != str(search.request):
+    if earlier and (other := earlier.get("algorithm")) != str(search.request):
         yield (
-            f"{RESULT_NAME} and the report of this folder were those of {earlier['algorithm']}, and are now those of "
+            f"{RESULT_NAME} and the report of this folder were those of {other}, and are now those of "
             f"{search.request}. Run the other one again to have them back: no step is taken twice."
         )
 

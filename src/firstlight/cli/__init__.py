@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import sys
@@ -49,6 +50,11 @@ def main() -> None:
         app()
     except FirstlightError as error:
         typer.secho(f"Error: {error} [{error.code}]", fg="red", err=True)
+        sys.exit(1)
+    except OSError as error:
+        if error.errno != errno.ENAMETOOLONG:
+            raise
+        typer.secho(f"Error: {str(error.filename)[:60]!r}... is too long for the name of a file.", fg="red", err=True)
         sys.exit(1)
 
 

@@ -98,10 +98,10 @@ def score(
     from firstlight.run.models import IN_THIS_PROCESS, DrawnBatches, ModelSetting, refuse_for_space
     from firstlight.run.scoring import source_for
     from firstlight.run.warm_up import WARMED_BY_OWNER, read_warm_up
-    from firstlight.spaces import SPACES, find_space
+    from firstlight.spaces import find_space
 
     if proxy is None:
-        proxy = SPACES[target].proxy if target in SPACES else "dextr"
+        proxy = "dextr" if is_own_model(target, seed) else find_space(target).proxy
     if warmup is not None and is_own_model(target, seed):
         raise SettingError(WARMED_BY_OWNER)
     warm_up = None if warmup is None else read_warm_up(warmup, find_space(target))

@@ -45,8 +45,9 @@ def check(path: StoreArgument, as_json: Json = False) -> None:
         lines += [f"computed by {environment}" for environment in found.environments]
         if not found.ok:
             lines.append(
-                "Move it away, and put a backup in its place if you have one; runs that are started again compute what "
-                "is missing."
+                "Move it away, and put a backup in its place if you have one; or, if single rows are damaged, make a "
+                f"store without them: firstlight store merge new.sqlite {found.path}. Runs that are started again "
+                "compute what is missing."
             )
         for line in lines:
             console.print(line, markup=False, soft_wrap=True)
@@ -122,6 +123,12 @@ def merge(
     for entry in merged:
         added = ", ".join(f"{getattr(entry, name):,} {name}" for name in ("scores", "evaluations", "runs", "trials"))
         console.print(f"{entry.path}: {added} added to {file}.", markup=False, soft_wrap=True)
+        if entry.damaged:
+            console.print(
+                f"{entry.damaged:,} damaged rows were left out; `firstlight store check {entry.path}` names them.",
+                markup=False,
+                soft_wrap=True,
+            )
         if entry.differing:
             said = (
                 f"{entry.differing:,} of its results are others than those of {file}, which were kept. Were they "

@@ -201,7 +201,8 @@ def load_table(path: str | Path) -> Table:
     path = Path(path).expanduser()
     check_suffix(path)
     try:
-        frame = pd.read_parquet(path) if path.suffix == ".parquet" else _read_csv(path)
+        whole = path.absolute()  # a relative name with a colon would be taken for an address, and asked for
+        frame = pd.read_parquet(whole) if path.suffix == ".parquet" else _read_csv(whole)
     except FileNotFoundError:
         raise MissingFileError(f"There is no file {path}.") from None
     except (OSError, ValueError) as error:
@@ -221,7 +222,7 @@ def write_table(table: Table, path: str | Path) -> None:
     """Write a table to a .parquet or .csv file, whole or not at all."""
     path = Path(path).expanduser()
     check_suffix(path)
-    unfinished = path.with_name(f"{path.name}.unfinished")
+    unfinished = path.absolute().with_name(f"{path.name}.unfinished")
     try:
         if path.suffix == ".parquet":
             table.frame.to_parquet(unfinished, index=False, compression="zstd")

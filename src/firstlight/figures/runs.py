@@ -60,7 +60,11 @@ class SearchFigures:
             }
         )
         result = run.result or {}
-        return cls(run.settings, history, result.get("best", {}).get("architecture"), result.get("findings", {}))
+        try:  # settings and results may be of any form in a file that was damaged or made up
+            best, findings = result.get("best", {}).get("architecture"), dict(result.get("findings", {}))
+            return cls(run.settings | {"proxy": str(run.settings["proxy"])}, history, best, findings)
+        except (AttributeError, LookupError, TypeError, ValueError) as error:
+            raise StoreError(f"The run in {folder} is damaged ({type(error).__name__}: {error!s:.80}).") from error
 
     @property
     def merit(self) -> str:
@@ -147,15 +151,17 @@ class ComparisonFigures:
     def of_folder(cls, folder: Path) -> ComparisonFigures:
         path = folder / "queries.csv"
         try:
-            log = pd.read_csv(path)
-            log[["method", "seed", "query", "elapsed"]]
-        except (OSError, ValueError, KeyError) as error:
+            log = pd.read_csv(path).astype({"method": str, "seed": int, "query": int, "elapsed": float})
+            report = tuple(map(str, log.columns[list(log.columns).index("best") + 1 :]))
+            log = log.astype(dict.fromkeys(report, float))
+            if log.empty or not report:
+                raise ValueError("it has no queries, or says of none what it reached")
+        except (OSError, ValueError, LookupError, TypeError, OverflowError) as error:
             raise StoreError(
                 f"{folder} holds no comparison ({type(error).__name__}: {error}). Give the folder that "
                 "`firstlight compare --out` has written."
             ) from error
-        known = list(log.columns)
-        return cls(log, tuple(known[known.index("best") + 1 :] if "best" in known else ()))
+        return cls(log, report)
 
     def curves(
         self, target: str | None = None, against: Against = "queries", *, width: str | float = "column"

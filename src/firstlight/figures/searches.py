@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from firstlight.errors import SettingError
+from firstlight.errors import SettingError, StoreError
 from firstlight.evaluate.curves import Curve
 from firstlight.figures.style import COLOURS, DASHES, INK, PALE, blank, look
 
@@ -79,15 +79,21 @@ def surface(found: Mapping[str, Any], *, width: str | float = "column") -> Figur
     """
     if "surface" not in found:
         raise SettingError("The search has not ended, so that there is no surface yet; run it to its end.")
-    answers = [answer for answer in found["answers"] if answer["reached"] is not None]
+    try:
+        answers = [answer for answer in found["answers"] if answer["reached"] is not None]
+        expected = np.array(found["surface"], dtype=float).reshape(len(found["exponents"]), len(found["u"]))
+        asked = np.array([[answer[name] for name in ("u", "exponent", "reached")] for answer in answers], dtype=float)
+    except (LookupError, TypeError, ValueError) as error:
+        raise StoreError(f"What the search found is damaged ({type(error).__name__}: {error!s:.80}).") from error
+    u, exponents, reached = asked.reshape(-1, 3).T
     with look():
         figure = blank(width, 0.8)
         axes = figure.add_subplot()
-        shade = axes.contourf(found["u"], found["exponents"], found["surface"], levels=12, cmap="viridis")
+        shade = axes.contourf(found["u"], found["exponents"], expected, levels=12, cmap="viridis")
         axes.scatter(
-            [answer["u"] for answer in answers],
-            [answer["exponent"] for answer in answers],
-            c=[answer["reached"] for answer in answers],
+            u,
+            exponents,
+            c=reached,
             vmin=shade.get_clim()[0],
             vmax=shade.get_clim()[1],
             cmap="viridis",
@@ -97,8 +103,17 @@ def surface(found: Mapping[str, Any], *, width: str | float = "column") -> Figur
             clip_on=False,
         )
         if answers:
-            best = max(answers, key=lambda answer: float(answer["reached"]))
-            axes.plot([best["u"]], [best["exponent"]], "o", ms=9, mfc="none", mec=COLOURS[1], mew=1.2, clip_on=False)
+            best = int(reached.argmax())
+            axes.plot(
+                u[best : best + 1],
+                exponents[best : best + 1],
+                "o",
+                ms=9,
+                mfc="none",
+                mec=COLOURS[1],
+                mew=1.2,
+                clip_on=False,
+            )
         axes.grid(visible=False)
         axes.set(xlabel="u (the bound's place)", ylabel="exponent of mu")
         figure.colorbar(shade, ax=axes, label="expected accuracy, %")

@@ -29,12 +29,29 @@ class StudyFigures:
     def of_folder(cls, folder: Path) -> StudyFigures:
         try:
             content = json.loads((folder / "result.json").read_text(encoding="utf-8"))
-            return cls(pd.read_csv(folder / "scores.csv"), dict(content["targets"]))
-        except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+            found = cls(pd.read_csv(folder / "scores.csv"), dict(content["targets"]))
+            found._check()
+            return found
+        except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
             raise StoreError(
                 f"{folder} holds no study of proxies ({type(error).__name__}: {error}). Give the folder that "
                 "`firstlight correlate --out` or `firstlight trust --out` has written."
             ) from error
+
+    def _check(self) -> None:
+        """A folder may hold anything: what figures will ask for must be there, and be numbers."""
+        if not self.targets:
+            raise ValueError("there are no targets")
+        for target, found in self.targets.items():
+            self.table[target].astype(float)
+            if found["best"] is not None and found["best"] not in found["proxies"]:
+                raise ValueError(f"{found['best']!r} is no proxy of it")
+            for name, statistics in found["proxies"].items():
+                self.table[self._column(name)].astype(float)
+                low, high = statistics["spearman_ci"] or (None, None)
+                for figure in (statistics["spearman"], low, high):
+                    if not (figure is None or isinstance(figure, (int, float))):
+                        raise TypeError(f"{figure!r} is no correlation")
 
     def scatter(
         self,
@@ -58,9 +75,9 @@ class StudyFigures:
         """How well each proxy ranks, the best on top, with 95 % intervals."""
         target = self._target(target)
         known = [
-            Bar(name, entry["spearman"], *(entry["spearman"] if end is None else end for end in entry["spearman_ci"]))
+            Bar(name, value, *(value if end is None else end for end in entry["spearman_ci"] or (None, None)))
             for name, entry in self.targets[target]["proxies"].items()
-            if entry["spearman"] is not None
+            if (value := entry["spearman"]) is not None
         ]
         known.sort(key=lambda bar: -bar.value)
         return ranks.bars(known, f"Spearman correlation with {target}", width=width)

@@ -84,4 +84,7 @@ def blank(width: str | float, ratio: float) -> Figure:
 
 def write(figure: Figure, path: str | Path) -> None:
     """SVG, PNG or PDF, by the ending; the same figure gives the same file."""
-    save_figure(figure, Path(path), dots_per_inch=DOTS_PER_INCH)
+    try:
+        save_figure(figure, Path(path), dots_per_inch=DOTS_PER_INCH)
+    except (ArithmeticError, ValueError) as error:  # matplotlib finds no ticks for numbers at the ends of what there is
+        raise SettingError(f"The figure cannot be drawn: {error}. Are its numbers all of this world?") from error

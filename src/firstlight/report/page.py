@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from jinja2 import UndefinedError
+
 from firstlight.algorithms.result import front_of, front_over_time, store_of_run
 from firstlight.algorithms.run_folder import asks_truth, run_in
 from firstlight.errors import FirstlightError, StoreError
@@ -27,6 +29,8 @@ PAGE_NAME = "report.html"
 FRONT_ROWS = 60
 # Rows of the table; a page of them stays below 2 MB whatever the space
 MOST_ROWS = 10_000
+# What comes of values that are not of the form that is expected of them
+_MISFITS = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, UndefinedError, ValueError)
 
 
 def write_report(directory: Path) -> Path:
@@ -58,7 +62,17 @@ def write_report(directory: Path) -> Path:
 def last_run_page(store: Store, directory: Path, *, live: str = "") -> str | None:
     """None while no search has begun in the folder."""
     run = run_in(store, directory)
-    return None if run is None else render(run, store.trials(run), live=live)
+    if run is None:
+        return None
+    trials = store.trials(run)
+    try:
+        return render(run, trials, live=live)
+    except _MISFITS as error:  # settings and results may be of any form in a file that was damaged or made up
+        raise StoreError(
+            f"Run {run.id} of the store {store.path} cannot be shown: its settings or its result are damaged, or of "
+            f"another Firstlight ({type(error).__name__}: {error!s:.80}). Start the search again, which repeats no "
+            "work and stores its result anew, or name a new folder."
+        ) from error
 
 
 def render(run: Run, trials: list[Trial], *, live: str = "") -> str:

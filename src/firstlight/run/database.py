@@ -18,17 +18,23 @@ PATIENCE = 60.0
 MEMORY = ":memory:"
 
 ELSEWHERE = "name another folder with --out (or another file with --store)"
+_NO_TEXT = (
+    "one of its texts is damaged; `firstlight store check` names its row. Move the file away, and put a backup in its "
+    "place if you have one; a run that is started again computes what is missing."
+)
 # What SQLite says, and what it means to the user
 _ADVICE = {
     "disk is full": f"the disk is full. Make room and run the same command again, or {ELSEWHERE}: what was stored "
     "before is kept.",
     "readonly": f"it may not be written to. Change the permissions of the file and of its folder, or {ELSEWHERE}.",
-    "unable to open": f"the file cannot be opened or made. See whether the folder is there and may be written to, or "
-    f"{ELSEWHERE}.",
+    "unable to open": f"the file cannot be opened or made. See whether the folder is there and may be written to "
+    f"(SQLite does so even to read), or copy the file, or {ELSEWHERE}.",
     "locked": f"another process has been writing to it for more than {PATIENCE:g} s. Wait until it is done, or "
     f"{ELSEWHERE}. If there is none, the folder may be on a network drive that cannot lock files.",
     "malformed": "the file is damaged or cut off. See `firstlight store check`. Move it away, and put a backup in its "
     "place if you have one; a run that is started again computes what is missing.",
+    "decode to UTF-8": _NO_TEXT,
+    "user-defined function": _NO_TEXT,  # which is not called if a value is no text
     "not a database": f"the file is damaged or no Firstlight store. Move it away, or {ELSEWHERE}.",
     "disk I/O error": f"the disk does not do as it is told; it may be full, failing or gone. Look after it, or "
     f"{ELSEWHERE}.",

@@ -70,7 +70,7 @@ def make_executor(
             raise SettingError(
                 f"An executor of your own does not take a number of workers; leave out workers={workers}."
             )
-        refuse_isolation("the executor is one of your own", timeout, max_worker_memory)
+        refuse_isolation("the executor is one of your own, which keeps its own limits", timeout, max_worker_memory)
         return executor
     name = executor.split(":")[0]
     if name not in (LOCAL, RAY):
@@ -78,8 +78,14 @@ def make_executor(
     if name == RAY:
         from firstlight.run.ray import RayCluster, TaskNeeds
 
-        refuse_isolation("the executor is Ray, which takes ray:memory=4G and no time limit", timeout, max_worker_memory)
-        return RayCluster(address, workers=workers, needs=TaskNeeds.parse(executor), tell=tell)
+        return RayCluster(
+            address,
+            workers=workers,
+            needs=TaskNeeds.parse(executor),
+            timeout=timeout,
+            max_memory=max_worker_memory,
+            tell=tell,
+        )
     if address is not None or executor != LOCAL:
         given = executor if address is None else f"address {address}"
         raise SettingError(
@@ -102,7 +108,7 @@ def check_timeout(timeout: float | None) -> float | None:
 
 
 def refuse_isolation(reason: str, timeout: float | None, max_worker_memory: float | str | None) -> None:
-    """What does not run on local workers can be neither stopped nor kept from taking memory."""
+    """What does not run on worker processes can be neither stopped nor kept from taking memory."""
     given = {"timeout": timeout, "max_worker_memory": max_worker_memory}
     for name, value in given.items():
         if value is not None:

@@ -131,7 +131,9 @@ class MeasuredHere:
 
     def _stored(self, text: str) -> Latency | None:
         score = self._store.find_score(self._key(text))
-        return None if score is None else Latency(score.value, score.parts["low"], score.parts["high"])
+        if score is None or not score.parts.keys() >= {"low", "high"}:  # damaged, though it looks like a score
+            return None
+        return Latency(score.value, score.parts["low"], score.parts["high"])
 
     def _key(self, text: str) -> ScoreKey:
         setting = self._setting

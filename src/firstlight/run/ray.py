@@ -2,13 +2,12 @@
 
 Each item is a task of its own, and twice as many are on their way as can be worked on at a time. The job travels once:
 it is put into the object store with all data that its settings have loaded, and each worker process unpacks it once.
+Limits on networks are kept where they run: the time of a task counts from when it starts, however long it was queued.
 """
 
 from __future__ import annotations
 
 import contextlib
-import functools
-import inspect
 import itertools
 import logging
 import math
@@ -24,80 +23,32 @@ from queue import Empty, SimpleQueue
 from types import ModuleType
 from typing import Any
 
-import torch
-
 import firstlight
 from firstlight.amounts import parse_amount
 from firstlight.data.sources import DATA_FOLDER
 from firstlight.errors import MissingExtraError, SettingError, WorkerError
-from firstlight.run.executor import Lost, R, T, available_cores
-from firstlight.run.memory import keep_freed_memory
-from firstlight.run.workers import Raised, attempt
-from firstlight.settings import check_settings, read_settings
+from firstlight.run.executor import Lost, R, T, available_cores, check_timeout
+from firstlight.run.ray_needs import ONE_CPU, TaskNeeds
+from firstlight.run.ray_tasks import Limits, perform
+from firstlight.run.workers import Raised, check_memory_limit
+
+__all__ = ["RayCluster", "TaskNeeds"]
 
 # How often it is looked whether nodes have come or gone
 SECONDS_BETWEEN_LOOKS = 5.0
-# Jobs that a worker process keeps unpacked, those used last: each may hold a data set
-KEPT_JOBS = 4
 # Ray's switch for clusters of machines on systems that are not made for them; its name says less than it does
 _OPEN_TO_OTHERS = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"
+_CLIENT = "ray://"
 _NOTHING: Any = object()
 _AGAIN = object()
-
-
-@dataclass(frozen=True)
-class TaskNeeds:
-    """What each task asks of the cluster, and how often one is tried again whose worker or node was lost.
-
-    Text form: `ray`, or with some settings changed `ray:cpus=2:memory=4G`.
-    """
-
-    cpus: float = 1.0
-    gpus: float = 0.0
-    memory: str = "0"
-    retries: int = 3
-
-    def __post_init__(self) -> None:
-        check_settings("ray", tuple(vars(self).items()), {"retries": 0, "gpus": 0})
-        if self.cpus <= 0 or self.gpus < 0:
-            raise SettingError(
-                f"A task asks for {self.cpus:g} CPUs and {self.gpus:g} GPUs; take more than 0 CPUs, and 0 GPUs or more."
-            )
-        self.bytes  # noqa: B018 - what cannot be read is refused
-
-    @classmethod
-    def parse(cls, text: str) -> TaskNeeds:
-        name, *pairs = text.split(":")
-        known = dict(inspect.signature(cls, eval_str=True).parameters)
-        return cls(**dict(read_settings("executor", name, known, pairs)))
-
-    @property
-    def bytes(self) -> int:
-        return parse_amount(self.memory, unit="B") or 0
-
-    def at_a_time(self, resources: dict[str, float]) -> int:
-        """How many tasks fit on a node."""
-        asked = {"CPU": self.cpus, "GPU": self.gpus, "memory": self.bytes}
-        return min(math.floor(resources.get(name, 0) / amount) for name, amount in asked.items() if amount)
-
-    def __str__(self) -> str:
-        gpus = f", {self.gpus:g} GPUs" if self.gpus else ""
-        return f"{self.cpus:g} CPUs{gpus}" + (f", {self.bytes / 1e9:g} GB of memory" if self.bytes else "")
-
-    def options(self) -> dict[str, Any]:
-        """In Ray's words. Attempts are counted here, so that there is a last one: Ray itself makes a single one."""
-        memory = {"memory": self.bytes} if self.bytes else {}
-        return {"num_cpus": self.cpus, "num_gpus": self.gpus, "max_retries": 0, **memory}
-
-
-ONE_CPU = TaskNeeds()
 
 
 class RayCluster:
     """The cluster at an `address`, or a local one of so many `workers`, which is started at the first item.
 
-    A process that is connected to Ray already stays with that cluster. `tell` hears how large the cluster is, at the
-    start and whenever that has changed.
+    A process that is connected to Ray already stays with that cluster. `timeout`, in seconds, and `max_memory`, in
+    bytes or such as "4G", are limits of each item, as those of worker processes. `tell` hears how large the cluster is,
+    at the start and whenever that has changed.
     """
 
     def __init__(
@@ -106,6 +57,8 @@ class RayCluster:
         *,
         workers: int | None = None,
         needs: TaskNeeds = ONE_CPU,
+        timeout: float | None = None,
+        max_memory: float | str | None = None,
         tell: Callable[[str], None] = lambda words: None,
     ) -> None:
         if workers is not None and address is not None:
@@ -114,13 +67,22 @@ class RayCluster:
             )
         if workers is not None and workers < 1:
             raise SettingError(f"A local Ray is to have {workers} workers; take 1 or more, or leave Ray out.")
+        if address is not None and address.startswith(_CLIENT):
+            raise SettingError(
+                f"The address {address!r} is one of Ray's client, which is not supported. Run the command on a machine "
+                "of the cluster with the address 'auto', or on one that reaches all of them with HOST:PORT, the port "
+                "being that of the head: 6379 unless it was started with another. See docs/cluster.md."
+            )
+        limits = Limits(check_timeout(timeout), check_memory_limit(parse_amount(max_memory, unit="B")))
+        self._limits = None if limits == Limits() else limits
         self.address, self.workers, self.needs, self._tell = address, workers, needs, tell
         self._ray = _import_ray(local=address is None)
-        self._perform = self._ray.remote(**needs.options())(_perform)
+        self._perform = self._ray.remote(**needs.options())(perform)
         self._uses = 0
         self._ours = False  # whether the connection is closed in the end
         self._sent: list[tuple[Callable[[Any], Any], Any]] = []
         self._size, self._at_a_time, self._looked = "", 0, -math.inf
+        self._waiting_since: float | None = None  # for a node that has what a task asks for
 
     def map(self, job: Callable[[T], R], items: Iterable[T]) -> Iterator[tuple[T, R | Lost]]:
         queue = iter(items)
@@ -130,7 +92,7 @@ class RayCluster:
         queue = itertools.chain([first], queue)
         with self.staying():
             self._connect()
-            flight = _Flight(self._perform, self._send(job))
+            flight = _Flight(self._perform, self._send(job), self._limits)
             try:
                 while True:
                     for item in itertools.islice(queue, max(0, self._room() - len(flight.tasks))):
@@ -208,15 +170,30 @@ class RayCluster:
                 for name in ("CPU", "GPU")
                 if (total := sum(n.get(name, 0) for n in nodes))
             )
-            if not self._at_a_time:
-                if self._ours and self.address is None:
-                    raise SettingError(f"A task asks for {self.needs}, which is more than there is here: {size}.")
-                size += f"; waiting for one with {self.needs}, which a task asks for"
+            if self._at_a_time:
+                self._waiting_since = None
+            else:
+                size += self._wait(size)
             if size != self._size:
                 self._size = size
                 self._tell(f"Ray: {size}")
             self._looked = time.monotonic()
         return max(2, 2 * self._at_a_time)
+
+    def _wait(self, size: str) -> str:
+        """In words. A cluster that grows with its work may have a node soon; one of our own will not."""
+        now = time.monotonic()
+        self._waiting_since = now if self._waiting_since is None else self._waiting_since
+        is_fixed = self._ours and self.address is None
+        if is_fixed or now - self._waiting_since >= self.needs.wait:
+            waited = (
+                "" if is_fixed else f", nor has one come within {self.needs.wait:g} s (ray:wait=SECONDS waits longer)"
+            )
+            raise WorkerError(
+                f"A task asks for {self.needs}, which no node has: there are {size}{waited}. Ask for less "
+                "(ray:cpus=1:gpus=0:memory=0 asks for least), or add a node that has it."
+            )
+        return f"; waiting for one with {self.needs}, which a task asks for"
 
     def _result(self, task: _Task) -> Any:
         """What has come back; the job's own error is raised. What is lost is worth another attempt, up to a point."""
@@ -253,14 +230,14 @@ class _Task:
 class _Flight:
     """Tasks of one job that are under way, and those that have come back."""
 
-    def __init__(self, remote: Any, job: Any) -> None:
-        self._remote, self._job = remote, job
+    def __init__(self, remote: Any, job: Any, limits: Limits | None) -> None:
+        self._remote, self._job, self._limits = remote, job, limits
         self._landed: SimpleQueue[_Task] = SimpleQueue()
         self.tasks: set[_Task] = set()
 
     def start(self, task: _Task) -> None:
         task.attempts += 1
-        task.reference = self._remote.remote([self._job], task.item)
+        task.reference = self._remote.remote([self._job], task.item, self._limits)
         self.tasks.add(task)
         task.answer = task.reference.future()
         task.answer.add_done_callback(lambda _: self._landed.put(task))
@@ -273,21 +250,6 @@ class _Flight:
             return None
         self.tasks.remove(task)
         return task
-
-
-def _perform(job: list[Any], item: Any) -> Any:
-    """In a worker process. In a list, the job is not fetched anew for each task."""
-    return attempt(lambda item: _fetched(job[0])(item), item)
-
-
-@functools.lru_cache(maxsize=KEPT_JOBS)
-def _fetched(reference: Any) -> Callable[[Any], Any]:
-    import ray
-
-    torch.set_num_threads(1)
-    keep_freed_memory()
-    job: Callable[[Any], Any] = ray.get(reference).unpack()
-    return job
 
 
 def _import_ray(local: bool) -> ModuleType:
@@ -307,7 +269,7 @@ def _import_ray(local: bool) -> ModuleType:
 
 def _reach(address: str) -> None:
     """Raises OSError if nobody listens there, which Ray itself takes minutes to find out."""
-    host, _, port = address.removeprefix("ray://").rpartition(":")
+    host, _, port = address.rpartition(":")
     if host and port.isdecimal():
         socket.create_connection((host, int(port)), timeout=10).close()
 

@@ -8,25 +8,39 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, astuple
 from pathlib import Path
 from sqlite3 import OperationalError
 from types import TracebackType
-from typing import Any
+from typing import Any, TypeVar
 
-from firstlight.cost import Cost
 from firstlight.errors import StoreError
 from firstlight.proxies import Score
 from firstlight.run.database import MEMORY, explained, open_database
 from firstlight.run.environment import Environment, this_environment
-from firstlight.run.outcome import Epoch, TrainingResult
+from firstlight.run.outcome import TrainingResult
 from firstlight.run.records import EvaluationKey, Run, ScoreKey, Trial
+from firstlight.run.rows import (
+    DamagedRowError,
+    damage,
+    damaged_error,
+    read_environment,
+    read_evaluation,
+    read_run,
+    read_score,
+    read_trial,
+)
 
 # What may be different the next time: these are kept for the record and computed again when asked for
 PASSING_STATUSES = ("failed", "out_of_memory")
 STORE_NAME = "store.sqlite"
+# No time is larger, and to SQLite every text is
+_IS_TIME = "trials.elapsed BETWEEN 0 AND 1e12"
+
+
+Found = TypeVar("Found", Score, TrainingResult)
 
 
 @contextmanager
@@ -94,6 +108,7 @@ class Store:
         self._own_environment: int | None = None
         # By environment, if it may differ: what was found, once each though it may be asked for several times
         self._reused_from: dict[int | None, set[int]] = defaultdict(set)
+        self._damaged: set[int] = set()
 
     @property
     def folder(self) -> Path | None:
@@ -135,10 +150,7 @@ class Store:
             "WHERE (space, skeleton, architecture, proxy, revision, input, seed) = (?, ?, ?, ?, ?, ?, ?)",
             key.as_tuple(),
         )
-        if not rows or not self._is_reusable(key, *rows[0][:2]):
-            return None
-        _, status, value, parts, note, seconds = rows[0]
-        return Score(float("nan") if value is None else value, json.loads(parts), status, note, seconds)
+        return self._reusable(key, rows[0], read_score) if rows else None
 
     def add_score(self, key: ScoreKey, score: Score) -> None:
         value = score.value if score.ok else None
@@ -158,14 +170,11 @@ class Store:
     def find_evaluation(self, key: EvaluationKey) -> TrainingResult | None:
         """The stored result, unless it is of a kind that may turn out differently next time."""
         rows = self._execute(
-            "SELECT environment, status, epochs, note, seconds FROM evaluations "
+            "SELECT environment, status, accuracy, epochs, note, seconds FROM evaluations "
             "WHERE (space, skeleton, architecture, data, recipe, seed, revision) = (?, ?, ?, ?, ?, ?, ?)",
             astuple(key),
         )
-        if not rows or not self._is_reusable(key, *rows[0][:2]):
-            return None
-        _, status, epochs, note, seconds = rows[0]
-        return TrainingResult(tuple(Epoch(**epoch) for epoch in json.loads(epochs)), status, note, seconds)
+        return self._reusable(key, rows[0], read_evaluation) if rows else None
 
     def add_evaluation(self, key: EvaluationKey, result: TrainingResult) -> None:
         epochs = json.dumps([asdict(epoch) for epoch in result.epochs])
@@ -175,8 +184,10 @@ class Store:
         )
 
     def remarks(self) -> list[str]:
-        """What there is to say of results that were found here and come from elsewhere."""
-        return [
+        """What there is to say of results that were found here and come from elsewhere, or could not be read."""
+        unread = len(self._damaged)
+        damaged = f"{unread} stored {'result was' if unread == 1 else 'results were'} damaged and computed again."
+        return [damaged] * bool(unread) + [
             f"{len(found)} reused {'result was' if len(found) == 1 else 'results were'} computed by "
             f"{self._environments[identifier] or 'versions that were not recorded'}, and here is {this_environment()}: "
             "digits may differ. To have them computed again: --same-versions."
@@ -196,8 +207,10 @@ class Store:
         )
         if not rows:
             raise StoreError(f"{self.path} has no run {identifier}.")
-        number, settings, version, started, finished, result = rows[0]
-        return Run(number, json.loads(settings), version, started, finished, json.loads(result) if result else None)
+        try:
+            return read_run(*rows[0])
+        except DamagedRowError as error:
+            raise damaged_error(self.path, f"runs, id {identifier}: {error}") from None
 
     def runs(self) -> list[Run]:
         return [self.run(identifier) for (identifier,) in self._execute("SELECT id FROM runs ORDER BY id")]
@@ -220,10 +233,12 @@ class Store:
         self._execute("UPDATE runs SET result = ? WHERE id = ?", (json.dumps(result), run.id))
 
     def add_trial(self, run: Run, trial: Trial) -> None:
-        """Remember that the run looked at this network; a replayed trial keeps its first time."""
+        """Remember that the run looked at this network; a replayed trial keeps its first time, if that is one."""
         self._execute(
             "INSERT INTO trials VALUES (?, ?, ?, ?, ?, ?, ?) "
-            "ON CONFLICT (run, architecture) DO UPDATE SET utility = excluded.utility",
+            "ON CONFLICT (run, architecture) DO UPDATE SET (params, macs, utility, elapsed, dear_costs) = "
+            "(excluded.params, excluded.macs, excluded.utility, "
+            f"CASE WHEN {_IS_TIME} THEN trials.elapsed ELSE excluded.elapsed END, excluded.dear_costs)",
             (
                 run.id,
                 trial.architecture,
@@ -237,7 +252,7 @@ class Store:
 
     def elapsed(self, run: Run) -> float:
         """Seconds that the run had been going on when its last network was scored."""
-        ((seconds,),) = self._execute("SELECT max(elapsed) FROM trials WHERE run = ?", (run.id,))
+        ((seconds,),) = self._execute(f"SELECT max(elapsed) FROM trials WHERE run = ? AND {_IS_TIME}", (run.id,))
         return float(seconds or 0.0)
 
     def set_utilities(self, run: Run, utilities: Mapping[str, float | None]) -> None:
@@ -254,22 +269,30 @@ class Store:
             "ORDER BY elapsed, architecture",
             (run.id,),
         )
-        return [
-            Trial(text, Cost(params, macs), utility, elapsed, json.loads(dear))
-            for text, params, macs, utility, elapsed, dear in rows
-        ]
+        try:
+            return [read_trial(*row) for row in rows]
+        except DamagedRowError:
+            what = next(filter(None, (damage("trials", (run.id, *row)) for row in rows)))
+            raise damaged_error(self.path, what) from None
 
     def _execute(self, statement: str, values: tuple[Any, ...] = ()) -> list[Any]:
         with explained(self.path):
             return self._connection.execute(statement, values).fetchall()
 
-    def _is_reusable(self, key: ScoreKey | EvaluationKey, environment: int | None, status: str) -> bool:
-        if status in PASSING_STATUSES:
-            return False
-        if environment not in self._environments:
-            columns = "firstlight, torch, python, cpu"
-            rows = self._execute(f"SELECT {columns} FROM environments WHERE id = ?", (environment,))
-            self._environments[environment] = Environment(*rows[0])
+    def _reusable(self, key: ScoreKey | EvaluationKey, row: Sequence[Any], read: Callable[..., Found]) -> Found | None:
+        environment, *values = row
+        try:
+            found = read(*values)
+            if environment not in self._environments:
+                columns = "firstlight, torch, python, cpu"
+                rows = self._execute(f"SELECT {columns} FROM environments WHERE id = ?", (environment,))
+                self._environments[environment] = read_environment(*rows[0]) if rows else None
+        except DamagedRowError:
+            self._damaged.add(hash(key))
+            return None
+        return found if found.status not in PASSING_STATUSES and self._is_comparable(key, environment) else None
+
+    def _is_comparable(self, key: ScoreKey | EvaluationKey, environment: int | None) -> bool:
         if this_environment().may_differ(self._environments[environment]):
             if self.same_versions:
                 return False

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from firstlight.errors import SettingError, StoreError
 from firstlight.run.database import explained, open_database
+from firstlight.run.rows import COLUMNS, damage, damaged_error
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -44,15 +45,25 @@ def export_rows(path: Path, out: Path, table: str = "scores") -> int:
             with _writer(unfinished, out.suffix, schema) as writer:
                 count = 0
                 while chunk := rows.fetchmany(CHUNK):
-                    writer.write_table(_as_table(chunk, schema))
+                    _refuse_damaged(path, table, schema.names, chunk)
+                    writer.write_table(_as_table(str(path), chunk, schema))
                     count += len(chunk)
         os.replace(unfinished, out)
-    except OSError as error:
+    except (OSError, UnicodeError) as error:  # a name may be no UTF-8
         raise StoreError(f"{out} cannot be written: {error}. Make room, or name another file.") from error
     finally:
         with suppress(OSError):
             unfinished.unlink()
     return count
+
+
+def _refuse_damaged(path: Path, table: str, columns: list[str], rows: list[tuple[Any, ...]]) -> None:
+    """Rather than write numbers that may be wrong."""
+    places = [columns.index(name) for name in COLUMNS[table]]
+    for row in rows:
+        what = damage(table, [row[place] for place in places])
+        if what is not None:
+            raise damaged_error(str(path), what)
 
 
 def _schema(names: list[str]) -> pa.Schema:
@@ -69,11 +80,15 @@ def _writer(path: Path, suffix: str, schema: pa.Schema) -> Any:
         return CSVWriter(path, schema)
     from pyarrow.parquet import ParquetWriter
 
-    return ParquetWriter(path, schema)
+    return ParquetWriter(path.absolute(), schema)  # a relative name with a colon would be taken for an address
 
 
-def _as_table(rows: list[tuple[Any, ...]], schema: pa.Schema) -> pa.Table:
+def _as_table(path: str, rows: list[tuple[Any, ...]], schema: pa.Schema) -> pa.Table:
     import pyarrow as pa
 
-    columns = [pa.array(column, field.type) for column, field in zip(zip(*rows, strict=True), schema, strict=True)]
+    kinds = [field.type for field in schema]
+    try:
+        columns = [pa.array(values, kind) for values, kind in zip(zip(*rows, strict=True), kinds, strict=True)]
+    except (pa.ArrowException, UnicodeError) as error:
+        raise damaged_error(path, f"A value is not of the kind of its column: {error}") from error
     return pa.table(columns, schema=schema)

@@ -12,10 +12,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, fields
 from pathlib import Path
+from typing import Any
 
 from firstlight.errors import StoreError
 from firstlight.run.database import back_up, check_owner, explained, open_database, refuse_cut_off
 from firstlight.run.records import EvaluationKey, ScoreKey
+from firstlight.run.rows import COLUMNS, damage
 from firstlight.run.schema import MIGRATIONS
 from firstlight.run.store import PASSING_STATUSES
 
@@ -30,7 +32,9 @@ _PASSING = str(PASSING_STATUSES)
 
 @dataclass(frozen=True)
 class Merged:
-    """What a store gave. `differing` results had another value in the store that grew, and were not taken."""
+    """What a store gave. `differing` results had another value in the store that grew, and were not taken; nor were
+    those of `damaged` rows.
+    """
 
     path: Path
     scores: int
@@ -38,6 +42,7 @@ class Merged:
     runs: int
     trials: int
     differing: int
+    damaged: int = 0
 
 
 def merge_stores(into: Path, sources: Sequence[Path]) -> list[Merged]:
@@ -62,19 +67,38 @@ def _schema(path: Path) -> int:
 def _merge(connection: sqlite3.Connection, source: Path) -> Merged:
     with _up_to_date(source) as path, explained(str(source)):
         connection.execute("ATTACH ? AS other", (str(path),))
+        sieve = _Sieve()
+        connection.create_function("is_whole", -1, sieve)
         try:
             with connection:  # all of it, or nothing
                 connection.execute("BEGIN IMMEDIATE")
                 connection.execute(
                     f"INSERT OR IGNORE INTO main.environments ({_ENVIRONMENT}) SELECT {_ENVIRONMENT} "
-                    "FROM other.environments"
+                    f"FROM other.environments AS theirs WHERE {_whole('environments')}"
                 )
                 differing = sum(_differing(connection, table) for table in _RESULTS)
                 scores, evaluations = (_add_results(connection, table) for table in _RESULTS)
                 runs, trials = _add_runs(connection)
         finally:
             connection.execute("DETACH other")
-    return Merged(source, scores, evaluations, runs, trials, differing)
+    return Merged(source, scores, evaluations, runs, trials, differing, len(sieve.damaged))
+
+
+class _Sieve:
+    """Tells which rows are whole, and remembers those that are not: SQLite may ask more than once."""
+
+    def __init__(self) -> None:
+        self.damaged: set[str] = set()
+
+    def __call__(self, table: str, *row: Any) -> bool:
+        what = damage(table, row)
+        if what is not None:
+            self.damaged.add(what)
+        return what is None
+
+
+def _whole(table: str) -> str:
+    return f"is_whole('{table}', {', '.join(f'theirs.{column}' for column in COLUMNS[table])})"
 
 
 def _differing(connection: sqlite3.Connection, table: str) -> int:
@@ -97,7 +121,8 @@ def _add_results(connection: sqlite3.Connection, table: str) -> int:
     values = ", ".join(here if name == "environment" else f"theirs.{name}" for name in columns)
     others = ", ".join(f"{name} = excluded.{name}" for name in columns if name not in key)
     return connection.execute(
-        f"INSERT INTO main.{table} ({', '.join(columns)}) SELECT {values} FROM other.{table} AS theirs WHERE true "
+        f"INSERT INTO main.{table} ({', '.join(columns)}) SELECT {values} FROM other.{table} AS theirs "
+        f"WHERE {_whole(table)} "
         f"ON CONFLICT ({', '.join(key)}) DO UPDATE SET {others} "
         f"WHERE {table}.status IN {_PASSING} AND excluded.status NOT IN {_PASSING}"
     ).rowcount
@@ -107,16 +132,18 @@ def _add_runs(connection: sqlite3.Connection) -> tuple[int, int]:
     """A run is known by its settings. One that has ended there has ended here."""
     runs = connection.execute(
         "INSERT OR IGNORE INTO main.runs (settings, version, seed, started) "
-        "SELECT settings, version, seed, started FROM other.runs"
+        f"SELECT settings, version, seed, started FROM other.runs AS theirs WHERE {_whole('runs')}"
     ).rowcount
     connection.execute(
         "UPDATE main.runs SET (finished, result) = "
         "(SELECT finished, result FROM other.runs AS theirs WHERE theirs.settings = main.runs.settings) "
-        "WHERE finished IS NULL AND settings IN (SELECT settings FROM other.runs WHERE result IS NOT NULL)"
+        "WHERE finished IS NULL AND settings IN "
+        f"(SELECT settings FROM other.runs AS theirs WHERE result IS NOT NULL AND {_whole('runs')})"
     )
     trials = connection.execute(
         "INSERT OR IGNORE INTO main.trials SELECT ours.id, architecture, params, macs, utility, elapsed, dear_costs "
-        "FROM other.trials JOIN other.runs AS theirs ON theirs.id = run JOIN main.runs AS ours USING (settings)"
+        "FROM other.trials AS theirs JOIN other.runs AS its ON its.id = run JOIN main.runs AS ours USING (settings) "
+        f"WHERE {_whole('trials')}"
     ).rowcount
     return runs, trials
 

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import itertools
 import sqlite3
+from collections import Counter
+from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
+from firstlight.proxies.base import Status
 from firstlight.run.database import check_owner, explained, open_database, refuse_cut_off
 from firstlight.run.environment import Environment
+from firstlight.run.rows import COLUMNS, damage
 
 TABLES = ("scores", "evaluations", "runs", "trials")
-# of damage that SQLite may find in a store
+# of damage in a store that are told
 _MOST_PROBLEMS = 10
 
 
@@ -44,6 +49,7 @@ def check_store(path: Path) -> Health:
     refuse_cut_off(str(path))
     with explained(str(path)), closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as connection:
         connection.isolation_level = None
+        connection.text_factory = _readable
         found.schema = check_owner(connection, str(path))
         try:
             _read(connection, found)
@@ -61,11 +67,43 @@ def _read(connection: sqlite3.Connection, found: Health) -> None:
     for table in TABLES:
         found.rows[table] = connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0] if table in there else 0
     if "scores" in there:
-        found.statuses = dict(connection.execute("SELECT status, count(*) FROM scores GROUP BY status ORDER BY status"))
+        counts = connection.execute("SELECT status, count(*) FROM scores GROUP BY status ORDER BY status")
+        found.statuses = {status: count for status, count in counts if status in get_args(Status)}
         (found.finished_runs,) = connection.execute("SELECT count(finished) FROM runs").fetchone()
     if "environments" in there:
         rows = connection.execute("SELECT firstlight, torch, python, cpu FROM environments ORDER BY id")
-        found.environments = [str(Environment(*row)) for row in rows]
+        found.environments = [str(Environment(*row)) for row in rows if damage("environments", row) is None]
+    found.problems += _first(
+        problem for table in COLUMNS if table in there for problem in _damaged_rows(connection, table)
+    )
+    found.problems += _missing(connection)
+
+
+def _damaged_rows(connection: sqlite3.Connection, table: str) -> Iterator[str]:
+    known = {name for _, name, *_ in connection.execute(f"PRAGMA table_info({table})")}
+    if not known.issuperset(COLUMNS[table]):
+        return  # of an older store, whose rows are looked at when they have been brought up to date
+    for row in connection.execute(f"SELECT {', '.join(COLUMNS[table])} FROM {table}"):
+        what = damage(table, row)
+        if what is not None:
+            yield what
+
+
+def _missing(connection: sqlite3.Connection) -> list[str]:
+    """Rows that name others which are not there."""
+    gone = Counter((table, named) for table, _, named, _ in connection.execute("PRAGMA foreign_key_check"))
+    return [f"{table}: {count:,} of {named} that are not there" for (table, named), count in gone.items()]
+
+
+def _first(problems: Iterator[str]) -> list[str]:
+    told = list(itertools.islice(problems, _MOST_PROBLEMS))
+    others = sum(1 for _ in problems)
+    return told + [f"and {others:,} other rows"] * bool(others)
+
+
+def _readable(text: bytes) -> str:
+    """Though it may be no UTF-8, which is then told."""
+    return text.decode(errors="surrogateescape")
 
 
 def compact_store(path: Path) -> tuple[int, int]:

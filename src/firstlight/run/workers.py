@@ -38,14 +38,9 @@ class WorkerProcesses:
     """
 
     def __init__(self, count: int, timeout: float | None = None, max_memory: int | None = None) -> None:
-        if max_memory is not None and not can_limit_memory():
-            raise SettingError(
-                f"max_worker_memory is {max_memory}, but {sys.platform} does not let a process limit its memory; Linux "
-                "does. Leave it out, and use fewer workers if memory is short."
-            )
         self.count = count
         self.timeout = timeout
-        self.max_memory = max_memory
+        self.max_memory = check_memory_limit(max_memory)
         self._staying = False
         self._idle: list[_Worker] = []
 
@@ -122,6 +117,15 @@ class WorkerProcesses:
 
 
 _NOTHING: Any = object()
+
+
+def check_memory_limit(most: int | None) -> int | None:
+    if most is not None and not can_limit_memory():
+        raise SettingError(
+            f"max_worker_memory is {most}, but {sys.platform} does not let a process limit its memory; Linux does. "
+            "Leave it out, and use fewer workers if memory is short."
+        )
+    return most
 
 
 class _Worker:
@@ -207,7 +211,7 @@ def _serve(connection: Connection, job: Callable[[Any], Any], max_memory: int | 
     threading.Thread(target=_end_with_the_main_process, daemon=True).start()
     torch.set_num_threads(1)
     keep_freed_memory()
-    _print_nowhere()
+    print_nowhere()
     if max_memory is not None:
         limit_memory(max_memory)
     connection.send("started")
@@ -229,11 +233,12 @@ def _end_with_the_main_process() -> None:
     os._exit(1)
 
 
-def _print_nowhere() -> None:
+def print_nowhere() -> None:
     """Several workers would garble the display of the main process; this holds for what C code writes, too."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     for stream in (1, 2):
         os.dup2(nowhere, stream)
+    os.close(nowhere)
 
 
 @dataclass(frozen=True)

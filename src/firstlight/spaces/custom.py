@@ -50,6 +50,7 @@ class ChoiceSpace(Space[Choices]):
     """
 
     reference = ""
+    proxy = "zico"  # choices are often widths, which Dextr ranks upside down
 
     def __init__(self, name: str, build: Callable[..., nn.Module], /, **choices: Iterable[Any] | Mapping[str, Any]):
         if not isinstance(name, str) or not name or ":" in name:

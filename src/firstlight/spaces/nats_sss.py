@@ -51,6 +51,7 @@ class NATSSizes(Space[Sizes]):
     reference = "Dong2021nats"
     benchmark = "NATS-Bench (size): all trained on CIFAR-10, CIFAR-100 and ImageNet16-120"
     used_by = ("Asthana2025dextr",)
+    proxy = "zico"  # Dextr takes width for repetition, and ranks these networks upside down
     skeleton_type = SizesSkeleton
 
     def __len__(self) -> int:

@@ -93,7 +93,7 @@ class ClickData:
             yield _tensors(np.concatenate(rest))
 
     def _groups(self, part: str, seed: int | None, share: float, share_seed: int) -> Iterator[Array]:
-        with _readable(self.path), pq.ParquetFile(self.path, page_checksum_verification=True) as file:
+        with _readable(self.path), pq.ParquetFile(self.path.absolute(), page_checksum_verification=True) as file:
             groups = _groups_of(file, part)
             sizes = [file.metadata.row_group(group).num_rows for group in groups]
             before = np.cumsum([0, *sizes])
@@ -145,7 +145,7 @@ def open_prepared(path: Path, kind: str = GENERAL) -> ClickData:
         parquet = start.read(4) == b"PAR1"
     known: Any = None
     if parquet:
-        with _readable(path), pq.ParquetFile(path) as file:
+        with _readable(path), pq.ParquetFile(path.absolute()) as file:
             known = (file.metadata.metadata or {}).get(METADATA.encode())
     if known is None:
         made = Path(f"{path.name.split('.')[0]}-prepared.parquet")

@@ -141,7 +141,7 @@ def synthesize_clicks(path: str | Path, rows: int, *, seed: int = 0, progress: P
     )
     try:
         with (
-            pq.ParquetWriter(path, schema)
+            pq.ParquetWriter(path.absolute(), schema)
             if path.suffix == ".parquet"
             else pa.csv.CSVWriter(path, schema, write_options=text)
         ) as writer:

@@ -45,12 +45,12 @@ class PreparedFile:
 
     def __enter__(self) -> PreparedFile:
         try:
-            # with checksums, a file that was changed later is noticed
+            # with checksums, a file that was changed later is noticed; a relative name with a colon would be an address
             self._writer = pq.ParquetWriter(
-                self._unfinished, self._schema, compression="zstd", write_page_checksum=True
+                self._unfinished.absolute(), self._schema, compression="zstd", write_page_checksum=True
             )
-        except OSError as error:
-            raise ClickLogError(f"{self._path} cannot be written: {error}") from error
+        except (OSError, UnicodeError) as error:  # a name may be no UTF-8
+            raise ClickLogError(f"{self._path} cannot be written: {error}. Name another file.") from error
         return self
 
     def __exit__(
