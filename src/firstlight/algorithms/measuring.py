@@ -58,7 +58,7 @@ class Measuring:
         self._setting, self._executor, self._store, self._watch = setting, executor, store, watch
         self.judged: set[str] = set()
         self.remarks: list[str] = []
-        self.seconds = 0.0  # of computing, now or earlier
+        self.seconds = 0.0  # of scoring, by the clock, now or earlier
         self.reused_seconds = 0.0  # earlier
 
     def utilities(
@@ -95,5 +95,6 @@ class Measuring:
             self.judged.add(network.architecture)
             self.seconds += network.seconds
             self.reused_seconds += network.seconds * network.reused
-            self._watch(number, len(networks))
+            if not network.reused or number == len(networks):  # else the rate would be that of reading a file
+                self._watch(number, len(networks))
             yield network

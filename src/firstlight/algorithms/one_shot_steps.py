@@ -234,7 +234,7 @@ class StepJudge:
         return [score for score in self._entered.values() if not score.ok]
 
     def take(self, count: int, seconds: float, watch: Callable[[], None]) -> None:
-        """So many steps, or fewer if they take more than `seconds` of computing; `watch` is called behind each.
+        """So many steps, or fewer if they take more than `seconds` together; `watch` is called behind each.
 
         Which those are depends on what each one took, never on the order in which they come in. From the first that is
         too large for the memory on, they are taken on disk.

@@ -31,7 +31,7 @@ def effort(result: SearchResult) -> str:
         before = f" ({result.reused_seconds:,.1f} s of it before)" if result.reused_seconds else ""
         passes = f"{float(f'{result.forward_passes:.2g}'):,.0f}"
         words += (
-            f". All scores together took {result.score_seconds:,.1f} s of computing{before}, as much as "
+            f". All scores together took {result.score_seconds:,.1f} s of scoring{before}, as much as "
             f"{passes} forward pass{'es' * (passes != '1')} of the chosen network with one input"
         )
     return words + "."
@@ -46,9 +46,7 @@ def _effort_of_queries(result: SearchResult) -> str:
         words += f"; training them {'took' if result.scored else 'had taken'} {result.training_seconds:,.0f} s"
     if result.judged:
         before = f" ({result.reused_seconds:,.0f} s of it before)" if result.reused_seconds else ""
-        words += (
-            f". Proxies had judged {result.judged:,} networks, in {result.score_seconds:,.0f} s of computing{before}"
-        )
+        words += f". Proxies had judged {result.judged:,} networks, in {result.score_seconds:,.0f} s of scoring{before}"
     return f"{words}. The search took {result.seconds:,.1f} s."
 
 
