@@ -228,7 +228,7 @@ def test_mu_of_one_with_everything_above_nu_is_said() -> None:
 def test_a_search_that_time_has_cut_short_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(StepJob, "__call__", lambda self, number: replace(Score(1.0 + number), seconds=2.0))
     result = search(algorithm="nasi-ridge:steps=9:batch=4:seconds=5")
-    assert result.notes == ("3 of 9 steps were taken: then 5 s of computing were spent.",)
+    assert result.notes == ("3 of 9 steps were taken: then 5 s were spent.",)
     assert search(algorithm="nasi-ridge:steps=3:batch=4:seconds=5").notes == ()
 
 

@@ -5,13 +5,17 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 from tests.evaluate.test_correlate import a_table
 from typer.testing import CliRunner
 
 from firstlight.cli import app
+from firstlight.cli.correlate import correlate
 from firstlight.errors import FirstlightError, SettingError
 from firstlight.evaluate import write_table
+from firstlight.evaluate.statistics import rank_quality
+from firstlight.report.correlation import LEGEND, cells
 
 SMALL = ["--skeleton", "channels=4,cells=1", "--workers", "0", "--samples", "all"]
 
@@ -42,6 +46,25 @@ def test_a_table_for_people_and_json_for_machines(table: str, tmp_path: Path) ->
     assert content["best"] == "params"
     assert set(content["targets"]) == {"toy_test_5", "toy_val_5"}
     assert content["proxies"]["params"]["n"] == 30
+
+
+def test_the_columns_are_explained_and_so_is_what_has_no_score(table: str, tmp_path: Path) -> None:
+    asked = ["--table", table, "--target", "toy_test_5", "--proxy", "params,synflow", *SMALL]
+    shown = run(*asked, "--out", str(tmp_path / "out"))
+    for column, meaning in LEGEND.items():
+        assert f"{column}: {meaning}." in shown
+        assert f"{column}:" in (correlate.__doc__ or "")
+    assert "synflow: no score for 1 of 30 networks, which rank last: non_finite (no path leads to the output)" in shown
+    page = (tmp_path / "out" / "report.html").read_text()
+    assert "no score for 1 of 30 networks" in page
+    assert LEGEND["Kendall"] in page
+
+
+def test_a_tenth_of_few_networks_is_too_few_to_tell() -> None:
+    truth = np.arange(100.0)
+    few, enough = (rank_quality(truth[:count], truth[:count], resamples=2) for count in (44, 46))
+    assert [cell == "too few to tell" for cell in cells(few)] == [False, False, True, False]
+    assert "too few to tell" not in cells(enough)
 
 
 @pytest.mark.parametrize(

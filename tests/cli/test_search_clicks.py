@@ -6,6 +6,8 @@ import json
 from pathlib import Path
 
 import pytest
+import torch
+from safetensors.torch import load_file
 from tests.cli.command import firstlight
 from tests.evaluate.prepared import made_up_clicks
 
@@ -35,6 +37,33 @@ def test_a_little_training_of_shared_weights_then_generations_then_training_the_
     assert "log loss, validation" in again
     assert "logistic, by hand" in again
     assert "firstlight train" not in again  # which is for images
+    assert "firstlight export run -o run/exported" in again
+
+
+def test_the_best_that_was_trained_is_exported_with_its_weights(folder: Path) -> None:
+    words = "search nasrec-small --data criteo:clicks.parquet --proxy params --samples 4 --max-params 100k --workers 0"
+    then = "--retrain 2 --recipe clicks:batch_size=64:layer_norm=0 --out trained --json"
+    retrained = json.loads(firstlight(*words.split(), *then.split(), folder=folder).stdout)["retrained"]
+    shown = firstlight("export", "trained", "-o", "exported", folder=folder).stdout
+    assert "the best on the validation part of 2 that the search has trained" in " ".join(shown.split())
+    described = json.loads((folder / "exported" / "architecture.json").read_text())
+    assert described["architecture"] == retrained["best"]
+    assert described["skeleton"]["layer_norm"] == 0
+    (name,) = (network["weights"] for network in retrained["networks"] if network["name"] == retrained["best"])
+    kept, written = (load_file(folder / path) for path in (f"trained/{name}", "exported/weights.safetensors"))
+    assert kept.keys() == written.keys()
+    assert all(torch.equal(kept[key], written[key]) for key in kept)
+    refused = firstlight("train", "trained", "--data", "digits", "--out", "nowhere", folder=folder, code=1).stderr
+    assert "firstlight export trained -o FOLDER` writes the best of them with its weights" in refused
+    initial = firstlight("export", "trained", "-o", "initial", "--seed", "1", folder=folder).stdout
+    assert "initialised with the seed 1" in initial
+
+
+def test_a_search_that_trained_nothing_says_how_to(folder: Path) -> None:
+    words = "search nasrec-small --proxy params --samples 2 --workers 0 --out untrained"
+    assert "export" not in firstlight(*words.split(), folder=folder).stdout
+    refused = firstlight("train", "untrained", "--data", "digits", "--out", "nowhere", folder=folder, code=1).stderr
+    assert "Run the search again with --retrain 5" in refused
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -64,6 +65,44 @@ def test_networks_are_counted_beside_states_whose_number_is_not_known() -> None:
     assert bar.startswith("scoring, 1,500 states")
     assert " 2/4 " in bar
     assert bar.endswith("best 0.5000")
+
+
+@pytest.mark.usefixtures("narrow")
+def test_the_rate_is_that_of_what_is_computed_now() -> None:
+    with progress.watching(60) as watcher:
+        now = 0.0
+        watcher._progress.get_time = lambda: now
+        for task in watcher._progress.tasks:
+            task._get_time = lambda: now
+        for _ in range(20):  # which a store knows
+            now += 0.001
+            watcher.saw(0.5, reused=True)
+        (bar,) = shown(watcher._progress)
+        assert " 20/60 " in bar
+        assert " -/s -:--:-- left" in bar
+        for _ in range(10):
+            now += 2.0
+            watcher.saw(0.5)
+        (bar,) = shown(watcher._progress)
+    assert " 30/60 0.5/s 0:01:00 left" in bar
+
+
+@pytest.mark.usefixtures("narrow")
+def test_a_search_that_found_fewer_networks_ends_complete() -> None:
+    with progress.watching(18) as watcher:
+        for _ in range(14):
+            watcher.saw(0.5)
+    (bar,) = shown(watcher._progress)
+    assert " 14/14 " in bar
+    assert " 0:00:00 left" in bar
+
+
+@pytest.mark.usefixtures("narrow")
+def test_a_search_that_was_cut_off_does_not() -> None:
+    with suppress(KeyboardInterrupt), progress.watching(18) as watcher:
+        watcher.saw(0.5)
+        raise KeyboardInterrupt
+    assert " 1/18 " in shown(watcher._progress)[0]
 
 
 # ---------------------------------------- where there is no terminal

@@ -51,7 +51,7 @@ def test_what_was_known_from_before_is_told(found: SearchResult, capsys: pytest.
     show_result(replace(found, states_reused=2, score_seconds=5.0, reused_seconds=3.25))
     said = " ".join(capsys.readouterr().out.split())
     assert "3 steps through the one-shot network, 2 of them known from before." in said
-    assert "took 5.0 s of computing (3.2 s of it before), as much as" in said
+    assert "took 5.0 s of scoring (3.2 s of it before), as much as" in said
 
 
 def test_what_an_interrupted_search_leads_to(found: SearchResult, capsys: pytest.CaptureFixture[str]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import re
 from pathlib import Path
 
 import numpy as np
@@ -166,3 +167,34 @@ def test_what_a_source_is_read_from(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert [InputSource(name).files for name in ("synthetic", "circle", "digits", "digits@16")] == [[]] * 4
     assert InputSource("photos@8").files == InputSource(f"npz:{tmp_path}/photos.npz").files == [tmp_path / "photos.npz"]
     assert InputSource(f"folder:{tmp_path}@8").files == [tmp_path]
+
+
+@pytest.fixture
+def thirty(tmp_path: Path) -> str:
+    np.savez(tmp_path / "few.npz", x=np.random.default_rng(0).random((30, 3, 8, 8)), y=np.arange(30) % 3)
+    return f"npz:{tmp_path / 'few.npz'}"
+
+
+def test_batches_nobody_asked_for_are_as_large_as_the_data_allow(thirty: str) -> None:
+    usual = InputSource(thirty, 64)
+    fitted = usual.fitting()
+    assert (fitted.batch_size, fitted.usual_batch_size) == (30, 64)
+    assert "has too few samples for batches of 64: proxies saw batches of 30." in fitted.remark
+    assert load_inputs(fitted).batches[0][0].shape[0] == 30
+    assert InputSource(thirty, 64, 4).fitting().batch_size == 7
+    for enough in (InputSource(thirty, 30), InputSource(thirty, 1), InputSource("synthetic", 64)):
+        assert enough.fitting() is enough
+        assert enough.remark == ""
+
+
+@pytest.mark.parametrize(
+    ("size", "batches", "message"),
+    [
+        (64, 1, "has 30 samples; 1 batch of 64 was asked for. Add --batch-size 30 to the command"),
+        (16, 2, "has 30 samples; 2 batches of 16 were asked for. Add --batch-size 15 to the command"),
+        (1, 31, "31 batches of 1 were asked for. Add --batches 30 to the command, or in Python batches=30."),
+    ],
+)
+def test_batches_that_were_asked_for_and_cannot_be_had(thirty: str, size: int, batches: int, message: str) -> None:
+    with pytest.raises(DataError, match=re.escape(message)):
+        load_inputs(InputSource(thirty, size, batches))

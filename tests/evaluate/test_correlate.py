@@ -14,7 +14,7 @@ import pytest
 import firstlight
 from firstlight.errors import DataError, SettingError
 from firstlight.evaluate.correlate import Study, draw_sample, study
-from firstlight.evaluate.statistics import spearman
+from firstlight.evaluate.statistics import spearman, unscored_last
 from firstlight.evaluate.tables import Table, as_table
 from firstlight.proxies import parse_requests
 from firstlight.run.executor import InProcess
@@ -100,8 +100,7 @@ def test_statistics_are_those_of_the_columns() -> None:
     found = a_study()
     truth = found.truth("toy_test_5")
     for name, values in found.utilities[0].items():
-        known = np.isfinite(values)
-        expected = spearman(values[known], truth[known])
+        expected = spearman(unscored_last(values), truth)
         assert found.quality["toy_test_5"][name].estimates["spearman"].value == pytest.approx(expected)
     assert found.best("toy_test_5") == "params"
     assert set(found.behind_best["toy_test_5"]) == {"l2_norm", "naswot"}
@@ -117,9 +116,27 @@ def test_a_proxy_that_scores_few_networks_is_not_the_best() -> None:
     found = a_study()
     few = np.where(np.arange(30) < 12, found.truth("toy_test_5"), np.nan)
     some = replace(found, utilities=({**found.utilities[0], "dextr": few},))
-    assert some.quality["toy_test_5"]["dextr"].estimates["spearman"].value == pytest.approx(1)
+    assert some.quality["toy_test_5"]["dextr"].unscored == 18
     assert some.best("toy_test_5") == "params"
     assert [name for name, _ in some.ordered("toy_test_5")][-1] == "dextr"
+
+
+def test_all_proxies_are_judged_by_the_same_networks_and_those_without_a_score_are_told() -> None:
+    found = a_study(proxies="params,synflow")
+    without = int(np.isnan(found.utilities[0]["synflow"]).sum())
+    assert 0 < without < 15  # no path leads through some networks
+    best, other = (found.quality["toy_test_5"][name] for name in ("params", "synflow"))
+    assert (best.networks, other.networks, best.unscored, other.unscored) == (30, 30, 0, without)
+    gap = found.behind_best["toy_test_5"]["synflow"].value
+    assert gap == pytest.approx(best.estimates["spearman"].value - other.estimates["spearman"].value)
+    said = found.without_score("toy_test_5", "synflow")
+    first = found.sample.rows["architecture"][int(np.flatnonzero(np.isnan(found.utilities[0]["synflow"]))[0])]
+    assert said.startswith(f"no score for {without} of 30 networks, which rank last: ")
+    assert first in said
+    assert found.without_score("toy_test_5", "params") == ""
+    reason = found.as_json()["proxies"]["synflow"]["unscored_reason"]
+    assert said.endswith(reason)
+    assert "unscored_reason" not in found.as_json()["proxies"]["params"]
 
 
 def test_a_target_named_like_a_proxy_keeps_its_column() -> None:
@@ -145,7 +162,7 @@ def test_several_seeds_give_mean_and_spread() -> None:
 
 def a_spearman(found: Study, seed: int, name: str) -> float:
     values, truth = found.utilities[seed][name], found.truth("toy_test_5")
-    return spearman(values[np.isfinite(values)], truth[np.isfinite(values)])
+    return spearman(unscored_last(values), truth)
 
 
 def test_json_has_the_first_target_at_the_top() -> None:

@@ -22,6 +22,7 @@ from firstlight.evaluate.statistics import (
     ranks,
     resampled,
     spearman,
+    unscored_last,
 )
 
 PAIRS = st.lists(st.tuples(st.integers(-9, 9), st.integers(-9, 9)), min_size=10, max_size=40)
@@ -125,16 +126,38 @@ def test_a_paired_difference_is_surer_than_two_intervals() -> None:
     assert (same.value, same.low, same.high) == (0, 0, 0)
 
 
-def test_networks_without_a_score_are_left_out() -> None:
+def test_networks_without_a_score_rank_last() -> None:
     utilities, truth = related(0.5, 40, seed=0)
     some = utilities.copy()
     some[::3] = np.nan
+    lowest = np.where(np.isnan(some), utilities.min() - 1, utilities)
     found = rank_quality(some, truth)
-    assert found.networks == 26
+    assert (found.networks, found.unscored) == (40, 14)
+    for name, statistic in STATISTICS.items():
+        if name != "pearson":
+            assert found.estimates[name].value == pytest.approx(statistic(lowest, truth)), name
+    assert found.as_json()["unscored"] == 14
+    gap = difference(utilities, some, truth)
+    assert gap is not None
+    assert gap.value == pytest.approx(spearman(utilities, truth) - found.estimates["spearman"].value)
+
+
+def test_networks_without_a_true_value_are_left_out() -> None:
+    utilities, truth = related(0.5, 40, seed=0)
+    partly = np.where(np.arange(40) % 4 == 0, np.nan, truth)
+    found = rank_quality(utilities, partly)
+    assert (found.networks, found.unscored) == (30, 0)
     assert found.estimates["spearman"].value == pytest.approx(
-        spearman(utilities[~np.isnan(some)], truth[~np.isnan(some)])
+        spearman(utilities[~np.isnan(partly)], truth[~np.isnan(partly)])
     )
-    assert difference(some, utilities, truth) is not None
+
+
+@pytest.mark.parametrize("lowest", [-3.0, 1e30, 0.0])
+def test_below_all_others_whatever_their_size(lowest: float) -> None:
+    filled = unscored_last(np.array([2e30, math.nan, lowest]))
+    assert filled[[0, 2]].tolist() == [2e30, lowest]
+    assert filled[1] < lowest
+    assert np.isnan(unscored_last(np.array([math.nan, math.nan]))).all()
 
 
 @pytest.mark.parametrize(

@@ -113,11 +113,13 @@ def test_advice_says_what_the_networks_have_learned() -> None:
     assert any("make it harder" in said for said in advise(with_accuracies(found, [*spread[:5], *[1.0] * 7])))
 
 
-def test_a_network_without_a_score_counts_as_the_worst() -> None:
+def test_a_network_without_a_score_ranks_last_and_is_counted() -> None:
     found = run(Store(":memory:"))
-    values = found.study.utilities[0]["naswot"]
-    assert np.isfinite(values).all()
-    assert found.study.quality[found.target]["naswot"].networks == 12
+    without = int(np.isnan(found.study.utilities[0]["naswot"]).sum())
+    quality = found.study.quality[found.target]["naswot"]
+    assert (quality.networks, quality.unscored) == (12, without)
+    assert without > 0
+    assert found.advice is not None
 
 
 @pytest.mark.parametrize("count", [9, 0, 2.5])

@@ -79,7 +79,7 @@ def test_marks_are_told_on_hover_and_by_keys(a_page: Chrome) -> None:
     ActionChains(a_page).move_to_element(chosen).perform()
     assert tooltip.text.splitlines() == [
         f"{CELL}39",
-        "rank 1, score 1.9750, params 2,221, MACs 1,000,039, seconds 39.0",
+        "rank 1, score 1.9750, params 2,221, MACs 1,000,039, found after, s 39.0",
     ]
     ActionChains(a_page).move_to_element(a_page.find_element(By.TAG_NAME, "h1")).perform()
     assert not tooltip.is_displayed()

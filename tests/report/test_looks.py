@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.report.pages import a_study, pages, search_run
+from tests.report.pages import a_study, pages, retrained, search_run
 
 from firstlight.cost import Cost
 from firstlight.report.correlation import correlation_page
@@ -86,5 +86,27 @@ def test_a_drawing_wider_than_a_phone_shows_its_nodes_first(
             "return [(box.left + box.right) / 2, innerWidth];"
         )
         assert abs(node - width / 2) < width / 10
+    finally:
+        resize(browser)
+
+
+@pytest.mark.parametrize(("width", "widest"), [(1200, 1200), (390, 1000)])
+def test_networks_trained_from_scratch_can_be_copied(browser: Chrome, width: int, widest: int, tmp_path: Path) -> None:
+    """Long texts make no table wider than a window, and no wider than a few strokes on a phone."""
+    rng = random.Random(0)
+    texts = [str(SPACES["nasrec-small"].sample(rng)) for _ in range(2)]
+    run = search_run(space="nasrec-small")
+    trained = retrained("words")
+    trained["networks"] = [{**trained["networks"][0], "name": text} for text in texts]
+    found = [Trial(text, Cost(10**6, 10**9), 2.0, 0.1) for text in texts]
+    resize(browser, width, mobile=width < 1000)
+    try:
+        show(browser, render(replace(run, result={**(run.result or {}), "retrained": trained}), found), tmp_path)
+        ends = browser.execute_script(
+            "return [...document.querySelectorAll('td.architecture .copy')].map("
+            "(it) => it.getBoundingClientRect().right + it.closest('.scroll').scrollLeft);"
+        )
+        assert len(ends) >= 4
+        assert max(ends) <= widest
     finally:
         resize(browser)

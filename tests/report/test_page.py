@@ -96,6 +96,16 @@ def test_a_run_without_any_score_has_a_page() -> None:
     )
 
 
+def test_a_warm_up_is_some_training() -> None:
+    trials = [Trial(CONV, Cost(7, 8), 0.75, 2.0)]
+    warmed = {"warmup": "50%:batch_size=32:weights=shared on criteo:480:abc", "input": "criteo:3x16:abc"}
+    assert "that is best by dextr, after a warm-up on 50 % of criteo: so far, the only one" in render(
+        run(**warmed), trials
+    )
+    as_drawn = {"warmup": "0%:weights=shared on nothing", "input": "criteo:3x16:abc"}
+    assert "that is best by dextr, before any training: so far, the only one" in render(run(**as_drawn), trials)
+
+
 def test_text_is_never_markup() -> None:
     page = render(run(proxy="<script>alert(1)</script>"), [Trial(CONV, Cost(7, 8), 0.75, 2.0)])
     assert "<script>alert" not in page

@@ -48,6 +48,11 @@ class Algorithm:
         return "truth" in self.needs
 
     @property
+    def sees_batches(self) -> bool:
+        """Whether `batch`, among its settings, is how many inputs its steps, or proxies that choose, are shown."""
+        return "one_shot" in self.needs or self.asks_truth
+
+    @property
     def summary(self) -> str:
         return (inspect.getdoc(self.function) or "").split("\n", 1)[0]
 
@@ -106,6 +111,5 @@ def _takes_text(found: Algorithm, pair: str) -> bool:
 
 def with_batches_of(size: int | None, text: str) -> str:
     """The text of a request whose steps, or proxies that choose, see batches of this size unless it names another."""
-    needs = AlgorithmRequest.parse(text).algorithm.needs
-    sees = "one_shot" in needs or "truth" in needs
-    return text if size is None or not sees or ":batch=" in text else f"{text}:batch={size}"
+    sees_batches = AlgorithmRequest.parse(text).algorithm.sees_batches
+    return text if size is None or not sees_batches or ":batch=" in text else f"{text}:batch={size}"

@@ -44,7 +44,8 @@ class Measuring:
     """Asks proxies on the same workers, and keeps what they say in the same store, as a search by them would.
 
     `batch_size` is that of the batches which they are shown, unless they take a single image; `ntk_condition` is that
-    of the `twin`, if there is one, and of a batch as large as it takes.
+    of the `twin`, if there is one, and of a batch as large as it takes. Batches are smaller where the data have too few
+    samples, and `remarks` say so.
     """
 
     def __init__(
@@ -56,7 +57,8 @@ class Measuring:
     ) -> None:
         self._setting, self._executor, self._store, self._watch = setting, executor, store, watch
         self.judged: set[str] = set()
-        self.seconds = 0.0  # of computing, now or earlier
+        self.remarks: list[str] = []
+        self.seconds = 0.0  # of scoring, by the clock, now or earlier
         self.reused_seconds = 0.0  # earlier
 
     def utilities(
@@ -83,7 +85,9 @@ class Measuring:
         if not requests:
             return
         asked = setting.source
-        source = source_for(requests, asked.name, batch_size, labels=asked.labels)
+        source = source_for(requests, asked.name, batch_size, labels=asked.labels).fitting()
+        if source.remark and source.remark not in self.remarks:
+            self.remarks.append(source.remark)
         service = ScoreService(
             replace(setting, source=replace(source, side=asked.side)), requests, self._executor, self._store
         )
@@ -91,5 +95,6 @@ class Measuring:
             self.judged.add(network.architecture)
             self.seconds += network.seconds
             self.reused_seconds += network.seconds * network.reused
-            self._watch(number, len(networks))
+            if not network.reused or number == len(networks):  # else the rate would be that of reading a file
+                self._watch(number, len(networks))
             yield network

@@ -62,7 +62,7 @@ def nasi(
 
     `normalise=running` is the sum above; `unit` gives every step the length 1, so that a single one with a huge
     gradient does not silence those after it, and is usual for the percentile. `none` lets `none` be chosen: its slope
-    is always 0, so that it wins wherever the others do harm. When `seconds` of computing are spent, no more steps are
+    is always 0, so that it wins wherever the others do harm. When all of them took `seconds` together, no more are
     taken. A loss whose gradient is not bounded by a constant, as the paper's theory asks, is no hindrance here.
     """
     rule = Rule(variant, _read_mu(mu, problem), nu, percentile, normalise, temperature)
@@ -192,7 +192,7 @@ def _search(problem: Problem, judge: StepJudge, steps: int, seconds: float, rule
                 _settle(problem, judge, rule)
         raise
     if judge.scored < steps:
-        problem.notes.append(f"{judge.scored} of {steps} steps were taken: then {seconds:g} s of computing were spent.")
+        problem.notes.append(f"{judge.scored} of {steps} steps were taken: then {seconds:g} s were spent.")
     asked = judge.asked
     unheard = [name for name, value in asked.setting.skeleton_settings if getattr(asked.skeleton, name, None) != value]
     if unheard:

@@ -90,7 +90,7 @@ class StepSetting:
     def batch(self, number: int) -> tuple[Tensor, Tensor]:
         """Another one for each step."""
         setting = self.setting
-        source = replace(setting.source, batch_size=self.batch_size, batches=1)
+        source = replace(setting.source, batch_size=self.batch_size, batches=1).fitting()
         seed = derive(setting.seed, "one-shot step", str(number))
         skeleton = setting.skeleton
         inputs = load_inputs(source, seed=seed, input_shape=skeleton.input_shape, classes=skeleton.classes)
@@ -234,7 +234,7 @@ class StepJudge:
         return [score for score in self._entered.values() if not score.ok]
 
     def take(self, count: int, seconds: float, watch: Callable[[], None]) -> None:
-        """So many steps, or fewer if they take more than `seconds` of computing; `watch` is called behind each.
+        """So many steps, or fewer if they take more than `seconds` together; `watch` is called behind each.
 
         Which those are depends on what each one took, never on the order in which they come in. From the first that is
         too large for the memory on, they are taken on disk.

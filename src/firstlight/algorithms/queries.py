@@ -62,7 +62,9 @@ class Queries(Problem):
     ) -> NDArray[np.float64]:
         """What a proxy or an ensemble says of networks: higher is better, NaN without a score."""
         assert self._measuring is not None  # who runs an algorithm that needs the truth gives it both
-        return self._measuring.utilities(by, networks, batch_size, twin)
+        found = self._measuring.utilities(by, networks, batch_size, twin)
+        self.notes += [remark for remark in self._measuring.remarks if remark not in self.notes]
+        return found
 
     @property
     def judged(self) -> int:

@@ -35,7 +35,8 @@ if TYPE_CHECKING:
     from firstlight.evaluate.retraining import Retraining
     from firstlight.export import Export
 
-RESULT_NAME = "result.json"  # in a run's folder
+# In a run's folder; the second holds networks that were trained after the search
+RESULT_NAME, RETRAINED_NAME = "result.json", "retrained"
 # In how many steps the growth of a front is shown, by the number of aims; of more aims volumes take too long
 FRONT_STEPS = {2: 40, 3: 10}
 
@@ -99,7 +100,7 @@ class SearchResult:
     Searched by an ensemble, the network has a score by it among those of the members. With costs to be kept low,
     `front` holds all networks that no other one beats in everything, best score first, and `best` is the first of them.
     `rejected` networks were beyond the limits and not scored; `states` of a supernet were, besides the networks, and
-    `states_reused` of these were known from before. All scores took `score_seconds` of computing, as much as
+    `states_reused` of these were known from before. All scores took `score_seconds` by the clock, as much as
     `forward_passes` of the chosen network with one input; `reused_seconds` of them were spent before. `dear_costs` are
     those of the chosen network that limits or objectives asked for beyond parameters and MACs; `findings` are what the
     algorithm found out besides, and `retrained` is what the best came to when trained from scratch, if that was asked

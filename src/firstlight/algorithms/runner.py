@@ -68,6 +68,8 @@ def run_search(
             f"{algorithm.algorithm.name} asks what trained networks reach. Name data to train them on (--data digits), "
             "or a table of trained networks (--table FILE)."
         )
+    if algorithm.algorithm.sees_batches and (size := dict(algorithm.settings).get("batch")):
+        replace(search.setting.source, batch_size=size, batches=1).check_count()  # what is usual gives way instead
     if search.setting.repeats > 1 and _asks_no_proxy(search):
         raise SettingError(
             f"repeats is {search.setting.repeats}, but every network is asked about once, and no proxy judges any. "
@@ -243,6 +245,8 @@ class _Ledger:
     ) -> Iterator[str]:
         if search.truth is not None and isinstance(self.problem, Queries):
             yield from search.truth.remarks(self.problem.truth, chosen)
+        if search.setting.source.remark and search.setting.source.remark not in self.problem.notes:
+            yield search.setting.source.remark
         missing = self.problem.remaining and finished
         if missing and not search.request.algorithm.decides_by_itself:
             yield f"{self.problem.scored} networks were scored, and not {search.samples}: the search found no others."

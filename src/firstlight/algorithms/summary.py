@@ -31,7 +31,7 @@ def effort(result: SearchResult) -> str:
         before = f" ({result.reused_seconds:,.1f} s of it before)" if result.reused_seconds else ""
         passes = f"{float(f'{result.forward_passes:.2g}'):,.0f}"
         words += (
-            f". All scores together took {result.score_seconds:,.1f} s of computing{before}, as much as "
+            f". All scores together took {result.score_seconds:,.1f} s of scoring{before}, as much as "
             f"{passes} forward pass{'es' * (passes != '1')} of the chosen network with one input"
         )
     return words + "."
@@ -46,9 +46,7 @@ def _effort_of_queries(result: SearchResult) -> str:
         words += f"; training them {'took' if result.scored else 'had taken'} {result.training_seconds:,.0f} s"
     if result.judged:
         before = f" ({result.reused_seconds:,.0f} s of it before)" if result.reused_seconds else ""
-        words += (
-            f". Proxies had judged {result.judged:,} networks, in {result.score_seconds:,.0f} s of computing{before}"
-        )
+        words += f". Proxies had judged {result.judged:,} networks, in {result.score_seconds:,.0f} s of scoring{before}"
     return f"{words}. The search took {result.seconds:,.1f} s."
 
 
@@ -66,8 +64,12 @@ def next_steps(result: SearchResult) -> list[str]:
         f"train {folder} --data {shlex.quote(_data(result))} --out {trained}",
         f"export {trained} -o {shlex.quote(str(result.directory / 'exported'))}",
     )
-    of_images = result.setting.setting.space.shown == "images"
-    return [f"report {folder}", *(training if of_images else ()), f"score {_arguments(result)}"]
+    exported = (f"export {folder} -o {shlex.quote(str(result.directory / 'exported'))}",)
+    if result.setting.setting.space.shown == "images":
+        further: tuple[str, ...] = training
+    else:
+        further = exported if result.retrained is not None and result.retrained.best is not None else ()
+    return [f"report {folder}", *further, f"score {_arguments(result)}"]
 
 
 def building(result: SearchResult) -> str:

@@ -91,6 +91,13 @@ def correlate(
 
     Scores are kept in the folder: asking again, or for another proxy or target, computes only what is new.
 
+    Spearman: how far the proxy orders the networks as the truth does, from 1, the same order, to -1, the reverse.
+    Kendall: the same, by counting pairs in the right order. top 10 % found: the share of the truly best tenth that is
+    in the proxy's best tenth; too few to tell of fewer than 46 networks. best of top 10: the best true value among the
+    ten that the proxy ranks first. behind the best: how much lower its Spearman correlation is than that of the first
+    row. networks: how many have a true value; all statistics are of these. no score: how many of them the proxy cannot
+    score; they rank last, since none of them would be chosen. The reason is told below the table.
+
     Example: firstlight correlate nasbench201 --table nb201.parquet --target cifar10_test_200 --proxy dextr,zico,params
 
     Example: firstlight correlate nasbench201 --table nb201.parquet --target cifar10_test_200 --proxy all --ensemble
@@ -140,24 +147,24 @@ def correlate(
 def show_study(study: Study, *, ensemble: bool = False) -> None:
     from firstlight.console import console, show_figures
     from firstlight.evaluate.targets import Target
-    from firstlight.report.correlation import COLUMNS, describe
+    from firstlight.report.correlation import COLUMNS, LEGEND, cells, describe
 
     rows = study.sample.rows
     for target in study.sample.targets:
         counts = f"{len(rows):,} networks, {len(study.sample.classes):,} different functions"
         console.print(f"{target} ({Target.of_column(target)}): {counts}.", markup=False, soft_wrap=True)
         behind = study.behind_best[target]
-        cells = []
+        shown = []
         for name, found in study.ordered(target):
-            figures = [str(found.estimates[column]) if found.estimates else "-" for column in COLUMNS]
             spread = study.over_seeds(target, name)
             seeds = [f"{spread[0]:.3f} ± {spread[1]:.3f}" if spread else "-"] if len(study.seeds) > 1 else []
-            cells.append([name, *figures, *seeds, str(behind.get(name, "-")), f"{found.networks:,}"])
+            counted = [f"{found.networks:,}", f"{found.unscored:,}"]
+            shown.append([name, *cells(found), *seeds, str(behind.get(name, "-")), *counted])
         over = [f"over {len(study.seeds)} seeds"] if len(study.seeds) > 1 else []
-        show_figures(["proxy", *COLUMNS.values(), *over, "behind the best", "networks"], cells, "proxy")
+        show_figures(["proxy", *COLUMNS.values(), *over, "behind the best", "networks", "no score"], shown, "proxy")
         for name, found in study.ordered(target):
-            if found.note:
-                console.print(f"{name}: {found.note}.", markup=False, soft_wrap=True)
+            for note in filter(None, (found.note, study.without_score(target, name))):
+                console.print(f"{name}: {note}.", markup=False, soft_wrap=True)
         if ensemble:
             judged = study.ensembles[target]
             said = (
@@ -167,6 +174,8 @@ def show_study(study: Study, *, ensemble: bool = False) -> None:
             )
             console.print(said, markup=False, soft_wrap=True)
         console.print()
+    for column, meaning in LEGEND.items():
+        console.print(f"{column}: {meaning}.", markup=False, soft_wrap=True, style="dim")
     for remark in study.remarks:
         console.print(remark, markup=False, soft_wrap=True)
 

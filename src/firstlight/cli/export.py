@@ -31,7 +31,10 @@ def export(
     ] = None,
     weights: Annotated[
         Path | None,
-        typer.Option(help="A safetensors file; default: those of the run if it has trained, else initial ones."),
+        typer.Option(
+            help="A safetensors file; default: those of the run if it has trained (of a search with --retrain, those "
+            "of the best on the validation part), else initial ones."
+        ),
     ] = None,
     format: Annotated[
         str,

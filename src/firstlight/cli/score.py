@@ -92,6 +92,7 @@ def score(
 
     Example: firstlight score mypackage.models:resnet --input-shape 3,32,32
     """
+    from firstlight.console import notices
     from firstlight.proxies.base import read_requests
     from firstlight.run.executor import refuse_isolation
     from firstlight.run.models import IN_THIS_PROCESS, DrawnBatches, ModelSetting, refuse_for_space
@@ -106,6 +107,8 @@ def score(
     warm_up = None if warmup is None else read_warm_up(warmup, find_space(target))
     requests = read_requests(proxy, None if warm_up is None else find_space(target).shown)
     shown = source_for(requests, input, batch_size, batches, labels)
+    if shown.remark:
+        notices.print(shown.remark, markup=False, soft_wrap=True)
     if is_own_model(target, seed):
         if architectures or source:
             raise SettingError(f"{target} names a model of your own; it takes no architectures.")

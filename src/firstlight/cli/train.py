@@ -113,7 +113,19 @@ def _of_run(folder: str) -> tuple[str, str, dict[str, Any]]:
             "firstlight train SPACE ARCHITECTURE --data digits --out FOLDER."
         )
     facts = read_run(Path(folder))
-    skeleton = asdict(read_skeleton(find_space(facts.space), facts.skeleton))
+    space = find_space(facts.space)
+    if space.shown == "clicks":
+        export = f"`firstlight export {folder} -o FOLDER`"
+        raise SettingError(
+            f"{folder} is a search of {facts.space}, whose networks predict clicks, and `train` is for images. "
+            + (
+                f"The search has trained the best from scratch: {export} writes the best of them with its weights."
+                if facts.weights
+                else f"Run the search again with --retrain 5: it trains the best five from scratch, and {export} then "
+                "writes the best of them with its weights."
+            )
+        )
+    skeleton = asdict(read_skeleton(space, facts.skeleton))
     kept = {name: value for name, value in skeleton.items() if name not in ("input_shape", "classes")}
     return facts.space, facts.architecture, kept
 

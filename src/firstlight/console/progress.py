@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 from typing import Any
 
 from rich.console import RenderableType
@@ -28,9 +30,26 @@ from firstlight.console.terminal import notices
 SILENCE = 30.0
 
 
+def _speed(task: Task) -> float | None:
+    """Of what is computed now, if that is counted by itself: what is known from before comes at once."""
+    pace: Task = task.fields.get("pace") or task
+    return pace.speed
+
+
 class _Rate(ProgressColumn):
     def render(self, task: Task) -> Text:
-        return Text(f"{task.speed:.1f}/s" if task.speed else "-/s", style="cyan")
+        speed = _speed(task)
+        return Text(f"{speed:.1f}/s" if speed else "-/s", style="cyan")
+
+
+class _Left(ProgressColumn):
+    max_refresh = 0.5
+
+    def render(self, task: Task) -> Text:
+        speed, remaining = _speed(task), task.remaining
+        known = task.finished or (speed and remaining is not None)
+        left = 0 if task.finished or not speed else math.ceil((remaining or 0) / speed)
+        return Text(str(timedelta(seconds=left)) if known else "-:--:--", style="progress.remaining")
 
 
 class _Lines(Progress):
@@ -44,9 +63,10 @@ class _Lines(Progress):
 
     def update(self, task_id: TaskID, **changes: Any) -> None:
         super().update(task_id, **changes)
-        if not self.disable and not self.console.is_terminal and self.get_time() - self._said >= SILENCE:
+        task = self.tasks[task_id]
+        speaks = task.visible and not self.disable and not self.console.is_terminal
+        if speaks and self.get_time() - self._said >= SILENCE:
             self._said = self.get_time()
-            task = self.tasks[task_id]
             done = f"{task.completed:,.0f}" + (f" of {task.total:,.0f}" if task.total else "")
             words = ", ".join(filter(None, (f"{task.description}: {done}", task.fields.get("best"))))
             self.console.print(words, markup=False, soft_wrap=True)
@@ -72,21 +92,31 @@ class Watcher(Onlooker):
         # neither is shown until there is something to see
         self._judging = progress.add_task("judging a pool", total=None, best="", visible=False)
         self._warming = progress.add_task("training shared weights", total=None, best="", visible=False)
-        self._task = progress.add_task(what, total=total, best="", visible=False)
+        self._computed = progress.add_task("", total=None, best="", visible=False)  # never shown: the pace of the next
+        pace = progress.tasks[self._computed]
+        self._task = progress.add_task(what, total=total, best="", visible=False, pace=pace)
         self._retraining = progress.add_task("training the best", total=None, best="", visible=False)
         self._best: float | None = None
         self._counts_states = False
 
     def scored(self, candidate: Candidate) -> None:
-        self.saw(candidate.utility)
+        self.saw(candidate.utility, reused=candidate.network.reused)
 
-    def saw(self, value: float | None) -> None:
+    def saw(self, value: float | None, *, reused: bool = False) -> None:
         if self._counts_states:
             return
         if value is not None and (self._best is None or value > self._best):
             self._best = value
         best = "" if self._best is None else f"best {self._best:.4f}"
+        if not reused:
+            self._progress.update(self._computed, advance=1)
         self._progress.update(self._task, advance=1, best=best, visible=True)
+
+    def ends(self) -> None:
+        """There was nothing more to do, also where less was found than was asked for."""
+        for task in self._progress.tasks:
+            if task.total is not None and 0 < task.completed < task.total:
+                self._progress.update(task.id, total=task.completed)
 
     def states(self, count: int, total: int | None, note: str, leading: str) -> None:
         """Where their number is known, they are what is counted, and networks are not."""
@@ -123,12 +153,14 @@ def watching(total: int, what: str = "scoring") -> Iterator[Watcher]:
         BarColumn(),
         MofNCompleteColumn(),
         _Rate(),
-        TimeRemainingColumn(),
+        _Left(),
         TextColumn("left  {task.fields[best]}"),
     )
     with _Scoring(*columns, console=notices, disable=total < 2) as progress:
         try:
-            yield Watcher(progress, total, what)
+            watcher = Watcher(progress, total, what)
+            yield watcher
+            watcher.ends()
         finally:
             progress.leading = ""  # what was found is told with the result
 

@@ -41,7 +41,7 @@ def show_retraining(found: Retraining) -> None:
         console.print("The best of those that were found, by its log loss on the validation part:")
         console.print(found.best.name, style="bold", markup=False, soft_wrap=True)
         if found.best.weights is not None:
-            console.print(f"Its weights: {found.best.weights} of the run's folder.", markup=False)
+            console.print(f"Its weights: {found.best.weights} of the run's folder; `export` takes them.", markup=False)
 
 
 def _figure(standing: Standing, part: str, figure: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +28,8 @@ class InputSource:
     """Which samples to draw: `batches` batches of `batch_size` from the named source, picked by the run's seed.
 
     `labels` are those of the data, or "random": classes that have nothing to do with what is seen. Images are of the
-    size that they have, or reduced to `side` x `side` pixels.
+    size that they have, or reduced to `side` x `side` pixels. `usual_batch_size` is what nobody asked for and the data
+    have too few samples for.
     """
 
     name: str = SYNTHETIC
@@ -36,6 +37,7 @@ class InputSource:
     batches: int = 1
     labels: str = TRUE_LABELS
     side: int | None = None
+    usual_batch_size: int | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         if self.labels not in LABELS:
@@ -44,6 +46,39 @@ class InputSource:
             raise DataError(f"Batches must hold at least one sample; got {self.batches} batches of {self.batch_size}.")
         if self.side is not None and self.side < 1:
             raise DataError(f"Images cannot be reduced to {self.side}x{self.side} pixels.")
+
+    def fitting(self, there: int | None = None) -> InputSource:
+        """With batches as large as the data allow, of which so many samples are `there`, if these are too large."""
+        if self.batch_size > 1 and there is None:
+            there = _count_samples(self.name)
+        if there is None or self.batch_size * self.batches <= there:
+            return self
+        usual = self.usual_batch_size or self.batch_size
+        return replace(self, batch_size=max(1, min(self.batch_size, there // self.batches)), usual_batch_size=usual)
+
+    @property
+    def remark(self) -> str:
+        """What must be known of batches that are smaller than usual; nothing of others."""
+        if self.usual_batch_size is None:
+            return ""
+        return (
+            f"{self.name!r} has too few samples for batches of {self.usual_batch_size}: proxies saw batches of "
+            f"{self.batch_size}."
+        )
+
+    def check_count(self, there: int | None = None) -> None:
+        """Refuse to draw more samples than are `there`."""
+        there = _count_samples(self.name) if there is None else there
+        if there is None or self.batch_size * self.batches <= there:
+            return
+        asked = f"1 batch of {self.batch_size} was"
+        if self.batches > 1:
+            asked = f"{self.batches} batches of {self.batch_size} were"
+        option, most = ("batch-size", there // self.batches) if there >= self.batches else ("batches", there)
+        raise TooFewError(
+            f"{self.name!r} has {there} samples; {asked} asked for. Add --{option} {most} to the command, or in Python "
+            f"{option.replace('-', '_')}={most}."
+        )
 
     @property
     def files(self) -> list[Path]:
@@ -89,12 +124,12 @@ def load_inputs(
         y = torch.randint(classes, (count,), generator=torch_generator(seed, "synthetic labels"))
     elif is_clicks(source.name):
         clicks = open_clicks(source.name)
-        _check_count(source, clicks.rows["train"])
+        source.check_count(clicks.rows["train"])
         x, y = _drawn_clicks(clicks, count, seed)
         title, classes, skeleton = clicks.title, 2, clicks.skeleton
     else:
         samples = read_samples(source.name)
-        _check_count(source, len(samples))
+        source.check_count(len(samples))
         picked = torch.randperm(len(samples), generator=torch_generator(seed, "choice of samples"))[:count].numpy()
         x, y = samples.tensors(picked, samples.images(picked), samples.normaliser)
         x = x.contiguous()  # a measurement may write into its inputs
@@ -112,11 +147,11 @@ def load_inputs(
     return Inputs([*batches], fingerprint, tuple(x.shape[1:]), classes, skeleton)
 
 
-def _check_count(source: InputSource, there: int) -> None:
-    if source.batch_size * source.batches > there:
-        raise TooFewError(
-            f"{source.name!r} has {there} samples; {source.batches} batches of {source.batch_size} were asked for."
-        )
+def _count_samples(name: str) -> int | None:
+    """How many can be drawn from a source; None if they are made up, as many as are wanted."""
+    if name in (SYNTHETIC, CIRCLE):
+        return None
+    return open_clicks(name).rows["train"] if is_clicks(name) else len(read_samples(name))
 
 
 def _drawn_clicks(clicks: ClickData, count: int, seed: int) -> tuple[Tensor, Tensor]:

@@ -98,7 +98,7 @@ def correlate(
     place = make_executor(workers, executor, timeout=timeout, max_worker_memory=max_worker_memory)
     with open_store(directory, same_versions=same_versions) as store, place.staying():
         result = study(sample, settings, requests, place, store, watch=watch)
-        result = replace(result, remarks=tuple(store.remarks()))
+        result = replace(result, remarks=tuple(filter(None, (source.remark, *store.remarks()))))
     if directory is not None:
         described = {
             "space": settings[0].space_name,
@@ -166,7 +166,7 @@ def trust(
     )
     source = source_for(requests, data)
     there = len(training.dataset.x_train) + len(training.dataset.x_val)
-    source = replace(source, batch_size=max(1, min(source.batch_size, there // source.batches)))  # few images will do
+    source = source.fitting(there)
     scoring = make_setting(space, source, skeleton, seed, device, 1)
     directory = None if out is None else Path(out)
     place = make_executor(workers, executor, timeout=timeout, max_worker_memory=max_worker_memory)
@@ -181,7 +181,8 @@ def trust(
             watch_training=watch_training,
             watch_scoring=watch_scoring,
         )
-        found = replace(found, study=replace(found.study, remarks=tuple(store.remarks())))
+        remarks = tuple(filter(None, (source.remark, *store.remarks())))
+        found = replace(found, study=replace(found.study, remarks=remarks))
     if directory is not None:
         described = {
             "space": training.space_name,

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Any
@@ -22,6 +23,7 @@ from firstlight.evaluate.statistics import (
     difference,
     rank_quality,
     spearman,
+    unscored_last,
 )
 from firstlight.evaluate.tables import Table
 from firstlight.proxies import ProxyRequest
@@ -56,7 +58,8 @@ class Sample:
 class Study:
     """What the proxies say of a sample, once for each seed; the sample stays the same, weights and inputs do not.
 
-    `utilities` are turned so that higher is better; NaN without a score. `remarks` say what else must be known.
+    `utilities` are turned so that higher is better; NaN without a score, and such networks rank last. `reasons` has the
+    most frequent one of each proxy that has no score for some. `remarks` say what else must be known.
     """
 
     sample: Sample
@@ -64,6 +67,7 @@ class Study:
     utilities: tuple[dict[str, Numbers], ...]
     resamples: int | None = None
     remarks: tuple[str, ...] = ()
+    reasons: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def names(self) -> list[str]:
@@ -92,6 +96,14 @@ class Study:
             for target in self.sample.targets
         }
 
+    def without_score(self, target: str, name: str) -> str:
+        """How many networks a proxy has no score for, and why; nothing if there are none."""
+        found = self.quality[target][name]
+        if not found.unscored:
+            return ""
+        why = f": {self.reasons[name]}" if name in self.reasons else ""
+        return f"no score for {found.unscored:,} of {found.networks:,} networks, which rank last{why}"
+
     def best(self, target: str) -> str | None:
         """The name with the highest Spearman correlation, among those that have a score for most networks."""
         return next((name for name, found in self.ordered(target) if found.estimates), None)
@@ -108,12 +120,13 @@ class Study:
 
     @cached_property
     def behind_best(self) -> dict[str, dict[str, Estimate]]:
-        """By target: how far each is behind the best, in Spearman correlation, measured on the same networks."""
+        """By target: how far each is behind the best, in Spearman correlation, both over the same networks."""
         found: dict[str, dict[str, Estimate]] = {}
         for target in self.sample.targets:
             best, first, found[target] = self.best(target), self.utilities[0], {}
             for name in first if best is not None else ():
-                lead = self._lead(first[best or name], first[name], target) if name != best else None
+                defined = name != best and self.quality[target][name].estimates
+                lead = self._lead(first[best or name], first[name], target) if defined else None
                 if lead is not None:
                     found[target][name] = lead
         return found
@@ -123,7 +136,7 @@ class Study:
 
     def over_seeds(self, target: str, name: str) -> tuple[float, float] | None:
         """Mean and standard deviation of Spearman's correlation over the seeds; None for one seed, or if undefined."""
-        values = [_spearman(utilities[name], self.truth(target)) for utilities in self.utilities]
+        values = [_spearman(unscored_last(utilities[name]), self.truth(target)) for utilities in self.utilities]
         return None if len(values) < 2 or any(map(math.isnan, values)) else (fmean(values), stdev(values))
 
     @cached_property
@@ -168,6 +181,8 @@ class Study:
             behind = self.behind_best[target]
             proxies = {name: found.as_json() for name, found in self.quality[target].items()}
             for name, found in proxies.items():
+                if found["unscored"] and name in self.reasons:
+                    found["unscored_reason"] = self.reasons[name]
                 if name in behind:
                     gap = behind[name]
                     found |= {"behind_best": gap.value, "behind_best_ci": [gap.low, gap.high]}
@@ -232,7 +247,8 @@ def study(
 
     `watch` is told how many of how many scores are done.
     """
-    found = []
+    found: list[dict[str, Numbers]] = []
+    reasons: dict[str, str] = {}
     classes = sample.classes
     for number, setting in enumerate(settings):
         known: dict[str, NetworkScore] = {}
@@ -242,8 +258,23 @@ def study(
         texts = zip(sample.rows["architecture"], sample.rows["canonical"], strict=True)
         members = [_member(setting, text, known[canonical]) for text, canonical in texts]
         utilities = {str(r): np.array([m.scores[str(r)].utility for m in members]) for r in requests}
+        reasons = reasons if found else _reasons(members)  # of the first seed, as the statistics are
         found.append(utilities)
-    return Study(sample, tuple(setting.seed for setting in settings), tuple(found), resamples)
+    return Study(sample, tuple(setting.seed for setting in settings), tuple(found), resamples, reasons=reasons)
+
+
+def _reasons(members: Sequence[NetworkScore]) -> dict[str, str]:
+    """By proxy: why most of those without a score have none, and the first such network."""
+    counts: dict[str, Counter[str]] = {}
+    examples: dict[tuple[str, str], str] = {}
+    for member in members:
+        for name, score in member.scores.items():
+            if not score.ok:
+                why = f"{score.status} ({score.note.rstrip('.')})" if score.note else score.status
+                counts.setdefault(name, Counter())[why] += 1
+                examples.setdefault((name, why), member.architecture)
+    frequent = {name: count.most_common(1)[0][0] for name, count in counts.items()}
+    return {name: f"{why}, such as {examples[name, why]}" for name, why in frequent.items()}
 
 
 def _member(setting: Setting, text: str, of_class: NetworkScore) -> NetworkScore:

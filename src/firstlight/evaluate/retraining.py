@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from firstlight.algorithms.result import RETRAINED_NAME
 from firstlight.data.ctr import is_clicks
 from firstlight.errors import SettingError
 from firstlight.evaluate.clicks import ClickRecipe, ClickResult
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from firstlight.algorithms.result import SearchResult
     from firstlight.run.scoring import Setting
 
-FOLDER = "retrained"  # of a run's folder
 # Scores that differ by less are taken for those of one and the same network, as in the published search
 SAME_SCORE = 1e-6
 # Draws in search of networks within the limits, for each that is wanted
@@ -165,7 +165,7 @@ class Retrain:
         networks += [(text, "random") for text in at_random(search, result.setting.limits, search.seed, self.random)]
         networks += [(name, "by hand") for name in BASELINES]
         seeds = tuple(range(search.seed, search.seed + self.times))
-        folder = None if result.directory is None else result.directory / FOLDER
+        folder = None if result.directory is None else result.directory / RETRAINED_NAME
         return replace(result, retrained=retrain(setting, networks, executor, seeds=seeds, folder=folder, watch=watch))
 
 

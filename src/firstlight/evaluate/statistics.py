@@ -40,7 +40,7 @@ class Estimate:
 
 @dataclass(frozen=True)
 class RankQuality:
-    """What utilities tell of true values over `networks` that have both.
+    """What utilities tell of the true values of `networks`, of which so many are `unscored` and rank last.
 
     Precision is the share of the truly best 1, 5 and 10 % that are among as many of highest utility; best of top the
     best true value among the ten of highest utility. Empty, with a `note`, where nothing is defined.
@@ -49,9 +49,10 @@ class RankQuality:
     networks: int
     estimates: Mapping[str, Estimate]
     note: str = ""
+    unscored: int = 0
 
     def as_json(self) -> dict[str, Any]:
-        flat: dict[str, Any] = {"n": self.networks}
+        flat: dict[str, Any] = {"n": self.networks, "unscored": self.unscored}
         for name in STATISTICS:
             found = self.estimates.get(name)
             flat[name] = None if found is None else finite(found.value)
@@ -67,27 +68,41 @@ def finite(value: float) -> float | None:
 def rank_quality(
     utilities: Numbers, truth: Numbers, *, groups: Groups | None = None, seed: int = 0, resamples: int | None = None
 ) -> RankQuality:
-    """All statistics; networks without a utility (NaN) are left out.
+    """All statistics; networks without a utility (NaN) rank last, those without a true value are left out.
 
     Networks of one group share a score and are drawn together: they are no evidence independent of each other.
     """
-    known = np.flatnonzero(np.isfinite(utilities) & np.isfinite(truth))
+    known = np.flatnonzero(np.isfinite(truth))
     known = np.random.default_rng(derive(seed, "ties")).permutation(known)  # the table's order may be that of the truth
     utilities, truth = utilities[known], truth[known]
-    networks = len(truth)
-    if networks < FEWEST:
-        return RankQuality(networks, {}, f"{networks} networks have both values; at least {FEWEST} are needed")
+    networks, scored = len(truth), int(np.isfinite(utilities).sum())
+    unscored = networks - scored
+    if scored < FEWEST:
+        return RankQuality(networks, {}, f"{scored} networks have both values; at least {FEWEST} are needed", unscored)
+    utilities = unscored_last(utilities)
     for name, values in (("score", utilities), ("true value", truth)):
         if values.min() == values.max():
-            return RankQuality(
-                networks, {}, f"the {name} of all networks is {values[0]:.6g}: no correlation is defined"
-            )
+            note = f"the {name} of all networks is {values[0]:.6g}: no correlation is defined"
+            return RankQuality(networks, {}, note, unscored)
     found = {name: statistic(utilities, truth) for name, statistic in STATISTICS.items()}
     drawn: dict[str, list[float]] = {name: [] for name in STATISTICS}
     for rows in resampled(networks if groups is None else groups[known], seed, resamples):
         for name, statistic in STATISTICS.items():
             drawn[name].append(statistic(utilities[rows], truth[rows]))
-    return RankQuality(networks, {name: estimate(value, drawn[name]) for name, value in found.items()})
+    return RankQuality(
+        networks, {name: estimate(value, drawn[name]) for name, value in found.items()}, unscored=unscored
+    )
+
+
+def unscored_last(values: Numbers) -> Numbers:
+    """Networks that a proxy has no value for rank below all others, as published code has it: none would be chosen.
+
+    They are below by as little as can be, so that what looks at sizes takes them for as bad as the worst.
+    """
+    known = np.isfinite(values)
+    lowest = np.nextafter(values[known].min(), -np.inf) if known.any() else np.nan
+    ranked: Numbers = np.where(known, values, lowest)
+    return ranked
 
 
 def difference(
@@ -99,14 +114,16 @@ def difference(
     seed: int = 0,
     resamples: int | None = None,
 ) -> Estimate | None:
-    """How much better the first follows the truth than the second, in Spearman's correlation, over the networks that
-    have both. The same networks are drawn for both, so that the interval is that of the difference. None if undefined.
+    """How much better the first follows the truth than the second, in Spearman's correlation; unscored networks rank
+    last in each. The same networks are drawn for both, so that the interval is that of the difference. None if
+    undefined.
     """
 
     def lead(first: Numbers, second: Numbers, truth: Numbers) -> float:
         return spearman(first, truth) - spearman(second, truth)
 
-    return bootstrapped(lead, first, second, truth, groups=groups, seed=seed, resamples=resamples)
+    columns = unscored_last(first), unscored_last(second), truth
+    return bootstrapped(lead, *columns, groups=groups, seed=seed, resamples=resamples)
 
 
 def bootstrapped(

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from firstlight.algorithms import Objective, Problem
 from firstlight.errors import SettingError, TooFewError
 from firstlight.evaluate.correlate import Sample, Study, study
 from firstlight.evaluate.recommend import Recommendation, recommend
-from firstlight.evaluate.selection import mostly_scored
 from firstlight.evaluate.service import Evaluation, EvaluationService, EvaluationSetting
-from firstlight.evaluate.statistics import FEWEST, Numbers
+from firstlight.evaluate.statistics import FEWEST
 from firstlight.proxies import ProxyRequest
 from firstlight.run.executor import Executor
 from firstlight.run.scoring import ScoreService, Setting
@@ -116,11 +114,5 @@ def train_and_compare(
     columns = {"architecture": texts, "canonical": texts, target: [None if a is None else 100 * a for a in accuracies]}
     rows = pd.DataFrame(columns).astype({target: float})
     result = study(Sample(rows, (target,)), [scoring], requests, executor, store, watch=watch_scoring)
-    # a network that a proxy cannot score counts as its worst, so that all are judged by the same networks
-    filled = {name: _worst_if_missing(values) for name, values in result.utilities[0].items()}
     data = training.dataset
-    return Trust(evaluations, replace(result, utilities=(filled,)), data.classes, len(data.x_val))
-
-
-def _worst_if_missing(values: Numbers) -> Numbers:
-    return np.where(np.isfinite(values), values, np.nanmin(values)) if mostly_scored(values) else values
+    return Trust(evaluations, result, data.classes, len(data.x_val))

@@ -89,7 +89,8 @@ def export_run(
     """The network that a search found or a training trained, by the folder of the run.
 
     Settings of the skeleton replace those of the run. The trained weights of the run are taken, unless others are
-    named, or the skeleton or the seed is another one.
+    named, or the skeleton or the seed is another one. Of a search that has trained the best from scratch, the network
+    is the one of these that did best on the validation part.
     """
     known = read_run(Path(run))
     named = space if space is None or isinstance(space, str) else space.name
@@ -112,6 +113,7 @@ def export_run(
         overwrite=overwrite,
         space_name=known.space,
         inputs=known.inputs if weights == known.weights else {},
+        origin=known.origin if weights == known.weights else "",
     )
 
 
@@ -127,12 +129,14 @@ def export_network(
     overwrite: bool = False,
     space_name: str | None = None,
     inputs: Mapping[str, Any] | None = None,
+    origin: str = "",
 ) -> Export:
     """Write a network into the folder `out`: `json`, `source`, `safetensors` and `onnx`, as asked for.
 
     Its weights are those in the file `weights`, or else those that the seed gives. The folder appears when everything
     is written, and not at all if something fails. `space_name` is how the files call a space that has another name
-    where it can be imported; `inputs` how images were prepared in training, for the reader.
+    where it can be imported; `inputs` how images were prepared in training and `origin` how the weights came about, for
+    the reader.
     """
     wanted, directory = check_formats(formats), Path(out)
     check_seed(seed)
@@ -145,7 +149,8 @@ def export_network(
     if weights is not None:
         load_weights(network, Path(weights))
     cost = found.cost(parsed, built)
-    told = f"initialised with the seed {seed}" if weights is None else f"read from {Path(weights).name}"
+    read = "" if weights is None else f"read from {Path(weights).name}{f', {origin}' if origin else ''}"
+    told = read or f"initialised with the seed {seed}"
     files = tuple(FORMATS[each] for each in wanted)
     export = Export(directory, files, name, str(parsed), str(built), seed, told, cost, inputs=dict(inputs or {}))
     with _appearing(directory) as folder:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from firstlight.algorithms.result import RESULT_NAME
+from firstlight.algorithms.result import RESULT_NAME, RETRAINED_NAME
 from firstlight.errors import DataError, MissingFileError
 from firstlight.export.weights import WEIGHTS_NAME
 from firstlight.spaces import Skeleton, Space
@@ -20,6 +20,7 @@ class RunFacts:
     """The network that a run ended with; `skeleton` is its text, and `weights` are there if it was trained.
 
     `inputs` says how the images were prepared that it was trained on: mean and deviation of each channel, class names.
+    `origin` says how the weights came about, unless the whole run was the training of this network.
     """
 
     space: str
@@ -28,6 +29,7 @@ class RunFacts:
     seed: int
     weights: Path | None
     inputs: dict[str, Any]
+    origin: str = ""
 
 
 def is_run(text: str) -> bool:
@@ -36,7 +38,10 @@ def is_run(text: str) -> bool:
 
 
 def read_run(folder: Path) -> RunFacts:
-    """From `result.json`; trainings name their network among the settings, searches under `best`."""
+    """From `result.json`; trainings name their network among the settings, searches under `best`.
+
+    Of a search that has trained the best from scratch it is the one of these that did best on the validation part.
+    """
     path = folder / RESULT_NAME
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
@@ -48,7 +53,7 @@ def read_run(folder: Path) -> RunFacts:
         if not all(isinstance(text, str) for text in (space, architecture, skeleton)):
             raise TypeError("space, architecture and skeleton must be texts")
         weights = folder / WEIGHTS_NAME
-        return RunFacts(
+        facts = RunFacts(
             space.partition("@")[0],  # one's own has a digest of its code behind it
             architecture,
             skeleton,
@@ -56,6 +61,7 @@ def read_run(folder: Path) -> RunFacts:
             weights if weights.is_file() else None,
             dict(content.get("inputs", {})),
         )
+        return _best_retrained(facts, folder, content.get("retrained") or {})
     except FileNotFoundError as error:
         raise MissingFileError(
             f"{folder} holds no result ({RESULT_NAME} is missing). Give the folder of a search or a training that has "
@@ -63,6 +69,27 @@ def read_run(folder: Path) -> RunFacts:
         ) from error
     except (OSError, KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError) as error:
         raise DataError(f"{path} does not name a network: {type(error).__name__}: {error}.") from error
+
+
+def _best_retrained(facts: RunFacts, folder: Path, retrained: dict[str, Any]) -> RunFacts:
+    """The network and the weights of the best that a search has trained; as it was if there are none."""
+    found = [entry for entry in retrained.get("networks", ()) if entry["kind"] == "found"]
+    best = next((entry for entry in found if entry["name"] == retrained.get("best")), None)
+    if best is None or best.get("weights") is None:
+        return facts
+    weights = folder / RETRAINED_NAME / Path(best["weights"]).name
+    if not weights.is_file():
+        return facts
+    key = json.loads(weights.with_suffix(".json").read_text(encoding="utf-8"))["key"]
+    origin = f"the best on the validation part of {len(found)} that the search has trained"
+    return dataclasses.replace(
+        facts,
+        architecture=str(best["name"]),
+        skeleton=str(key["skeleton"]),  # the recipe may have changed that of the search
+        seed=int(key["seed"]),
+        weights=weights,
+        origin=origin if len(found) > 1 else "of the one that the search has trained",
+    )
 
 
 def read_skeleton(space: Space[Any], text: str) -> Skeleton:

@@ -32,6 +32,19 @@ COLUMNS = {
     "precision_10": "top 10 % found",
     "best_of_top_10": "best of top 10",
 }
+# What the columns of the table mean, for the terminal and the page
+LEGEND = {
+    "Spearman": "how far the proxy orders the networks as the truth does: 1 is the same order, 0 none, -1 the reverse. "
+    "In brackets, here and in all columns: where 95 % of resampled networks fall",
+    "Kendall": "the same, by counting pairs of networks in the right order",
+    "top 10 % found": "the share of the truly best tenth that is in the proxy's best tenth",
+    "best of top 10": "the best true value among the ten networks that the proxy ranks first",
+    "behind the best": "how much lower its Spearman correlation is than that of the proxy in the first row",
+    "networks": "how many have a true value; all statistics are of these",
+    "no score": "how many of them the proxy cannot score; they rank last, since none of them would be chosen",
+}
+# With a tenth of fewer networks, one found more or less changes everything
+FEWEST_OF_A_TENTH = 5
 # Each dot takes its place in the page: so many of a proxy, and of all together
 MOST_DOTS, ALL_DOTS = 1_500, 12_000
 # The share of networks that may be too far below the others to be drawn
@@ -85,6 +98,7 @@ def study_content(study: Study, settings: Mapping[str, Any], *, ensemble: bool =
         "count": len(study.sample.rows),
         "classes": len(study.sample.classes),
         "headers": list(COLUMNS.values()),
+        "legend": LEGEND,
         "targets": [_target(study, name, study.ensembles[name] if ensemble else None) for name in study.sample.targets],
         "scatters": _scatters(study, target, shown),
         "networks": _networks(study, shown),
@@ -109,6 +123,14 @@ def describe(judged: JudgedEnsemble) -> str:
     )
 
 
+def cells(found: RankQuality) -> list[str]:
+    """The statistics under `COLUMNS`, in words where there is nothing to tell."""
+    if not found.estimates:
+        return ["-"] * len(COLUMNS)
+    too_few = {"precision_10": "too few to tell"} if round(found.networks / 10) < FEWEST_OF_A_TENTH else {}
+    return [too_few.get(column, str(found.estimates[column])) for column in COLUMNS]
+
+
 def _target(study: Study, name: str, ensemble: JudgedEnsemble | None) -> dict[str, Any]:
     behind = study.behind_best[name]
     rows, drawn = [], []
@@ -120,9 +142,10 @@ def _target(study: Study, name: str, ensemble: JudgedEnsemble | None) -> dict[st
         rows.append(
             {
                 "name": proxy,
-                "cells": [estimates[column] if estimates else "-" for column in COLUMNS],
+                "cells": cells(found),
                 "behind": behind.get(proxy, "-"),
                 "networks": f"{found.networks:,}",
+                "unscored": f"{found.unscored:,}",
                 "note": _note(study, name, proxy, found),
             }
         )
@@ -139,7 +162,7 @@ def _target(study: Study, name: str, ensemble: JudgedEnsemble | None) -> dict[st
 def _note(study: Study, target: str, proxy: str, found: RankQuality) -> str:
     spread = study.over_seeds(target, proxy)
     seeds = f"over {len(study.seeds)} seeds: Spearman {spread[0]:.3f} ± {spread[1]:.3f}" if spread else ""
-    return "; ".join(filter(None, (found.note, seeds)))
+    return "; ".join(filter(None, (found.note, study.without_score(target, proxy), seeds)))
 
 
 def _drawn(study: Study) -> Groups:

@@ -55,7 +55,7 @@ def headline(
     elif asks_truth(settings):
         what = f"Asked which network of {space}{within} does best when trained"
     else:
-        what = f"Asked for the network of {space}{within} that is best by {proxy}, before any training"
+        what = f"Asked for the network of {space}{within} that is best by {proxy}, {_trained(settings)}"
     if best is None:
         return f"{what}: no network has a score yet."
     if costs:
@@ -66,6 +66,14 @@ def headline(
         return f"{what}: {now}{first} has a validation accuracy of {reached.replace(' with', ' % with', 1)}."
     first = f"the best of {networks:,}" if networks > 1 else "the only one looked at"
     return f"{what}: {now}{first} has {proxy} {reached}."
+
+
+def _trained(settings: Mapping[str, Any]) -> str:
+    """How far networks were trained before the proxy saw them."""
+    share = str(settings.get("warmup", "")).partition("%")[0]
+    if share in ("", "0"):
+        return "before any training"
+    return f"after a warm-up on {share} % of {str(settings['input']).partition(':')[0]}"
 
 
 def _enumerated(names: Sequence[str]) -> str:

@@ -167,7 +167,7 @@ def _networks(ranking: Sequence[Trial], drawn: Drawn, score: Column) -> Networks
         Column("params", 0),
         Column("MACs", 0),
         *(Column(name, 3 if name == "latency" else 0) for name in dear),
-        Column("seconds", 1),
+        Column("found after, s", 1),
         Column("architecture"),
     ]
     places = {trial.architecture: place for place, trial in enumerate(ranking, start=1)} if known else {}

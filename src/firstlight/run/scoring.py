@@ -65,12 +65,17 @@ def source_for(
     batches: int | None = None,
     labels: str = "true",
 ) -> InputSource:
-    """As large and as many batches as the most demanding of the proxies takes, unless the user says otherwise."""
+    """As large and as many batches as the most demanding of the proxies takes, unless the user says otherwise.
+
+    Batches are smaller where the data have too few samples for the usual size; one that is asked for stays.
+    """
     requests = list(requests)
     size = max((max(request.proxy.batch_size, request.samples) for request in requests), default=1)
     count = max((request.batches for request in requests), default=1)
-    size, count = size if batch_size is None else batch_size, count if batches is None else batches
-    return InputSource(name, size, count, labels)
+    count = count if batches is None else batches
+    if batch_size is None:
+        return InputSource(name, size, count, labels).fitting()
+    return InputSource(name, batch_size, count, labels)
 
 
 def read_by(request: ProxyRequest, source: InputSource) -> InputSource:

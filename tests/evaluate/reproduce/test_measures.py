@@ -22,7 +22,7 @@ from firstlight.evaluate.reproduce.groups import best_and_worst, nearest
 from firstlight.evaluate.reproduce.hnas_bounds import bound, condition_only, size, tuned
 from firstlight.evaluate.reproduce.lab import Lab
 from firstlight.evaluate.reproduce.nasi import bins
-from firstlight.evaluate.reproduce.rank_rows import Known, unscored_last
+from firstlight.evaluate.reproduce.rank_rows import Known
 from firstlight.evaluate.statistics import Numbers, spearman
 from firstlight.proxies import Parts
 from firstlight.run.executor import InProcess
@@ -179,8 +179,3 @@ def test_bins_hold_networks_in_order_of_their_trace() -> None:
     assert found[0].min() == 88
     assert len(bins(np.arange(500.0), np.arange(500.0))) == 10
     assert len(bins(np.arange(5.0), np.arange(5.0))) == 1
-
-
-def test_networks_without_a_score_rank_below_all_others() -> None:
-    assert unscored_last(np.array([2.0, math.nan, -3.0])).tolist() == [2, -4, -3]
-    assert np.isnan(unscored_last(np.array([math.nan, math.nan]))).all()

@@ -13,7 +13,7 @@ from firstlight.evaluate.correlate import Study
 from firstlight.evaluate.reproduce.base import CORRELATION, Finding, Published
 from firstlight.evaluate.reproduce.benchmarks import Benchmark
 from firstlight.evaluate.reproduce.lab import Lab, same_table
-from firstlight.evaluate.statistics import Groups, Numbers, spearman
+from firstlight.evaluate.statistics import Groups, Numbers, spearman, unscored_last
 
 Utilities = Mapping[str, Numbers]
 # What is made of the scores of several proxies: higher is better. Some choose numbers of their own, and may look at
@@ -41,14 +41,6 @@ class RankRow:
 
     def values(self, utilities: Utilities, known: Known) -> Numbers:
         return utilities[self.asks[0]] if self.formula is None else self.formula(utilities, known)
-
-
-def unscored_last(values: Numbers) -> Numbers:
-    """Networks that a proxy has no value for rank below all others, as published code has it."""
-    known = np.isfinite(values)
-    lowest = values[known].min() - 1 if known.any() else np.nan
-    ranked: Numbers = np.where(known, values, lowest)
-    return ranked
 
 
 def row(name: str, proxy: str, *published: float | None) -> RankRow:

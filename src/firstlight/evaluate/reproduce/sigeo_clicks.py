@@ -13,13 +13,14 @@ from pathlib import Path
 from firstlight.algorithms import AlgorithmRequest, Objective, Problem
 from firstlight.algorithms.ensembles import after_warm_up, members, parse_criterion
 from firstlight.algorithms.objective import Limits
+from firstlight.algorithms.result import RETRAINED_NAME
 from firstlight.data.ctr import is_clicks, open_clicks
 from firstlight.errors import MissingFileError
 from firstlight.evaluate.clicks import ClickRecipe
 from firstlight.evaluate.contenders import ClickSetting, Kind
 from firstlight.evaluate.reproduce.base import Experiment, Finding, Findings
 from firstlight.evaluate.reproduce.lab import Lab
-from firstlight.evaluate.retraining import FOLDER, Standing, at_random, best_distinct, retrain
+from firstlight.evaluate.retraining import Standing, at_random, best_distinct, retrain
 from firstlight.evaluate.statistics import Estimate
 from firstlight.run.scoring import ScoreService, source_for
 from firstlight.run.shared_warm_up import SharedWarmUp
@@ -79,7 +80,7 @@ def _table5(lab: Lab) -> Findings:
         networks: list[tuple[str, Kind]] = [(text, "found") for texts in best.values() for text in texts]
         networks += [(text, "random") for text in at_random(lab.setting(SPACE), LIMITS, seed, AT_RANDOM)]
         networks += [(name, "by hand") for name in BASELINES]
-        folder = None if lab.store.folder is None else lab.store.folder / FOLDER
+        folder = None if lab.store.folder is None else lab.store.folder / RETRAINED_NAME
         outcome = retrain(_training(lab), networks, lab.executor, seeds=(seed,), folder=folder, watch=lab.watch)
         standings = {standing.name: standing for standing in outcome.standings}
         for method, texts in best.items():

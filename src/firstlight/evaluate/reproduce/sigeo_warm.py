@@ -12,9 +12,9 @@ from firstlight.evaluate.correlate import Study
 from firstlight.evaluate.reproduce.base import FIGURE, Experiment, Finding, Findings, Published
 from firstlight.evaluate.reproduce.benchmarks import NB101, NB201_C10, NB201_VALIDATED, Benchmark
 from firstlight.evaluate.reproduce.lab import Lab, same_table
-from firstlight.evaluate.reproduce.rank_rows import Known, RankRow, Utilities, correlation, unscored_last
+from firstlight.evaluate.reproduce.rank_rows import Known, RankRow, Utilities, correlation
 from firstlight.evaluate.reproduce.sigeo import REMARKS
-from firstlight.evaluate.statistics import Numbers, spearman
+from firstlight.evaluate.statistics import Numbers, spearman, unscored_last
 from firstlight.report.charts.lines import Line, legend, lines
 from firstlight.run.shared_warm_up import SharedWarmUp
 from firstlight.run.warm_up import RECIPES, WarmUp
