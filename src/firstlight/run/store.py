@@ -227,8 +227,8 @@ class Store:
             (
                 run.id,
                 trial.architecture,
-                trial.cost.params,
-                trial.cost.macs,
+                None if trial.cost is None else trial.cost.params,
+                None if trial.cost is None else trial.cost.macs,
                 trial.utility,
                 trial.elapsed,
                 json.dumps(trial.dear_costs),
@@ -255,7 +255,7 @@ class Store:
             (run.id,),
         )
         return [
-            Trial(text, Cost(params, macs), utility, elapsed, json.loads(dear))
+            Trial(text, None if params is None else Cost(params, macs), utility, elapsed, json.loads(dear))
             for text, params, macs, utility, elapsed, dear in rows
         ]
 
