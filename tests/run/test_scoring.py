@@ -130,7 +130,7 @@ def test_a_network_that_fails_has_a_status(monkeypatch: pytest.MonkeyPatch) -> N
         raise RuntimeError("no such layer")
 
     monkeypatch.setattr(type(SMALL.space), "build", fail)
-    score = ScoreJob(SMALL)((architectures(1)[0], ("dextr",))).scores["dextr"]
+    score = ScoreJob(SMALL, tuple(parse_requests("dextr")))((architectures(1)[0], ("dextr",))).scores["dextr"]
     assert (score.status, score.note) == ("failed", "RuntimeError: no such layer")
 
 
@@ -139,7 +139,8 @@ def test_a_proxy_that_fails_leaves_the_others_alone(monkeypatch: pytest.MonkeyPa
         raise RuntimeError("broken")
 
     monkeypatch.setattr("firstlight.probe.Probe.output_jet", fail)
-    scores = ScoreJob(SMALL)((architectures(1)[0], ("curvature", "params"))).scores
+    job = ScoreJob(SMALL, tuple(parse_requests("curvature,params")))
+    scores = job((architectures(1)[0], ("curvature", "params"))).scores
     assert (scores["curvature"].status, scores["params"].status) == ("failed", "ok")
 
 

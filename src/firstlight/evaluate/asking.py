@@ -23,6 +23,7 @@ from firstlight.evaluate.service import EvaluationSetting
 from firstlight.evaluate.tables import Table, load_table
 from firstlight.evaluate.targets import Target
 from firstlight.evaluate.truth import TRUTH, TableSetting, TableTruth, TrainingTruth
+from firstlight.proxies import Proxy
 from firstlight.run.costs import Costs
 from firstlight.run.executor import Executor
 from firstlight.run.in_space import in_space
@@ -168,7 +169,7 @@ def _refuse_without(what: str, **given: object) -> None:
 
 
 def read_criterion(
-    proxy: str | None, request: AlgorithmRequest, space: str | Space[Any], truth: bool, *, warmed: bool = False
+    proxy: str | Proxy | None, request: AlgorithmRequest, space: str | Space[Any], truth: bool, *, warmed: bool = False
 ) -> Criterion:
     """What networks are judged by: the truth if it is asked for, else the proxy, or what is usual here.
 
@@ -176,8 +177,9 @@ def read_criterion(
     """
     if truth:
         if proxy is not None:
+            given = proxy if isinstance(proxy, str) else parse_criterion(proxy)
             raise SettingError(
-                f"Networks are judged by what they reach, and not by {proxy}. Leave the proxy out; which ones choose "
+                f"Networks are judged by what they reach, and not by {given}. Leave the proxy out; which ones choose "
                 "what is asked about is a setting of hnas (metric), verify and portfolio (by)."
             )
         return TRUTH

@@ -230,10 +230,11 @@ Task = tuple[str, tuple[str, ...]]  # an architecture's text, and the proxies to
 class ScoreJob:
     """Build, probe, ask: the job that executors run. A network that fails costs only its own scores.
 
-    Weights that were warmed up are kept in a folder, if there is one.
+    The `requests` are all that tasks may name. Weights that were warmed up are kept in a folder, if there is one.
     """
 
     setting: Setting
+    requests: tuple[ProxyRequest, ...]
     kept_in: Path | None = None
 
     @property
@@ -243,13 +244,13 @@ class ScoreJob:
         return [self.kept_in] if shared and self.kept_in is not None else []
 
     def __call__(self, task: Task) -> NetworkScore:
-        text, requests = task
+        text, names = task
         cost = count(self.setting, text)
         if isinstance(cost, Score):
-            return NetworkScore(text, dict.fromkeys(requests, cost), None)
-        parsed = [ProxyRequest.parse(request) for request in requests]
-        draws = [self._draw(setting, text, parsed, cost) for setting in self.setting.draws]
-        return NetworkScore(text, {name: combine([draw[name] for draw in draws]) for name in requests}, cost)
+            return NetworkScore(text, dict.fromkeys(names, cost), None)
+        asked = [request for request in self.requests if str(request) in names]
+        draws = [self._draw(setting, text, asked, cost) for setting in self.setting.draws]
+        return NetworkScore(text, {name: combine([draw[name] for draw in draws]) for name in names}, cost)
 
     def _draw(self, setting: Setting, text: str, requests: Collection[ProxyRequest], cost: Cost) -> dict[str, Score]:
         start = time.perf_counter()
@@ -306,7 +307,8 @@ class ScoreService:
         kept_in = self._kept_in()
         if self.setting.warm_up is not None and first_missing:
             self.setting.warm_up.prepare(self.setting, kept_in, self._watch_warm_up)
-        for (text, missing), result in self.executor.map(ScoreJob(self.setting, kept_in), unanswered()):
+        job = ScoreJob(self.setting, tuple(self.requests.values()), kept_in)
+        for (text, missing), result in self.executor.map(job, unanswered()):
             yield from _drain(answered)
             if isinstance(result, Lost):
                 failed = {name: Score.without_value(result.status, result.reason) for name in missing}
