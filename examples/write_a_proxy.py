@@ -13,15 +13,14 @@ def weakest_layer(probe: Probe) -> Parts:
 
 
 if __name__ == "__main__":
-    firstlight.PROXIES.add("weakest_layer", weakest_layer)  # by name, in this process
     ranking = firstlight.rank(
         "nasbench201",
         samples=12,
-        proxies="weakest_layer,dextr,params",
+        proxies=[weakest_layer, "dextr", "params"],
         skeleton={"channels": 8, "cells": 1},
-        workers=0,  # worker processes would not know of it
+        workers=0,  # so few are quicker in this process
     )
-    for row in ranking.rows[:3]:
-        print(f"{row.network.scores['weakest_layer'].value:.3f}  {row.network.architecture}")
+    for row in ranking.rows[:3]:  # in order of the first proxy
+        print(f"{row.value:.3f}  {row.network.architecture}")
     for pair in ranking.agreement:  # with a published proxy, and with counting parameters: the baseline
         print(f"{pair.first} and {pair.second}: Spearman {pair.spearman:.2f}")

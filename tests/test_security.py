@@ -103,6 +103,6 @@ def test_a_report_of_someone_elses_run_imports_nothing(tmp_path: Path, monkeypat
     (tmp_path / "planted.py").write_text("raise SystemExit('code of a stranger was run')")
     monkeypatch.syspath_prepend(tmp_path)
     with Store(tmp_path / STORE_NAME) as store:
-        run = store.begin_run({"space": "planted:space", "proxy": "dextr", "algorithm": "random"}, "1.0", 0)
+        run = store.begin_run({"space": "planted:space", "proxy": "planted:proxy", "algorithm": "random"}, "1.0", 0)
         store.add_trial(run, Trial("a", Cost(1, 1), 0.5, 1.0))
     assert "planted:space" in write_report(tmp_path).read_text(encoding="utf-8")

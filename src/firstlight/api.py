@@ -19,7 +19,7 @@ from firstlight.data.ctr import is_clicks
 from firstlight.data.inputs import SYNTHETIC, TRUE_LABELS
 from firstlight.errors import SettingError
 from firstlight.probe import Batches, Loss
-from firstlight.proxies import Proxy, Score, parse_requests
+from firstlight.proxies import Proxies, Proxy, Score, parse_requests
 from firstlight.ranking import Ranking, rank_networks, read_criteria, score_architectures
 from firstlight.run.costs import read_costs
 from firstlight.run.executor import LOCAL, Executor, make_executor, refuse_isolation
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 def score(
     model: Model,
     batches: Batches | Callable[[int], Batches],
-    proxies: str | Proxy | Sequence[str | Proxy] = ("dextr",),
+    proxies: Proxies = ("dextr",),
     seed: int = 0,
     *,
     loss: Loss | None = None,
@@ -79,7 +79,7 @@ def score(
     """
     name = getattr(model, "__name__", "The model")
     setting = ModelSetting(batches, loss, logits, seed, repeats=repeats)
-    scores, _ = measure_model(name, model, parse_requests(proxies), setting)
+    scores, _ = measure_model(name, model, parse_requests(proxies, plain=True), setting)
     return scores
 
 
@@ -88,8 +88,8 @@ def rank(
     architectures: Iterable[str | Architecture] = (),
     *,
     samples: int = 0,
-    proxies: str | Sequence[str] | None = None,
-    by: str | None = None,
+    proxies: Proxies | None = None,
+    by: str | Proxy | None = None,
     input: str | Batches = "synthetic",
     labels: str = "true",
     batch_size: int | None = None,
@@ -111,9 +111,10 @@ def rank(
     """Compare networks by several proxies, in order of one of them or of an ensemble, and say how far they agree.
 
     `target` is a space (its name, or one of your own as `search` takes it), with `architectures` of it or the number of
-    `samples` to draw at random; or models of your own by name, each an `nn.Module` or a function that returns one. `by`
-    is a proxy, by default the first, or an ensemble such as `rank_mean(dextr*2,params)`; the proxies it needs are asked
-    as well. `watch` is told of each network as it is scored.
+    `samples` to draw at random; or models of your own by name, each an `nn.Module` or a function that returns one.
+    `proxies` are names, `module:name` of your own, or objects. `by` is a proxy, by default the first, or an ensemble
+    such as `rank_mean(dextr*2,params)`; the proxies it needs are asked as well. `watch` is told of each network as it
+    is scored.
 
     `input` is the name of a source, of which `batches` of `batch_size` are drawn, as large and as many as the proxies
     take unless given; its `labels` are "true", or "random" in their place. Models of your own may be shown batches as
@@ -193,7 +194,7 @@ def space(name: str) -> Space[Any]:
 def search(
     space: str | Space[Any],
     *,
-    proxy: str | None = None,
+    proxy: str | Proxy | None = None,
     algorithm: str = "random",
     samples: int | None = None,
     table: str | os.PathLike[str] | Table | None = None,
@@ -252,9 +253,10 @@ def search(
     unless given; those of the steps of `nasi` and `nasi-ridge` are then as large, too, unless `nasi:batch=16` says
     otherwise.
 
-    `proxy` is by default `dextr`, or what is usual for the algorithm or the space. It may be an ensemble, such as
-    "az_nas" or "log_rank(dextr,params)": then networks are judged by their ranks among all that were scored, which is
-    known at the end.
+    `proxy` is by default `dextr`, or what is usual for the algorithm or the space. It may be one of your own, as the
+    object or as `module:name`, which worker processes import as they do a space; or an ensemble, such as "az_nas" or
+    "log_rank(dextr,params)": then networks are judged by their ranks among all that were scored, which is known at the
+    end.
 
     With a `warmup`, such as 0.1, "10%" or "10%:epochs=3:recipe=official", each network is trained on that share of the
     input's training data before proxies judge it; see docs/warm-up.md.

@@ -6,6 +6,7 @@ import hashlib
 import importlib
 import inspect
 import sys
+from pathlib import Path
 from typing import Any
 
 from firstlight.errors import ModelError
@@ -19,6 +20,16 @@ def import_named(target: str) -> Any:
     except Exception as error:  # whatever the user's module does when it is imported
         kind = type(error).__name__
         raise ModelError(f"{target!r} cannot be imported: {kind}: {error}. Write package.module:function.") from error
+
+
+def module_of(code: Any) -> str:
+    """The name of the module in which a function stands, as others would import it: a script goes by its file."""
+    name: str = code.__module__
+    main = sys.modules[name] if name == "__main__" else None
+    spec, file = getattr(main, "__spec__", None), getattr(main, "__file__", None)
+    if spec is not None:  # as of `python -m`
+        return str(spec.name)
+    return name if file is None else Path(file).stem
 
 
 def source_digest(code: Any) -> str:

@@ -13,7 +13,7 @@ from firstlight.algorithms import Candidate, Objective, Problem
 from firstlight.algorithms.ensembles import Criterion, Ensemble, after_warm_up, asked_for, parse_criterion
 from firstlight.algorithms.objective import best_first
 from firstlight.errors import SettingError
-from firstlight.proxies import ProxyRequest
+from firstlight.proxies import Proxies, Proxy, ProxyRequest
 from firstlight.proxies.base import Shown, read_requests
 from firstlight.run.scoring import NetworkScore, ScoreService
 from firstlight.seeds import python_generator
@@ -107,7 +107,7 @@ class Ranking:
 
 
 def read_criteria(
-    proxies: str | Sequence[str] | None, by: str | None, warmed: Shown | None = None
+    proxies: Proxies | None, by: str | Proxy | None, warmed: Shown | None = None
 ) -> tuple[list[ProxyRequest], Criterion]:
     """All proxies to ask, those of the ordering among them; and what to order by, which is by default the first.
 

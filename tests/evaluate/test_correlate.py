@@ -91,7 +91,7 @@ def test_networks_of_one_class_share_a_score_but_not_their_cost() -> None:
     values = found.utilities[0]
     assert values["naswot"][lean] == values["naswot"][idle]
     for name in ("params", "macs"):
-        own = [getattr(SMALL.cost(text), name) for text in (LEAN, IDLE)]
+        own = [getattr(SMALL.space.cost(SMALL.space.parse(text), SMALL.skeleton), name) for text in (LEAN, IDLE)]
         assert [values[name][lean], values[name][idle]] == own
         assert own[0] < own[1]
 

@@ -27,8 +27,9 @@ def make_older(path: Path, version: int) -> None:
     with contextlib.closing(sqlite3.connect(path)) as connection:
         for statement in (statement for statements in MIGRATIONS[:version] for statement in statements):
             connection.execute(statement)
-        row = (*KEY.as_tuple(), SCORE.value, '{"part": -3.141592653589793}', SCORE.status, SCORE.note, SCORE.seconds)
-        connection.execute(f"INSERT INTO scores VALUES ({', '.join('?' * 12)})", row)
+        row = [*KEY.as_tuple(), SCORE.value, '{"part": -3.141592653589793}', SCORE.status, SCORE.note, SCORE.seconds]
+        row += [None] if version >= 4 else []  # the environment
+        connection.execute(f"INSERT INTO scores VALUES ({', '.join('?' * len(row))})", row)
         connection.execute("INSERT INTO runs (settings, version, seed) VALUES ('{}', '0.1', 0)")
         trial = (1, "|arch|", 1, 2, 0.5, 0.1, *(["{}"] if version >= 3 else []))
         connection.execute(f"INSERT INTO trials VALUES ({', '.join('?' * len(trial))})", trial)

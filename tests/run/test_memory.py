@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from firstlight.proxies import ProxyRequest
 from firstlight.run.scoring import ScoreJob, Setting
 
 
@@ -28,7 +29,8 @@ def resident_mebibytes() -> float:
 
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="resident memory is read from /proc")
 def test_memory_stays_flat_over_many_networks() -> None:
-    job = ScoreJob(Setting("nasbench201", skeleton_settings=(("cells", 1), ("channels", 4))))
+    setting = Setting("nasbench201", skeleton_settings=(("cells", 1), ("channels", 4)))
+    job = ScoreJob(setting, (ProxyRequest.parse("dextr"),))
     texts = [str(architecture) for _, architecture in zip(range(300), job.setting.space, strict=False)]
     for text in texts[:60]:
         job((text, ("dextr",)))

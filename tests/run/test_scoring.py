@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from torch import nn
 
 from firstlight.data import InputSource
 from firstlight.errors import SettingError
@@ -16,7 +17,7 @@ from firstlight.proxies import PROXIES, Parts, ProxyRequest, parse_requests, pro
 from firstlight.run.executor import Executor, InProcess, Lost, make_executor
 from firstlight.run.scoring import NetworkScore, ScoreJob, ScoreService, Setting, source_for
 from firstlight.run.store import Store
-from firstlight.spaces import SPACES
+from firstlight.spaces import SPACES, ChoiceSpace
 
 SMALL = Setting("nasbench201", skeleton_settings=(("cells", 1), ("channels", 4)))
 
@@ -129,7 +130,7 @@ def test_a_network_that_fails_has_a_status(monkeypatch: pytest.MonkeyPatch) -> N
         raise RuntimeError("no such layer")
 
     monkeypatch.setattr(type(SMALL.space), "build", fail)
-    score = ScoreJob(SMALL)((architectures(1)[0], ("dextr",))).scores["dextr"]
+    score = ScoreJob(SMALL, tuple(parse_requests("dextr")))((architectures(1)[0], ("dextr",))).scores["dextr"]
     assert (score.status, score.note) == ("failed", "RuntimeError: no such layer")
 
 
@@ -138,7 +139,8 @@ def test_a_proxy_that_fails_leaves_the_others_alone(monkeypatch: pytest.MonkeyPa
         raise RuntimeError("broken")
 
     monkeypatch.setattr("firstlight.probe.Probe.output_jet", fail)
-    scores = ScoreJob(SMALL)((architectures(1)[0], ("curvature", "params"))).scores
+    job = ScoreJob(SMALL, tuple(parse_requests("curvature,params")))
+    scores = job((architectures(1)[0], ("curvature", "params"))).scores
     assert (scores["curvature"].status, scores["params"].status) == ("failed", "ok")
 
 
@@ -179,3 +181,17 @@ def test_a_lost_worker_is_a_failed_score_that_is_tried_again() -> None:
         assert (network.scores["dextr"].status, network.scores["dextr"].note) == ("failed", "gone")
         assert network.cost.params > 0
     assert all(network.scores["dextr"].ok for network in scores(InProcess(), texts, store=store).values())
+
+
+def test_what_a_lost_network_of_ones_own_costs_is_not_looked_at_here() -> None:
+    class Losing:
+        def map(self, job: Any, items: Any) -> Iterator[Any]:
+            for item in items:
+                yield item, Lost("took longer than 5 s")
+
+    def build(width: int) -> nn.Module:
+        raise AssertionError("hangs in this process, too")
+
+    setting = Setting("own", own_space=ChoiceSpace("own", build, width=(1, 2)))
+    (network,) = scores(Losing(), ["width=1"], setting=setting).values()
+    assert (network.cost, network.scores["dextr"].note) == (None, "took longer than 5 s")

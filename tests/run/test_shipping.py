@@ -11,6 +11,7 @@ from tests.run import jobs
 
 from firstlight.data import InputSource
 from firstlight.errors import DataError, WorkerError
+from firstlight.proxies import parse_requests
 from firstlight.run.scoring import ScoreJob, Setting
 from firstlight.run.shared_warm_up import SharedWarmUp
 from firstlight.spaces import SPACES
@@ -32,8 +33,9 @@ def images(tmp_path: Path) -> Path:
 def test_all_draws_of_the_data_are_taken_along(images: Path) -> None:
     tiny = (("cells", 1), ("channels", 4))
     setting = Setting("nasbench201", InputSource(f"npz:{images}", 4), skeleton_settings=tiny, repeats=2)
-    parcel = pack(ScoreJob(setting))
-    expected = ScoreJob(setting)((CELL, ("dextr", "grad_norm")))
+    job = ScoreJob(setting, tuple(parse_requests("dextr,grad_norm")))
+    parcel = pack(job)
+    expected = job((CELL, ("dextr", "grad_norm")))
     images.unlink()
     found = parcel.unpack()((CELL, ("dextr", "grad_norm")))
     assert {name: score.value for name, score in found.scores.items()} == {
@@ -43,8 +45,8 @@ def test_all_draws_of_the_data_are_taken_along(images: Path) -> None:
 
 def test_shared_weights_are_files_that_every_machine_needs(tmp_path: Path) -> None:
     warm_up = SharedWarmUp.parse("1%:weights=shared", SPACES["nasbench201"])
-    assert ScoreJob(Setting("nasbench201", warm_up=warm_up), tmp_path).files == [tmp_path]
-    assert ScoreJob(Setting("nasbench201"), tmp_path).files == []
+    assert ScoreJob(Setting("nasbench201", warm_up=warm_up), (), tmp_path).files == [tmp_path]
+    assert ScoreJob(Setting("nasbench201"), (), tmp_path).files == []
 
 
 def test_where_it_comes_from_is_where_it_works_if_there_is_such_a_folder(

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from firstlight.errors import ParseError, SettingError, UnknownNameError
-from firstlight.proxies import PROXIES, ProxyRequest
-from firstlight.proxies.base import Shown, with_companions
+from firstlight.proxies import PROXIES, Proxy, ProxyRequest
+from firstlight.proxies.base import Shown, not_a_proxy, split_name, with_companions
 from firstlight.run.scoring import NetworkScore
 
 Figures = NDArray[np.float64]
@@ -105,16 +105,20 @@ class Ensemble:
 Criterion = ProxyRequest | Ensemble
 
 
-def parse_criterion(text: str) -> Criterion:
-    """What networks can be ordered by: a proxy with its settings, or an ensemble."""
+def parse_criterion(text: str | Proxy) -> Criterion:
+    """What networks can be ordered by: a proxy with its settings, or as an object, or an ensemble."""
+    if isinstance(text, Proxy):
+        return ProxyRequest.of(text)
+    if not isinstance(text, str):
+        raise not_a_proxy(text)
     if "," in text and "(" not in text:
         raise SettingError(
             f"{text!r} names several, but the order is that of one proxy or of an ensemble, such as rank_mean({text})."
         )
-    name = text.strip().partition("(")[0].partition(":")[0].strip()
+    name = split_name(text.partition("(")[0])[0].strip()
     if "(" in text or name in NAMED or name in AGGREGATIONS:
         return Ensemble.parse(text)
-    if name not in PROXIES:
+    if name not in PROXIES and ":" not in name:
         raise UnknownNameError("proxy or ensemble", name, [*PROXIES, *NAMED, *AGGREGATIONS])
     return ProxyRequest.parse(text)
 

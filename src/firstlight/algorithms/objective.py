@@ -53,6 +53,8 @@ class Limits:
     def _excess(self, name: str, amount: Callable[[str], float]) -> float:
         least, most = self.bounds[name]
         found = amount(name)
+        if found == math.inf:  # it cannot be built or run, or nobody knows how it does
+            return math.inf
         if most is not None and found > most:
             return (found - most) / max(most, 1e-9)
         return (least - found) / least if least is not None and found < least else 0.0

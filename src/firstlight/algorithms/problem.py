@@ -19,7 +19,7 @@ from firstlight.algorithms.objective import Candidate, Objective
 from firstlight.algorithms.one_shot_steps import StepJudge, StepSetting
 from firstlight.algorithms.pool import Pool
 from firstlight.algorithms.source import Source
-from firstlight.errors import LimitError, SettingError
+from firstlight.errors import LimitError, NothingScoredError, SettingError
 from firstlight.run.costs import Costs, LatencySource, written
 from firstlight.run.in_space import in_space
 from firstlight.run.scoring import NetworkScore, ScoreService, source_for
@@ -182,7 +182,7 @@ class Problem:
         excess = self.objective.limits.excess(functools.partial(self.costs.amount, architecture))
         if excess:
             self.rejected += 1
-            if self._nearest is None or excess < self._nearest[0]:
+            if excess < (math.inf if self._nearest is None else self._nearest[0]):
                 self._nearest = excess, architecture
         return not excess
 
@@ -238,9 +238,14 @@ class Problem:
         if not found:
             raise self.limits_too_tight()
 
-    def limits_too_tight(self) -> LimitError:
-        """That no network was found within the limits, and which one came nearest."""
+    def limits_too_tight(self) -> LimitError | NothingScoredError:
+        """That no network was found within the limits, and which one came nearest; or that none could be built."""
         limits = self.objective.limits
+        if self._nearest is None and self.costs.failure:
+            return NothingScoredError(
+                f"None of the {self.rejected:,} networks of {self.space.name!r} that were tried can be built and run. "
+                f"One of them is {self.costs.failure}"
+            )
         nearest = ""
         if self._nearest is not None:
             architecture = self._nearest[1]

@@ -155,17 +155,18 @@ class _Ledger:
         self._earlier = store.elapsed(run)
         self._reused = 0
         self._unsupported = 0  # networks that a proxy is not made for
+        self._failures, self._failure = 0, ""  # how many networks failed; the first of them, and why
         self._score_seconds = 0.0
         self._reused_seconds = 0.0
 
     def enter(self, candidate: Candidate) -> None:
         network = candidate.network
         self._refuse_what_is_never_scored(network)
+        self._remember_failure(network)
         self._reused += network.reused
         self._score_seconds += network.seconds
         self._reused_seconds += network.seconds * network.reused
         elapsed = self._earlier + time.perf_counter() - self._start
-        assert network.cost is not None  # a space knows it without running anything
         dear = self._dear_costs(network.architecture)
         self._store.add_trial(self._run, Trial(network.architecture, network.cost, candidate.utility, elapsed, dear))
         self._onlooker.scored(candidate)
@@ -194,6 +195,12 @@ class _Ledger:
                 f"None of the first {HOPELESS} networks could be scored: {name} is unsupported here. "
                 f"{network.scores[name].note} Name another proxy, see `firstlight proxies`."
             )
+
+    def _remember_failure(self, network: NetworkScore) -> None:
+        failed = [score.note for score in network.scores.values() if score.status == "failed"]
+        if failed:
+            self._failures += 1
+            self._failure = self._failure or f"{network.architecture}: {failed[0]}"
 
     def _dear_costs(self, text: str) -> dict[str, float]:
         """Those that are asked for and do not come with every score."""
@@ -250,6 +257,10 @@ class _Ledger:
         missing = self.problem.remaining and finished
         if missing and not search.request.algorithm.decides_by_itself:
             yield f"{self.problem.scored} networks were scored, and not {search.samples}: the search found no others."
+        if self._failures:
+            yield f"{self._failures} of {self.problem.scored} networks failed. One of them is {self._failure}"
+        elif self.problem.costs.failure:
+            yield f"Networks that cannot be built or run count as beyond the limits, as {self.problem.costs.failure}"
         if latency is not None and (remark := latency.remark()):
             yield remark
         yield from self._store.remarks()
@@ -269,8 +280,8 @@ class _Ledger:
             "architecture": [trial.architecture for trial in trials],
             **values,
             "utility": [trial.utility for trial in trials],
-            "params": [trial.cost.params for trial in trials],
-            "macs": [trial.cost.macs for trial in trials],
+            "params": [None if trial.cost is None else trial.cost.params for trial in trials],
+            "macs": [None if trial.cost is None else trial.cost.macs for trial in trials],
             **{name: [trial.dear_costs.get(name) for trial in trials] for name in dear},
             "elapsed": [trial.elapsed for trial in trials],
         }

@@ -22,7 +22,11 @@ if TYPE_CHECKING:
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON only, for machines.")]
 ProxyOption = Annotated[
-    str, typer.Option("--proxy", help="Proxies by name, separated by commas, or 'all'; see `firstlight proxies`.")
+    str,
+    typer.Option(
+        "--proxy",
+        help="Proxies by name, module:name of your own, separated by commas, or 'all'; see `firstlight proxies`.",
+    ),
 ]
 InputOption = Annotated[
     str,

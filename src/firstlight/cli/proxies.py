@@ -16,7 +16,10 @@ if TYPE_CHECKING:
 
 
 def proxies(
-    name: Annotated[str | None, typer.Argument(help="A proxy or an ensemble, to be told everything about it.")] = None,
+    name: Annotated[
+        str | None,
+        typer.Argument(help="A proxy, module:name of your own, or an ensemble, to be told everything about it."),
+    ] = None,
     ensembles: Annotated[
         bool, typer.Option("--ensembles", help="List only the ensembles; JSON without it lists only the proxies.")
     ] = False,
@@ -32,7 +35,7 @@ def proxies(
 
     from firstlight.errors import UnknownNameError
     from firstlight.facts import ensemble_facts, facts
-    from firstlight.proxies import PROXIES
+    from firstlight.proxies import PROXIES, find_proxy
 
     by_rank = ensemble_facts()
     if name is None and as_json:
@@ -42,14 +45,14 @@ def proxies(
         if not ensembles:
             _list_proxies(map(facts, PROXIES.values()))
         _list_ensembles(list(by_rank.values()))
-    elif name not in PROXIES and name not in by_rank:
+    elif name not in PROXIES and name not in by_rank and ":" not in name:
         raise UnknownNameError("proxy or ensemble", name, [*PROXIES, *by_rank])
     elif as_json:
-        typer.echo(json.dumps(asdict(by_rank[name] if name in by_rank else facts(PROXIES[name]))))
+        typer.echo(json.dumps(asdict(by_rank[name] if name in by_rank else facts(find_proxy(name)))))
     elif name in by_rank:
         _show_ensemble(by_rank[name])
     else:
-        _show_proxy(facts(PROXIES[name]))
+        _show_proxy(facts(find_proxy(name)))
 
 
 def _list_proxies(known: Iterable[Facts]) -> None:

@@ -51,8 +51,8 @@ def rank(
         str,
         typer.Argument(
             metavar="SPACE|MODULE:FACTORY",
-            help="A search space, or a function of yours that returns an nn.Module. Its module is imported: such names "
-            "are the only code that is ever loaded.",
+            help="A search space, or a function of yours that returns an nn.Module. Its module is imported: what you "
+            "name as module:name is the only code that is ever loaded.",
         ),
     ],
     others: Annotated[
@@ -62,7 +62,9 @@ def rank(
     proxy: Annotated[
         str | None,
         typer.Option(
-            "--proxy", help="Proxies by name, separated by commas, or 'all'. By default those of --by, else dextr."
+            "--proxy",
+            help="Proxies by name, module:name of your own, separated by commas, or 'all'. By default those of --by, "
+            "else dextr.",
         ),
     ] = None,
     by: Annotated[

@@ -51,8 +51,8 @@ def score(
         str,
         typer.Argument(
             metavar="SPACE|MODULE:FACTORY",
-            help="A search space, or a function of yours that returns an nn.Module. Its module is imported: such names "
-            "are the only code that is ever loaded.",
+            help="A search space, or a function of yours that returns an nn.Module. Its module is imported: what you "
+            "name as module:name is the only code that is ever loaded.",
         ),
     ],
     architectures: Annotated[
@@ -61,8 +61,8 @@ def score(
     proxy: Annotated[
         str | None,
         typer.Option(
-            help="Proxies by name, separated by commas, or 'all'; see `firstlight proxies`. Default: dextr, or what is "
-            "usual for the space."
+            help="Proxies by name, module:name of your own, separated by commas, or 'all'; see `firstlight proxies`. "
+            "Default: dextr, or what is usual for the space."
         ),
     ] = None,
     input: InputOption = "synthetic",

@@ -48,9 +48,9 @@ def search(
     proxy: Annotated[
         str | None,
         typer.Option(
-            help="The proxy to maximise (or minimise, if lower is better), or an ensemble such as az_nas or "
-            "log_rank(dextr,params). Default: dextr, or what is usual for the algorithm or the space. Not with "
-            "--data or --table.",
+            help="The proxy to maximise (or minimise, if lower is better), also module:name of your own, or an "
+            "ensemble such as az_nas or log_rank(dextr,params). Default: dextr, or what is usual for the algorithm or "
+            "the space. Not with --data or --table.",
         ),
     ] = None,
     algorithm: Annotated[

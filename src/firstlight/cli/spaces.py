@@ -12,7 +12,7 @@ from firstlight.cli.options import Json, SeedOption, SkeletonOption, read_pairs
 if TYPE_CHECKING:
     from firstlight.cost import Cost
     from firstlight.facts import SpaceFacts
-    from firstlight.spaces import Space
+    from firstlight.spaces import Architecture, Space
 
 
 def spaces(
@@ -77,28 +77,37 @@ def _tell(space: Space[Any], name: str, samples: int, skeleton: str, seed: int, 
     from firstlight.seeds import derive
 
     known = space_facts(space)
-    built = space.skeleton(**dict(read_pairs(skeleton)))
+    around = space.skeleton(**dict(read_pairs(skeleton)))
     rng = random.Random(derive(seed, "examples", space.name))
     drawn = [space.sample(rng) for _ in range(samples)]
-    costs: list[Cost] = []
+    measured: list[tuple[Architecture, Cost]] = []
+    failed: list[Exception] = []
     with counting("measuring") as progress:
         for number, architecture in enumerate(drawn, start=1):
-            costs.append(space.cost(architecture, built))
+            try:
+                measured.append((architecture, space.cost(architecture, around)))
+            except Exception as error:  # one that cannot be built; there may be others
+                failed.append(error)
             progress(number, samples)
-    example = drawn[0]
+    if not measured:
+        raise failed[0]
+    example = measured[0][0]
     drawing = space.drawing(example)
-    ranges = {"params": _range(cost.params for cost in costs), "macs": _range(cost.macs for cost in costs)}
+    ranges = {name: _range(getattr(cost, name) for _, cost in measured) for name in ("params", "macs")}
     if as_json:
         graph = None if drawing is None else asdict(drawing)
-        told = {"skeleton": asdict(built), "samples": samples, **ranges, "example": str(example), "drawing": graph}
+        told = {"skeleton": asdict(around), "samples": samples, "failed": len(failed), **ranges}
+        told |= {"example": str(example), "drawing": graph}
         typer.echo(json.dumps(asdict(known) | told))
         return
     size = f"{known.architectures:,} architectures" if known.architectures else "too many to count"
+    unbuilt = {"cannot be built": f"{len(failed)} of {samples} at random: {failed[0]}"} if failed else {}
     rows = {
         "size": size,
-        "skeleton": str(built).replace(",", ", "),
+        "skeleton": str(around).replace(",", ", "),
         "parameters": _in_words(ranges["params"], samples),
         "MACs": _in_words(ranges["macs"], samples),
+        **unbuilt,
         "usual proxy": known.proxy,
         "benchmark": known.benchmark or "none that is known here",
         "reference": known.citation or "none",

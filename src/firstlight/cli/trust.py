@@ -35,7 +35,10 @@ def trust(
     train: Annotated[int, typer.Option(help="How many random networks to train.", min=10)] = 24,
     epochs: Annotated[int, typer.Option(help="For how many epochs each.", min=1)] = 3,
     proxy: Annotated[
-        str, typer.Option("--proxy", help="Proxies to choose from, by name, separated by commas, or 'all'.")
+        str,
+        typer.Option(
+            "--proxy", help="Proxies to choose from, by name, module:name of your own, separated by commas, or 'all'."
+        ),
     ] = "all",
     data_samples: Annotated[
         int | None, typer.Option(help="Use only so many samples of the data, training and validation together.", min=10)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -22,16 +23,20 @@ from firstlight.evaluate.service import EvaluationSetting
 from firstlight.evaluate.tables import Table, load_table
 from firstlight.evaluate.targets import Target
 from firstlight.evaluate.truth import TRUTH, TableSetting, TableTruth, TrainingTruth
+from firstlight.proxies import Proxy
+from firstlight.run.costs import Costs
 from firstlight.run.executor import Executor
 from firstlight.run.in_space import in_space
 from firstlight.run.scoring import Setting
 from firstlight.run.store import Store
 from firstlight.seeds import python_generator
-from firstlight.spaces import Skeleton, Space, find_space
+from firstlight.spaces import Architecture, Skeleton, Space, find_space
 
 SAMPLES = 500
 # As many as HNAS takes
 QUERIES = 20
+# So many networks are drawn to find one that can be built
+FEW = 20
 
 
 @dataclass(frozen=True)
@@ -145,9 +150,16 @@ def truth_request(
         device=setting.device,
         tests_later=True,
     )
-    any_network = training.space.sample(python_generator(setting.seed, "any network"))
-    fitted, notes = fit_recipe(request, training.space, any_network, training.skeleton)
+    fitted, notes = fit_recipe(request, training.space, _any_network(training), training.skeleton)
     return AskTraining(replace(training, recipe=fitted), tuple(notes))
+
+
+def _any_network(training: EvaluationSetting) -> Architecture:
+    """One that can be built, if there are such among a few."""
+    rng = python_generator(training.seed, "any network")
+    drawn: list[Architecture] = [training.space.sample(rng) for _ in range(FEW)]
+    costs = Costs(training)
+    return next((network for network in drawn if costs.amount(network, "params") < math.inf), drawn[0])
 
 
 def _refuse_without(what: str, **given: object) -> None:
@@ -157,7 +169,7 @@ def _refuse_without(what: str, **given: object) -> None:
 
 
 def read_criterion(
-    proxy: str | None, request: AlgorithmRequest, space: str | Space[Any], truth: bool, *, warmed: bool = False
+    proxy: str | Proxy | None, request: AlgorithmRequest, space: str | Space[Any], truth: bool, *, warmed: bool = False
 ) -> Criterion:
     """What networks are judged by: the truth if it is asked for, else the proxy, or what is usual here.
 
@@ -165,8 +177,9 @@ def read_criterion(
     """
     if truth:
         if proxy is not None:
+            given = proxy if isinstance(proxy, str) else parse_criterion(proxy)
             raise SettingError(
-                f"Networks are judged by what they reach, and not by {proxy}. Leave the proxy out; which ones choose "
+                f"Networks are judged by what they reach, and not by {given}. Leave the proxy out; which ones choose "
                 "what is asked about is a setting of hnas (metric), verify and portfolio (by)."
             )
         return TRUTH

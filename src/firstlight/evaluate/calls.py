@@ -19,7 +19,7 @@ from firstlight.evaluate.service import EvaluationSetting
 from firstlight.evaluate.tables import Table, load_table
 from firstlight.evaluate.trust import Trust, train_and_compare
 from firstlight.evaluate.truth import TableSetting
-from firstlight.proxies import parse_requests
+from firstlight.proxies import Proxies, parse_requests
 from firstlight.proxies.base import read_requests
 from firstlight.report.comparison import write_comparison
 from firstlight.report.correlation import write_correlation
@@ -41,7 +41,7 @@ def correlate(
     table: Table | str | os.PathLike[str],
     target: str | Sequence[str],
     *,
-    proxies: str | Sequence[str] = "dextr",
+    proxies: Proxies = "dextr",
     samples: int | Literal["all"] | None = None,
     first: int | None = None,
     exact: bool = False,
@@ -127,7 +127,7 @@ def trust(
     *,
     train: int = 24,
     epochs: int = 3,
-    proxies: str | Sequence[str] = "all",
+    proxies: Proxies = "all",
     recipe: TrainingRecipe | None = None,
     data_samples: int | None = None,
     skeleton: Mapping[str, Any] | None = None,

@@ -28,7 +28,7 @@ from firstlight.evaluate.statistics import (
 from firstlight.evaluate.tables import Table
 from firstlight.proxies import ProxyRequest
 from firstlight.run.executor import Executor
-from firstlight.run.scoring import NetworkScore, ScoreService, Setting
+from firstlight.run.scoring import NetworkScore, ScoreService, Setting, with_cost
 from firstlight.run.store import Store
 from firstlight.seeds import derive
 
@@ -281,12 +281,12 @@ def _member(setting: Setting, text: str, of_class: NetworkScore) -> NetworkScore
     """A network of a scored class. Its cost is its own: networks may compute the same and carry idle layers."""
     if text == of_class.architecture:
         return of_class
-    cost = setting.cost(text)
-    scores = dict(of_class.scores)
-    for name, amount in (("params", cost.params), ("macs", cost.macs)):
-        if name in scores:
-            scores[name] = replace(scores[name], value=float(amount))
-    return NetworkScore(text, scores, cost, of_class.reused)
+    network = with_cost(setting, text, of_class.scores, of_class.reused)
+    if network.cost is not None:
+        for name, amount in (("params", network.cost.params), ("macs", network.cost.macs)):
+            if name in network.scores:
+                network.scores[name] = replace(network.scores[name], value=float(amount))
+    return network
 
 
 def _spearman(a: Numbers, b: Numbers) -> float:

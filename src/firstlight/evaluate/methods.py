@@ -16,7 +16,7 @@ from firstlight.errors import LimitError, SettingError, UnknownNameError
 from firstlight.evaluate.contest import Contest
 from firstlight.evaluate.truth import TRUTH
 from firstlight.proxies import PROXIES, ProxyRequest
-from firstlight.proxies.base import refuse_ensemble
+from firstlight.proxies.base import refuse_ensemble, split_name
 from firstlight.run.scoring import ScoreService, Setting, source_for
 from firstlight.seeds import python_generator
 
@@ -195,12 +195,12 @@ def parse_method(text: str) -> Method:
     An ensemble is refused: what it says of a network changes with every other one that is asked about.
     """
     searched, at, proxy = text.strip().partition("@")
-    name = searched.partition(":")[0]
+    name, _ = split_name(searched)
     if at:
         return ByProxy(AlgorithmRequest.parse(searched), ProxyRequest.parse(proxy))
     if name in ALGORITHMS:
         return ByTruth(AlgorithmRequest.parse(for_queries(searched)))
-    if name in PROXIES:
+    if name in PROXIES or ":" in name:
         return ByProxy(AlgorithmRequest.parse("random"), ProxyRequest.parse(searched))
     refuse_ensemble(name)
     raise UnknownNameError("method", name, [*ALGORITHMS, *PROXIES])

@@ -25,7 +25,7 @@ from firstlight.proxies.base import Proxy
 from firstlight.run.executor import Executor
 from firstlight.run.in_space import InSpace
 from firstlight.run.outcome import TrainingResult
-from firstlight.run.scoring import NetworkScore
+from firstlight.run.scoring import NetworkScore, with_cost
 from firstlight.run.store import Store
 from firstlight.spaces import Skeleton
 
@@ -184,5 +184,4 @@ def _reason(result: TrainingResult) -> str:
 
 def _answer(truth: TableTruth | TrainingTruth, text: str, score: Score, reused: bool) -> NetworkScore:
     """Under the name of the objective, whatever the fidelity."""
-    space = truth.setting.space
-    return NetworkScore(text, {str(TRUTH): score}, space.cost(space.parse(text), truth.setting.skeleton), reused)
+    return with_cost(truth.setting, text, {str(TRUTH): score}, reused)

@@ -53,8 +53,8 @@ class SearchFigures:
             {
                 "architecture": [trial.architecture for trial in trials],
                 "utility": [np.nan if trial.utility is None else trial.utility for trial in trials],
-                "params": [trial.cost.params for trial in trials],
-                "macs": [trial.cost.macs for trial in trials],
+                "params": [trial.amount("params") for trial in trials],
+                "macs": [trial.amount("macs") for trial in trials],
                 **{name: [trial.dear_costs.get(name, np.nan) for trial in trials] for name in dear},
                 "elapsed": [trial.elapsed for trial in trials],
             }

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from firstlight.errors import DivergedError, FirstlightError, SettingError, UnsupportedError, is_out_of_memory
+from firstlight.importing import import_named, module_of, name_of
 from firstlight.probe import Probe
 from firstlight.settings import Settings, check_settings, read_settings, settings_of, write_settings
 
@@ -111,8 +112,32 @@ class Proxy:
     def settings(self) -> dict[str, inspect.Parameter]:
         return settings_of(self.function)
 
+    @property
+    def full_name(self) -> str:
+        """`module:name`, by which others can import it."""
+        return f"{module_of(self.function)}:{self.name}"
+
     def __call__(self, probe: Probe, **settings: Any) -> Parts:
         return self.function(probe, **settings)
+
+    def __reduce__(self) -> tuple[Callable[[str], Any], tuple[str]]:
+        """Functions do not travel to other processes: there the proxy is found by its name, or imported."""
+        from firstlight.proxies import PROXIES, find_proxy
+
+        if PROXIES.is_built_in(self.name) and PROXIES[self.name] is self:
+            return find_proxy, (self.name,)
+        address = name_of(self)
+        if address is None:
+            raise SettingError(
+                f"Worker processes cannot find the proxy {self.name!r} again: no module has it among its names. Put it "
+                "at the top level of a module that they can import, or stay in this process with workers=0 "
+                "(--workers 0)."
+            )
+        return import_named, (address,)
+
+
+# As users give them: one or several, by name (separated by commas) or as objects
+Proxies = str | Proxy | Sequence[str | Proxy]
 
 
 def proxy(
@@ -162,25 +187,36 @@ def proxy(
 class ProxyRequest:
     """A proxy with its settings. Text form: `name` or `name:setting=value:setting=value`.
 
-    `written` are the settings that the user named, also those that are what they would have been anyway.
+    `written` are the settings that the user named, also those that are what they would have been anyway. `name` is what
+    it is asked for by: its own, or `module:name` of one that is not in the registry.
     """
 
     proxy: Proxy
     settings: Settings = ()
     written: frozenset[str] = field(default=frozenset(), compare=False)
+    name: str = ""
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "name", self.name or self.proxy.name)
         check_settings(self.proxy.name, self.settings, {"batches": self.proxy.fewest_batches})
 
     @classmethod
     def parse(cls, text: str) -> ProxyRequest:
+        from firstlight.proxies import find_proxy
+
+        name, pairs = split_name(text)
+        refuse_ensemble(name)
+        found = find_proxy(name)
+        written = frozenset(pair.partition("=")[0] for pair in pairs)
+        return cls(found, read_settings("proxy", name, found.settings, pairs), written, name)
+
+    @classmethod
+    def of(cls, proxy: Proxy) -> ProxyRequest:
+        """A proxy as an object: by its name in the registry, or else by its full one, which tells it from others."""
         from firstlight.proxies import PROXIES
 
-        name, *pairs = text.strip().split(":")
-        refuse_ensemble(name)
-        found = PROXIES[name]
-        written = frozenset(pair.partition("=")[0] for pair in pairs)
-        return cls(found, read_settings("proxy", name, found.settings, pairs), written)
+        registered = proxy.name in PROXIES and PROXIES[proxy.name] is proxy
+        return cls(proxy, name=proxy.name if registered else proxy.full_name)
 
     def after_warm_up(self, shown: Shown) -> ProxyRequest:
         """With the settings of its authors for warmed-up weights, unless one of their kind is written."""
@@ -192,7 +228,7 @@ class ProxyRequest:
         return replace(self, settings=tuple(sorted(settings.items())))
 
     def __str__(self) -> str:
-        return write_settings(self.proxy.name, self.settings)
+        return write_settings(self.name, self.settings)
 
     def measure(self, probe: Probe) -> Score:
         """The score; whatever goes wrong becomes its status and note."""
@@ -233,16 +269,29 @@ def measure_all(requests: Collection[ProxyRequest], probe: Probe) -> dict[str, S
     return {str(request): request.measure(probe) for request in requests}
 
 
-def parse_requests(proxies: str | Proxy | Sequence[str | Proxy]) -> list[ProxyRequest]:
-    """Proxies as users name them: one or several, by name (separated by commas), `all`, or as objects."""
+def split_name(text: str) -> tuple[str, list[str]]:
+    """A name, which may be `module:name`, and what is written behind it: settings have an equals sign."""
+    from firstlight.proxies import PROXIES
+
+    name, *pairs = text.strip().split(":")
+    if name and name not in PROXIES and pairs and pairs[0] and "=" not in pairs[0]:
+        name = f"{name}:{pairs.pop(0)}"
+    return name, pairs
+
+
+def parse_requests(proxies: Proxies, *, plain: bool = False) -> list[ProxyRequest]:
+    """Proxies as users name them: one or several, by name (separated by commas), `all`, or as objects.
+
+    Objects go by their full names, or by `plain` ones where nothing is kept that others might take for theirs.
+    """
     from firstlight.proxies import PROXIES
 
     requests = []
-    for item in [proxies] if isinstance(proxies, (str, Proxy)) else proxies:
+    for item in proxies if isinstance(proxies, Iterable) and not isinstance(proxies, str) else [proxies]:
         if isinstance(item, Proxy):
-            requests.append(ProxyRequest(item))
+            requests.append(ProxyRequest(item) if plain else ProxyRequest.of(item))
         elif not isinstance(item, str):
-            raise SettingError(f"{item!r} is not a proxy. Give names such as 'dextr', or Proxy objects.")
+            raise not_a_proxy(item)
         elif item.strip() == "all":
             requests += [ProxyRequest(entry) for entry in PROXIES.values()]
         else:
@@ -253,7 +302,16 @@ def parse_requests(proxies: str | Proxy | Sequence[str | Proxy]) -> list[ProxyRe
     return requests
 
 
-def read_requests(proxies: str | Proxy | Sequence[str | Proxy], warmed: Shown | None = None) -> list[ProxyRequest]:
+def not_a_proxy(entry: object) -> SettingError:
+    from firstlight.proxies import PROXIES
+
+    return SettingError(
+        f'{entry!r} is not a proxy. Write the decorator @firstlight.proxy(reference="") above a function of your own, '
+        f"and give the object or its module:name; or name one of {', '.join(PROXIES)}."
+    )
+
+
+def read_requests(proxies: Proxies, warmed: Shown | None = None) -> list[ProxyRequest]:
     """The same with those that are to be told beside them; `warmed` is what networks are shown after a warm-up."""
     requests = parse_requests(proxies)
     return with_companions(requests if warmed is None else [entry.after_warm_up(warmed) for entry in requests])

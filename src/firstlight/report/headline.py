@@ -42,7 +42,7 @@ def headline(
     space, proxy = settings["space"], settings["proxy"]
     within = f" with {bounds}" if bounds else ""
     now = "" if run.finished else "so far, "
-    size = "" if best is None or proxy == "params" else f" with {written('params', best.cost.params)}"
+    size = "" if best is None or proxy == "params" else f" with {written('params', best.amount('params'))}"
     reached = "" if best is None else f"{score.written(turned(best.utility, run))}{size}"
     if steps:
         what = f"Asked {settings['algorithm'].split(':')[0]} for a network of {space}{within}"

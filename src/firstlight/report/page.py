@@ -175,8 +175,8 @@ def _networks(ranking: Sequence[Trial], drawn: Drawn, score: Column) -> Networks
         [
             places[trial.architecture],
             trial.utility,
-            trial.cost.params,
-            trial.cost.macs,
+            trial.amount("params"),
+            trial.amount("macs"),
             *(trial.dear_costs.get(name) for name in dear),
             trial.elapsed,
             trial.architecture,
@@ -191,7 +191,7 @@ def _facts(best: Trial | None, run: Run, score: Column, networks: int, seconds: 
     if best is None:
         return known
     dear = {UNITS[name]: written(name, amount).split(" ")[0] for name, amount in best.dear_costs.items()}
-    costs = {"parameters": f"{best.cost.params:,}", "MACs for one input": f"{best.cost.macs:,}"}
+    costs = {"parameters": f"{best.amount('params'):,.0f}", "MACs for one input": f"{best.amount('macs'):,.0f}"}
     name = _merit(run).removeprefix("-")
     reached = {} if name == "params" else {name: score.written(turned(best.utility, run))}
     return {**reached, **costs, **dear, **known}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -39,19 +40,23 @@ class EvaluationKey:
 
 @dataclass(frozen=True)
 class Trial:
-    """One network looked at in a run: what it costs, how well it did (None: no score, or none yet), and when."""
+    """One network looked at in a run: what it costs, how well it did (None: no score, or none yet), and when.
+
+    The cost is None of one that could not be built: it has no score, either.
+    """
 
     architecture: str
-    cost: Cost
+    cost: Cost | None
     utility: float | None
     elapsed: float
     dear_costs: dict[str, float] = field(default_factory=dict)  # those that not every run asks for
 
     def amount(self, cost: str) -> float:
-        return float(self.dear_costs[cost] if cost in self.dear_costs else getattr(self.cost, cost))
+        """How much it costs; infinitely much if it could not be built."""
+        return float(self.dear_costs[cost] if cost in self.dear_costs else getattr(self.cost, cost, math.inf))
 
     def as_json(self) -> dict[str, Any]:
-        costs = asdict(self.cost) | self.dear_costs
+        costs = None if self.cost is None else asdict(self.cost) | self.dear_costs
         return {"architecture": self.architecture, "utility": self.utility, "cost": costs, "elapsed": self.elapsed}
 
 

@@ -84,11 +84,16 @@ def read_run(number: Any, settings: Any, version: Any, started: Any, finished: A
 def read_trial(architecture: Any, params: Any, macs: Any, utility: Any, elapsed: Any, dear_costs: Any) -> Trial:
     return Trial(
         _text("architecture", architecture),
-        Cost(_count("params", params), _count("macs", macs)),
+        _cost(params, macs),
         None if utility is None else _number("utility", utility),
         _number("elapsed", elapsed),
         _numbers("dear_costs", dear_costs),
     )
+
+
+def _cost(params: Any, macs: Any) -> Cost | None:
+    """None of a network that could not be built."""
+    return None if params is None and macs is None else Cost(_count("params", params), _count("macs", macs))
 
 
 def read_environment(firstlight: Any, torch: Any, python: Any, cpu: Any) -> Environment:

@@ -50,4 +50,17 @@ MIGRATIONS = (
         "ALTER TABLE scores ADD COLUMN environment INTEGER REFERENCES environments (id)",
         "ALTER TABLE evaluations ADD COLUMN environment INTEGER REFERENCES environments (id)",
     ),
+    (
+        # NULL for params and macs: the network could not be built
+        """
+        CREATE TABLE new_trials (
+            run INTEGER NOT NULL REFERENCES runs (id), architecture TEXT NOT NULL,
+            params INTEGER, macs INTEGER, utility REAL, elapsed REAL NOT NULL, dear_costs TEXT NOT NULL DEFAULT '{}',
+            PRIMARY KEY (run, architecture)
+        ) WITHOUT ROWID
+        """,
+        "INSERT INTO new_trials SELECT run, architecture, params, macs, utility, elapsed, dear_costs FROM trials",
+        "DROP TABLE trials",
+        "ALTER TABLE new_trials RENAME TO trials",
+    ),
 )

@@ -24,7 +24,7 @@ from firstlight.probe import Probe
 from firstlight.proxies import ProxyRequest, Score, measure_all
 from firstlight.run.checks import check_device, check_seed, skeleton_for
 from firstlight.run.executor import Executor, Lost
-from firstlight.run.in_space import InSpace, in_space
+from firstlight.run.in_space import InSpace, Surroundings, in_space
 from firstlight.run.records import ScoreKey
 from firstlight.run.repeats import combine, draw_seeds
 from firstlight.run.shared_warm_up import LearnedFrom, SharedWarmUp, WatchSteps
@@ -37,7 +37,7 @@ from firstlight.spaces import Skeleton, Space
 class NetworkScore:
     """What is known of one network: its scores by the text of the request, and its cost.
 
-    The cost is None for a model of one's own whose forward pass failed, so that there was nothing to count.
+    The cost is None where there is nothing to count: the network cannot be built or run, or its worker was lost.
     """
 
     architecture: str
@@ -141,9 +141,6 @@ class Setting(InSpace):
         seeds = draw_seeds(self.seed, self.repeats)
         return [self] if self.repeats == 1 else [replace(self, seed=seed, repeats=1) for seed in seeds]
 
-    def cost(self, architecture: str) -> Cost:
-        return self.space.cost(self.space.parse(architecture), self.skeleton)
-
     @functools.cached_property
     def described(self) -> str:
         """The skeleton, how its weights are drawn unless that is the usual way, and how they are warmed up if so."""
@@ -210,6 +207,27 @@ def make_setting(
     )
 
 
+def count(setting: Surroundings, architecture: str) -> Cost | Score:
+    """What a network costs; or, if it cannot be built or run, the score that says why."""
+    space, skeleton = setting.space, setting.skeleton
+    try:
+        return space.cost(space.parse(architecture), skeleton)
+    except SettingError:  # which would meet every network
+        raise
+    except Exception as error:  # whatever a space of the user's own does
+        return Score.of_error(error)
+
+
+def with_cost(
+    setting: Surroundings, architecture: str, scores: Mapping[str, Score], reused: bool = False
+) -> NetworkScore:
+    """What is known of a network. One whose cost cannot be counted has failed, whatever was known of it."""
+    cost = count(setting, architecture)
+    if isinstance(cost, Score):
+        scores = {name: cost if score.ok else score for name, score in scores.items()}
+    return NetworkScore(architecture, dict(scores), None if isinstance(cost, Score) else cost, reused)
+
+
 Task = tuple[str, tuple[str, ...]]  # an architecture's text, and the proxies to ask about it
 
 
@@ -217,10 +235,11 @@ Task = tuple[str, tuple[str, ...]]  # an architecture's text, and the proxies to
 class ScoreJob:
     """Build, probe, ask: the job that executors run. A network that fails costs only its own scores.
 
-    Weights that were warmed up are kept in a folder, if there is one.
+    The `requests` are all that tasks may name. Weights that were warmed up are kept in a folder, if there is one.
     """
 
     setting: Setting
+    requests: tuple[ProxyRequest, ...]
     kept_in: Path | None = None
 
     @property
@@ -230,11 +249,13 @@ class ScoreJob:
         return [self.kept_in] if shared and self.kept_in is not None else []
 
     def __call__(self, task: Task) -> NetworkScore:
-        text, requests = task
-        cost = self.setting.cost(text)
-        parsed = [ProxyRequest.parse(request) for request in requests]
-        draws = [self._draw(setting, text, parsed, cost) for setting in self.setting.draws]
-        return NetworkScore(text, {name: combine([draw[name] for draw in draws]) for name in requests}, cost)
+        text, names = task
+        cost = count(self.setting, text)
+        if isinstance(cost, Score):
+            return NetworkScore(text, dict.fromkeys(names, cost), None)
+        asked = [request for request in self.requests if str(request) in names]
+        draws = [self._draw(setting, text, asked, cost) for setting in self.setting.draws]
+        return NetworkScore(text, {name: combine([draw[name] for draw in draws]) for name in names}, cost)
 
     def _draw(self, setting: Setting, text: str, requests: Collection[ProxyRequest], cost: Cost) -> dict[str, Score]:
         start = time.perf_counter()
@@ -277,7 +298,7 @@ class ScoreService:
             if len(found) < len(self.requests):
                 first_missing.append((text, found))
                 break
-            yield NetworkScore(text, found, self.setting.cost(text), reused=True)
+            yield with_cost(self.setting, text, found, reused=True)
 
         def unanswered() -> Iterator[Task]:
             for text, found in itertools.chain(first_missing, looked_up):
@@ -286,16 +307,19 @@ class ScoreService:
                     known[text] = found
                     yield text, missing
                 else:
-                    answered.append(NetworkScore(text, found, self.setting.cost(text), reused=True))
+                    answered.append(with_cost(self.setting, text, found, reused=True))
 
         kept_in = self._kept_in()
         if self.setting.warm_up is not None and first_missing:
             self.setting.warm_up.prepare(self.setting, kept_in, self._watch_warm_up)
-        for (text, missing), result in self.executor.map(ScoreJob(self.setting, kept_in), unanswered()):
+        job = ScoreJob(self.setting, tuple(self.requests.values()), kept_in)
+        for (text, missing), result in self.executor.map(job, unanswered()):
             yield from _drain(answered)
             if isinstance(result, Lost):
                 failed = {name: Score.without_value(result.status, result.reason) for name in missing}
-                result = NetworkScore(text, failed, self.setting.cost(text))
+                # counting the cost of the user's own here, what crashed or hung the worker would do so again
+                own = self.setting.own_space is not None
+                result = NetworkScore(text, failed, None) if own else with_cost(self.setting, text, failed)
             for name, score in result.scores.items():
                 self.store.add_score(self.setting.key(text, self.requests[name]), score)
             scores = known.pop(text) | result.scores

@@ -242,8 +242,8 @@ class Store:
             (
                 run.id,
                 trial.architecture,
-                trial.cost.params,
-                trial.cost.macs,
+                None if trial.cost is None else trial.cost.params,
+                None if trial.cost is None else trial.cost.macs,
                 trial.utility,
                 trial.elapsed,
                 json.dumps(trial.dear_costs),

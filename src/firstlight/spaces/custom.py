@@ -11,12 +11,12 @@ import random
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from torch import nn
 
-from firstlight.cost import Cost, measure_cost
+from firstlight.cost import Cost, Footprint, measure_cost, measure_footprint
 from firstlight.errors import ModelError, SettingError
 from firstlight.importing import import_named, name_of, source_digest
 from firstlight.seeds import seeded, torch_generator
@@ -25,6 +25,7 @@ from firstlight.spaces.ops import initialise
 from firstlight.spaces.reading import Reader
 
 FROM_SKELETON = ("input_shape", "classes")
+Measured = TypeVar("Measured", Cost, Footprint)
 
 
 @dataclass(frozen=True)
@@ -153,15 +154,22 @@ class ChoiceSpace(Space[Choices]):
         return f"{source_digest(self._function)}-{hashlib.blake2b(labels.encode(), digest_size=4).hexdigest()}"
 
     def cost(self, architecture: Choices, skeleton: Skeleton | None = None) -> Cost:
-        skeleton = skeleton or self.skeleton()
+        return self._measured(measure_cost, architecture, skeleton or self.skeleton())
+
+    def footprint(self, architecture: Choices, skeleton: Skeleton | None = None) -> Footprint:
+        return self._measured(measure_footprint, architecture, skeleton or self.skeleton())
+
+    def _measured(
+        self, measure: Callable[[nn.Module, torch.Tensor], Measured], architecture: Choices, skeleton: Skeleton
+    ) -> Measured:
         with seeded(0):  # nobody else's random numbers change
             try:
-                return super().cost(architecture, skeleton)
+                return measure(*self._weightless(architecture, skeleton))
             except Exception:  # a function that needs real numbers, which the meta device has none of
                 network = self.network(architecture, skeleton).eval()
         shape = (1, *skeleton.input_shape)
         try:
-            return measure_cost(network, torch.zeros(shape))
+            return measure(network, torch.zeros(shape))
         except Exception as error:  # whatever the user's network does
             raise ModelError(
                 f"{self.name}({architecture}) does not take inputs of {shape}: {type(error).__name__}: {error}"
