@@ -16,7 +16,7 @@ from firstlight.algorithms.queries import for_queries
 from firstlight.algorithms.result import SearchResult, SearchSetting
 from firstlight.algorithms.runner import run_search
 from firstlight.data.ctr import is_clicks
-from firstlight.data.inputs import SYNTHETIC, TRUE_LABELS
+from firstlight.data.inputs import SYNTHETIC, TRUE_LABELS, check_source_name
 from firstlight.errors import SettingError
 from firstlight.probe import Batches, Loss
 from firstlight.proxies import Proxies, Proxy, Score, parse_requests
@@ -254,8 +254,9 @@ def search(
     otherwise.
 
     `proxy` is by default `dextr`, or what is usual for the algorithm or the space. It may be one of your own, as the
-    object or as `module:name`, which worker processes import as they do a space; or an ensemble, such as "az_nas" or "log_rank(dextr,params)": then networks are judged by their ranks among all that were scored, which is
-    known at the end.
+    object or as `module:name`, which worker processes import as they do a space; or an ensemble, such as "az_nas" or
+    "log_rank(dextr,params)": then networks are judged by their ranks among all that were scored, which is known at the
+    end.
 
     With a `warmup`, such as 0.1, "10%" or "10%:epochs=3:recipe=official", each network is trained on that share of the
     input's training data before proxies judge it; see docs/warm-up.md.
@@ -279,6 +280,8 @@ def search(
 
     >>> firstlight.search("nasbench201", samples=100, max_params="1.0M").best.architecture
     """
+    check_source_name("input", input)
+    check_source_name("data", data)
     algorithm = with_batches_of(batch_size, algorithm)
     # they bring pandas, slow to import
     from firstlight.evaluate.asking import read_count, read_criterion, truth_request
