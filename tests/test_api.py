@@ -13,6 +13,7 @@ from tests import nets
 from torch import nn
 
 import firstlight
+from firstlight.errors import SettingError
 
 
 def test_every_public_name_is_there() -> None:
@@ -56,6 +57,8 @@ def test_what_goes_wrong_with_one_proxy_is_its_status() -> None:
     ("model", "batches", "message"),
     [
         (nn.Linear(3, 2), torch.randn(1, 4), "forward pass failed on .*RuntimeError"),
+        (nn.Conv2d(3, 4, 3), torch.randn(3, 8, 8), r"first dimension is the batch.*unsqueeze\(0\)"),
+        (3, torch.randn(1, 4), "is neither a model nor a function that makes one, but a int"),
         (nn.Linear(3, 2).half(), torch.randn(1, 3), "half precision"),
         (nn.LazyLinear(2), torch.randn(1, 3), "lazy layers"),
         (nn.Linear(3, 2), [], "No batches were given"),
@@ -221,3 +224,18 @@ def test_a_result_prints_what_was_found() -> None:
     assert score.strip() == f"params: {result.score.value:.6g}"
     assert f"{int(result.score.value):,} parameters" in cost
     assert effort[0].startswith("3 networks scored")
+
+
+@pytest.mark.parametrize(
+    ("argument", "ask"),
+    [
+        ("input", lambda tensor: firstlight.search("nasbench201", input=tensor)),
+        ("data", lambda tensor: firstlight.search("nasbench201", data=tensor)),
+        ("input", lambda tensor: firstlight.correlate("nasbench201", "no.csv", "cifar10_test_200", input=tensor)),
+        ("input", lambda tensor: firstlight.compare("nasbench201", "no.csv", input=tensor)),
+        ("data", lambda tensor: firstlight.trust("nasbench201", tensor)),
+    ],
+)
+def test_spaces_are_shown_data_by_name(argument: str, ask: Any) -> None:
+    with pytest.raises(SettingError, match=rf"^{argument} is a Tensor; .*npz:PATH.*firstlight.score"):
+        ask(torch.randn(4, 3, 8, 8))

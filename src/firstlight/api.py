@@ -16,7 +16,7 @@ from firstlight.algorithms.queries import for_queries
 from firstlight.algorithms.result import SearchResult, SearchSetting
 from firstlight.algorithms.runner import run_search
 from firstlight.data.ctr import is_clicks
-from firstlight.data.inputs import SYNTHETIC, TRUE_LABELS
+from firstlight.data.inputs import SYNTHETIC, TRUE_LABELS, check_source_name
 from firstlight.errors import SettingError
 from firstlight.probe import Batches, Loss
 from firstlight.proxies import Proxies, Proxy, Score, parse_requests
@@ -280,6 +280,8 @@ def search(
 
     >>> firstlight.search("nasbench201", samples=100, max_params="1.0M").best.architecture
     """
+    check_source_name("input", input)
+    check_source_name("data", data)
     algorithm = with_batches_of(batch_size, algorithm)
     # they bring pandas, slow to import
     from firstlight.evaluate.asking import read_count, read_criterion, truth_request

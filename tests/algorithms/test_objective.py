@@ -53,8 +53,10 @@ def test_memory_may_be_written_with_its_unit(text: str | int) -> None:
 
 def test_a_unit_that_is_none_of_the_cost_is_refused() -> None:
     assert parse_limits(max_params="1.0 M").max_params == 1_000_000
-    with pytest.raises(SettingError, match=r"'1.0MB' is not an amount.* 1.0M or 1.2G\."):
+    with pytest.raises(SettingError, match=r"^max_params \(--max-params\): '1.0MB' is not an amount.* 1.0M or 1.2G\."):
         parse_limits(max_params="1.0MB")
+    with pytest.raises(SettingError, match=r"\(--max-latency\): 'soon' is not a latency"):
+        parse_limits(max_latency="soon")
     with pytest.raises(SettingError, match=r"'20MW' is not an amount.* 1.0MB or 1.2GB \(B may be left out\)"):
         parse_limits(max_memory="20MW")
 

@@ -59,7 +59,7 @@ def test_everything_about_one_ensemble() -> None:
 
 
 def test_scores_as_json_in_the_order_asked(tmp_path: Path) -> None:
-    (tmp_path / "list.txt").write_text(f"{SILENT}\n\n{CELL}\n")
+    (tmp_path / "list.txt").write_text(f"# nothing goes through it:\n{SILENT}\n\n  # a good one\n{CELL}\n")
     asked = ("score", "nasbench201", CELL, "--from", "list.txt", "--proxy", "dextr,params", "--json", *SMALL)
     rows = [json.loads(line) for line in firstlight(*asked, folder=tmp_path).stdout.splitlines()]
     assert [row["architecture"] for row in rows] == [CELL, SILENT, CELL]
@@ -106,6 +106,7 @@ def test_a_model_of_ones_own(tmp_path: Path) -> None:
         "def text():\n    return 'net'\n"
         "def raises(width):\n    return width\n"
         "same = small()\n"
+        "number = 3\n"
     )
     done = firstlight("score", "mine:small", "--input-shape", "1,8,8", "--proxy", "all", "--json", folder=tmp_path)
     row = json.loads(done.stdout)
@@ -120,11 +121,22 @@ def test_a_model_of_ones_own(tmp_path: Path) -> None:
         ("mine:lazy", "lazy layers"),
         (":net", "cannot be imported"),
         ("mine:broken", "forward pass failed on (1, 1, 8, 8)"),
-        ("mine:text", "must return a torch.nn.Module"),
+        ("mine:text", "mine:text is neither a model nor a function that makes one"),
+        ("mine:number", "mine:number is neither a model nor a function that makes one, but a int"),
         ("mine:missing", "cannot be imported"),
         ("nowhere:net", "cannot be imported"),
     ):
         assert message in firstlight("score", target, "--input-shape", "1,8,8", folder=tmp_path, code=1).stderr
+
+
+@pytest.mark.parametrize("command", ["score", "rank"])
+def test_ctrl_c_ends_with_a_word(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*arguments: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("firstlight.run.scoring.ScoreService.scores", interrupted)
+    done = firstlight(command, "nasbench201", CELL, "--proxy", "params", *SMALL, code=130)
+    assert done.stderr.endswith("\nInterrupted.\n")
 
 
 def test_search_report_and_resume(tmp_path: Path) -> None:

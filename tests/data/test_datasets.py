@@ -138,6 +138,10 @@ def test_test_parts_that_do_not_fit(tmp_path: Path) -> None:
         ({"x_test": x[:, :4], "y_test": y}, r"\(1, 8, 8\), those to test with of \(1, 4, 8\)"),
         ({"x_test": x, "y_test": y + 1}, "has the label 2; labels to learn from end at 1"),
         ({"x_test": x}, "must hold arrays x_test and y_test"),
+        (
+            {"x_test": x, "y_test": y.astype(str)},
+            "y_test holds text; write whole numbers from 0 on, one for each class",
+        ),
     ):
         with pytest.raises(DataError, match=message):
             load_dataset(write(tmp_path / "a.npz", x_train=x, y_train=y, **arrays), test=True)

@@ -102,6 +102,12 @@ def test_bad_files_are_explained(tmp_path: Path, images: dict[str, np.ndarray]) 
         "arrays x and y": write(tmp_path / "b.npz", a=images["x"]),
         "images": write(tmp_path / "c.npz", x=images["x"], y=images["y"][:-1]),
         "whole numbers": write(tmp_path / "d.npz", x=images["x"], y=images["y"] - 9.5),
+        "y holds text; write whole numbers from 0 on": write(
+            tmp_path / "t.npz", x=images["x"], y=images["y"].astype(str)
+        ),
+        "y holds python objects, and arrays are read without pickles; write whole numbers": write(
+            tmp_path / "o.npz", x=images["x"], y=images["y"].astype(object)
+        ),
         "without pickles": f"npz:{tmp_path / 'e.npz'}",
         "plain arrays": f"npz:{tmp_path / 'empty.npz'}",
         "single array": f"npz:{tmp_path / 'single.npy'}",

@@ -107,6 +107,8 @@ def test_networks_with_the_same_score_are_one() -> None:
         ({"data": "criteo:x", "count": 0}, "must be 1 or more"),
         ({"data": "criteo:x", "count": None, "epochs": 3}, "epochs is 3, but no network is trained"),
         ({"data": "criteo:x", "count": None, "random": 3}, "retrain_random is 3"),
+        ({"data": None, "count": 3}, r"such as --data criteo:FILE\. To train"),
+        ({"data": "digits", "count": 3}, r"such as --data criteo:FILE, and not 'digits'\. To train"),
         ({"data": "criteo:x", "count": 3, "recipe": "quick"}, "no recipe for click data 'quick'"),
     ],
 )

@@ -49,7 +49,7 @@ def test_limits_on_each_item() -> None:
     for wrong in (0, -1, math.nan, math.inf, "5", True):
         with pytest.raises(SettingError, match="seconds above 0"):
             make_executor(1, timeout=wrong)  # type: ignore[arg-type]
-    with pytest.raises(SettingError, match="'much' is not an amount"):
+    with pytest.raises(SettingError, match=r"\(--max-worker-memory\): 'much' is not an amount"):
         make_executor(1, max_worker_memory="much")
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
 
 from firstlight.algorithms.ensembles import Criterion, Ensemble, utilities
-from firstlight.amounts import parse_amount
+from firstlight.amounts import in_question, parse_amount
 from firstlight.errors import LimitError, SettingError
 from firstlight.run.costs import CHEAP, UNITS
 from firstlight.run.scoring import NetworkScore
@@ -106,7 +106,7 @@ def best_first(by: Criterion, networks: Iterable[NetworkScore]) -> list[Candidat
 def parse_limits(**limits: str | float | None) -> Limits:
     """Limits as people write them, by the names of `Limits`; units of memory and latency may be left out."""
     amounts = {
-        name: parse_amount(limit, unit="B" if name == "max_memory" else "")
+        name: parse_amount(limit, unit="B" if name == "max_memory" else "", name=name)
         for name, limit in limits.items()
         if name != "max_latency"
     }
@@ -120,5 +120,7 @@ def _milliseconds(text: str | float | None) -> float | None:
         return float(text)
     match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(?:ms)?\s*", str(text))
     if not match or not float(match[1]):
-        raise SettingError(f"{text!r} is not a latency. Write milliseconds, such as 5 or 2.5ms.")
+        raise SettingError(
+            f"{in_question('max_latency')}{text!r} is not a latency. Write milliseconds, such as 5 or 2.5ms."
+        )
     return float(match[1])

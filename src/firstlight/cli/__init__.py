@@ -6,9 +6,10 @@ import errno
 import os
 import signal
 import sys
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from firstlight._version import __version__
 from firstlight.cli.algorithms import algorithms
@@ -32,7 +33,20 @@ from firstlight.cli.trust import trust
 from firstlight.cli.watch import watch
 from firstlight.errors import FirstlightError
 
+
+class Commands(TyperGroup):
+    """Ctrl-C ends a command that says no more about it with a word, and no traceback."""
+
+    def invoke(self, ctx: typer.Context) -> Any:  # type: ignore[override] # which is a click.Context
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            typer.echo("\nInterrupted.", err=True)
+            raise typer.Exit(130) from None
+
+
 app = typer.Typer(
+    cls=Commands,
     help="Judge neural networks before they are trained, and find the best one in a search space.",
     no_args_is_help=True,
     add_completion=False,

@@ -17,7 +17,11 @@ if TYPE_CHECKING:
 
 FromOption = Annotated[
     str | None,
-    typer.Option("--from", metavar="FILE|-", help="Read architectures from a file, one a line; - is standard input."),
+    typer.Option(
+        "--from",
+        metavar="FILE|-",
+        help="Read architectures from a file, one a line; - is standard input. Lines that begin with # are comments.",
+    ),
 ]
 ShapeOption = Annotated[
     str | None,
@@ -75,4 +79,5 @@ def _read_lines(source: str | None) -> list[tuple[int, str]]:
         text = sys.stdin.read() if source == "-" else Path(source).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise SettingError(f"--from {source} cannot be read: {error}") from error
-    return [(number, line.strip()) for number, line in enumerate(text.splitlines(), start=1) if line.strip()]
+    lines = [(number, line.strip()) for number, line in enumerate(text.splitlines(), start=1)]
+    return [(number, line) for number, line in lines if line and not line.startswith("#")]

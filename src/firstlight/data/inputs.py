@@ -15,12 +15,22 @@ from torch import Tensor
 from firstlight.data.ctr import ClickData, is_clicks, open_clicks
 from firstlight.data.samples import digest
 from firstlight.data.sources import path_of, read_samples
-from firstlight.errors import DataError, TooFewError, UnknownNameError
+from firstlight.errors import DataError, SettingError, TooFewError, UnknownNameError
 from firstlight.seeds import torch_generator
 
 SYNTHETIC = "synthetic"
 CIRCLE = "circle"
 TRUE_LABELS, RANDOM_LABELS = LABELS = ("true", "random")
+
+
+def check_source_name(argument: str, name: object) -> None:
+    """Refuse what is no name, such as a tensor; None means that there is none."""
+    if name is not None and not isinstance(name, str):
+        raise SettingError(
+            f"{argument} is a {type(name).__name__}; networks of a space are shown data by name: synthetic, circle, "
+            "digits, npz:PATH, folder:PATH, or a name in $FIRSTLIGHT_DATA. Arrays that numpy.savez has written are "
+            "npz:PATH. Tensors are for models of your own: firstlight.score(model, tensor)."
+        )
 
 
 @dataclass(frozen=True)
@@ -40,6 +50,7 @@ class InputSource:
     usual_batch_size: int | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
+        check_source_name("input", self.name)
         if self.labels not in LABELS:
             raise UnknownNameError("kind of labels", self.labels, LABELS)
         if self.batch_size < 1 or self.batches < 1:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import re
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from pathlib import Path
 from zipfile import BadZipFile
@@ -129,7 +129,8 @@ def _unpacked(path: Path, suffix: str, _changed: int, _size: int) -> tuple[Array
             if f"x{suffix}" not in arrays or f"y{suffix}" not in arrays:
                 wanted = "x_test and y_test" if suffix == "_test" else "x and y (or x_train and y_train)"
                 raise DataError(f"{path} must hold arrays {wanted}; it holds: {', '.join(arrays) or 'none'}.")
-            images, labels = arrays[f"x{suffix}"], arrays[f"y{suffix}"]
+            labels = _labels(path, arrays, f"y{suffix}")
+            images = arrays[f"x{suffix}"]
     except (OSError, EOFError, ValueError, BadZipFile, zlib.error) as error:
         kind = type(error).__name__
         raise DataError(
@@ -152,6 +153,21 @@ def _unpacked(path: Path, suffix: str, _changed: int, _size: int) -> tuple[Array
     if not np.issubdtype(labels.dtype, np.integer) or labels.min() < 0:
         raise DataError(f"{path}: y{suffix} must hold whole numbers from 0 on; got {labels.dtype} from {labels.min()}.")
     return images, labels
+
+
+def _labels(path: Path, arrays: Mapping[str, Array], name: str) -> Array:
+    advice = "write whole numbers from 0 on, one for each class"
+    try:
+        labels: Array = arrays[name]
+    except ValueError as error:
+        if "Object arrays" not in str(error):  # the file is damaged
+            raise
+        raise DataError(
+            f"{path}: {name} holds Python objects, and arrays are read without pickles; {advice}."
+        ) from error
+    if labels.dtype.kind in "US":
+        raise DataError(f"{path}: {name} holds text; {advice}.")
+    return labels
 
 
 def _find(name: str) -> Path:

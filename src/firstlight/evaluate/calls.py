@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
-from firstlight.data.inputs import TRUE_LABELS
+from firstlight.data.inputs import TRUE_LABELS, check_source_name
 from firstlight.errors import SettingError
 from firstlight.evaluate.compare import Comparison, run_methods
 from firstlight.evaluate.contest import Contest, table_truth, training_truth
@@ -152,6 +152,7 @@ def trust(
 
     >>> firstlight.trust("nasbench201", "digits", skeleton={"channels": 4, "cells": 1}).advice.choice
     """
+    check_source_name("data", data)
     requests = parse_requests(proxies)
     how = replace(recipe or TrainingRecipe(), epochs=epochs)
     settings = tuple(sorted((skeleton or {}).items()))
@@ -236,6 +237,8 @@ def compare(
     >>> found = firstlight.compare("nasbench201", "nb201.parquet", methods="random,evolution", queries=(20, 50))
     >>> print(found.table())
     """
+    check_source_name("input", input)
+    check_source_name("data", data)
     parsed = parse_methods(methods) if isinstance(methods, str) else [parse_method(text) for text in methods]
     directory = None if out is None else Path(out)
     place = make_executor(workers, executor, timeout=timeout, max_worker_memory=max_worker_memory)

@@ -181,9 +181,10 @@ def read_retrain(
                 raise SettingError(f"{name} is {value}, but no network is trained: say how many by --retrain 15.")
         return None
     if data is None or not clicks:
+        other = "" if data is None else f", and not {data!r}"
         raise SettingError(
             f"The best {count} are to be trained from scratch, which is for clicks: name them as data, such as --data "
-            f"criteo:FILE; it is {data!r}. To train a few on images, search with the algorithm verify."
+            f"criteo:FILE{other}. To train a few on images, search with the algorithm verify."
         )
     wanted = ClickRecipe.parse(recipe) if isinstance(recipe, str) else recipe or ClickRecipe()
     return Retrain(count, data, wanted if epochs is None else replace(wanted, epochs=epochs), times, random)

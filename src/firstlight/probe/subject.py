@@ -161,7 +161,15 @@ class Subject:
                 ) from error
             raise ModelError(
                 f"The model's forward pass failed on {batch.described()}: {type(error).__name__}: {error}"
+                f"{self._hint(batch)}"
             ) from error
+
+    def _hint(self, batch: Batch) -> str:
+        """What is the matter if a single image was given where a batch of them is taken."""
+        convolves = any(isinstance(module, nn.Conv2d) for module in self.model.modules())
+        if not convolves or all(inputs.ndim != 3 for inputs in batch.inputs):
+            return ""
+        return ". The first dimension is the batch: give one image as image.unsqueeze(0), a batch of one."
 
     def _forward(self, batch: Batch, change: Callable[[Tensor], Any] = torch.clone) -> Any:
         with self._explained(batch):

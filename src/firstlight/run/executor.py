@@ -97,7 +97,9 @@ def make_executor(
         return InProcess()
     from firstlight.run.workers import WorkerProcesses
 
-    return WorkerProcesses(count, check_timeout(timeout), parse_amount(max_worker_memory, unit="B"))
+    return WorkerProcesses(
+        count, check_timeout(timeout), parse_amount(max_worker_memory, unit="B", name="max_worker_memory")
+    )
 
 
 def check_timeout(timeout: float | None) -> float | None:

@@ -159,10 +159,15 @@ def _placed(network: nn.Module, device: str | None) -> nn.Module:
 
 
 def _built(name: str, model: Model) -> nn.Module:
+    if isinstance(model, nn.Module):
+        return model
+    neither = f"{name} is neither a model nor a function that makes one"
+    if not callable(model):
+        raise ModelError(f"{neither}, but a {type(model).__name__}. Name a torch.nn.Module, or a function.")
     try:
-        network = model if isinstance(model, nn.Module) else model()
+        network = model()
     except Exception as error:  # whatever the user's function does
         raise ModelError(f"{name}() failed: {type(error).__name__}: {error}") from error
     if not isinstance(network, nn.Module):
-        raise ModelError(f"{name}() returned a {type(network).__name__}; it must return a torch.nn.Module.")
+        raise ModelError(f"{neither}: it returned a {type(network).__name__}; it must return a torch.nn.Module.")
     return network
