@@ -74,10 +74,12 @@ def test_figures_of_networks(tmp_path: Path) -> None:
         (["network", "nasbench201", CELL, "--names", "a,b"], "give 1 different ones"),
         (["network", "nasbench201", CELL, "--show", "all"], "--show is 'all'; write layers or outputs"),
         (["network", "nasbench201", SILENT, *SMALL, "--show", "outputs"], "does not change with the input"),
+        (["bars", "nothing", "-o", "figure.jpg"], "must end in .svg, .png, .pdf"),
         (["bars", "trust", "--width", "wide"], "write column, page, or inches"),
     ],
 )
 def test_what_cannot_be_drawn(runs: Path, arguments: list[str], said: str) -> None:
-    shown = firstlight("plot", *arguments, "-o", "figure.png", folder=runs, code=1)
+    out = [] if "-o" in arguments else ["-o", "figure.png"]
+    shown = firstlight("plot", *arguments, *out, folder=runs, code=1)
     assert said in shown.stderr
     assert not (runs / "figure.png").exists()

@@ -50,6 +50,11 @@ def test_without_seconds_there_is_no_line() -> None:
     assert mean_curves(log({0: [(math.nan, 10)], 1: [(1, 10)]}), "reached", "seconds") == []
 
 
+def test_a_line_ends_with_the_longest_run_of_its_method() -> None:
+    both = pd.concat([log({0: [(1, 1)] * 20}, "long"), log({0: [(1, 2)] * 5, 1: [(1, 2)] * 3}, "short")])
+    assert [curve.points[-1][0] for curve in mean_curves(both, "reached")] == [20, 5]
+
+
 def test_methods_are_apart_and_in_their_order() -> None:
     both = pd.concat([log({0: [(1, 1)] * 20}, "z"), log({0: [(1, 2)] * 20}, "b")])
     curves = mean_curves(both, "reached")

@@ -67,3 +67,19 @@ def test_a_surface_shows_what_was_asked() -> None:
     assert (list(ring.get_xdata()), list(ring.get_ydata())) == ([0.7], [-2.0])
     with pytest.raises(SettingError, match="has not ended"):
         surface({"answers": answers})
+
+
+def test_many_lines_are_told_apart() -> None:
+    entries = [Curve(f"method {number}", [(1, number, 0), (2, number, 0)], 1) for number in range(16)]
+    lines = curves(entries, "queries", "accuracy").axes[0].lines
+    assert len({(line.get_color(), str(line._dash_pattern)) for line in lines}) == 16  # type: ignore[attr-defined]
+
+
+def test_a_single_point_can_be_seen() -> None:
+    (line,) = curves([Curve("nasi", [(1, 10, 0)], 1)], "networks", "score").axes[0].lines
+    assert line.get_marker() == "o"
+
+
+def test_where_nothing_is_chosen_there_is_no_word_of_it() -> None:
+    figure = front(np.array([1.0, 2.0]), np.array([5.0, 4.0]), np.array([False, False]), "MACs", "score")
+    assert figure.axes[0].get_legend() is None

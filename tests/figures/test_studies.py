@@ -44,7 +44,7 @@ def test_a_study_and_its_folder_give_the_same_figures(study: Study, tmp_path: Pa
 
 def test_the_best_proxy_and_the_first_target_unless_named(study: Study) -> None:
     axes = study.plot_scatter().axes[0]
-    assert (axes.get_xlabel(), axes.get_ylabel()) == ("dextr", "accuracy")
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("dextr (higher is better)", "accuracy")
     assert f"{study.quality['accuracy']['dextr'].estimates['spearman'].value:.3f}" in axes.get_title(loc="left")
     assert len(np.asarray(study.plot_scatter("accuracy").axes[0].collections[0].get_offsets())) == 26
     ticks = [label.get_text() for label in study.plot_bars("other").axes[0].get_yticklabels()]

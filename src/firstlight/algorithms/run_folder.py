@@ -12,9 +12,12 @@ from firstlight._version import __version__
 from firstlight.algorithms import AlgorithmRequest
 from firstlight.algorithms.result import RESULT_NAME, SearchResult, SearchSetting, settings_of_result, store_of_run
 from firstlight.errors import FirstlightError, StoreError
+from firstlight.proxies import PROXIES
 from firstlight.run.records import Run, Trial
 from firstlight.run.store import Store
 from firstlight.run.tensor_files import write_whole
+
+ACCURACY = "validation accuracy, %"
 
 
 def begin_run(store: Store, search: SearchSetting, directory: Path | None, *, is_shared: bool) -> Run:
@@ -51,6 +54,24 @@ def last_search(directory: Path) -> tuple[Run, list[Trial]]:
 def asks_truth(settings: Mapping[str, Any]) -> bool:
     """Whether networks are judged by what they reach when trained."""
     return "target" in settings or "training" in settings
+
+
+def is_turned(run: Run) -> bool:
+    """Whether less of the proxy is better, so that what counts is its negative."""
+    proxy = str(run.settings["proxy"])
+    name = proxy.partition(":")[0]
+    if name in PROXIES:
+        return not PROXIES[name].higher_is_better
+    # one of somebody's own, whose code is not run for this: its scores say so, as soon as there is a result
+    scores = (run.result or {}).get("best", {}).get("scores", {})
+    return not scores.get(proxy, {}).get("higher_is_better", True)
+
+
+def merit(run: Run) -> str:
+    """What charts call the score, of which more is always better."""
+    if asks_truth(run.settings):
+        return ACCURACY
+    return f"-{run.settings['proxy']}" if is_turned(run) else str(run.settings["proxy"])
 
 
 def _differing(known: dict[str, Any], settings: dict[str, Any]) -> set[str]:

@@ -31,7 +31,20 @@ plot = typer.Typer(
 
 Study = Annotated[Path, typer.Argument(metavar="DIR", help="The folder of `correlate` or `trust`, as given to --out.")]
 Search = Annotated[Path, typer.Argument(metavar="DIR", help="The folder of a search, as given to --out.")]
-Out = Annotated[Path, typer.Option("-o", "--out", metavar="FILE", help="Where to: its ending is .svg, .png or .pdf.")]
+
+
+def _picture(path: Path) -> Path:
+    """Refused before anything is read or measured."""
+    from firstlight.drawing.files import check_ending
+
+    check_ending(path)
+    return path
+
+
+Out = Annotated[
+    Path,
+    typer.Option("-o", "--out", metavar="FILE", help="Where to: its ending is .svg, .png or .pdf.", callback=_picture),
+]
 Width = Annotated[str, typer.Option(help="Inches, or what journals have: column (3.35) or page (6.9).")]
 Target = Annotated[str | None, typer.Option(help="The column of the truth; default: the first of the run.")]
 Against = Annotated[str, typer.Option(help="What goes to the right: queries (networks scored or asked), or seconds.")]

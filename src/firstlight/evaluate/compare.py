@@ -15,7 +15,7 @@ import pandas as pd
 
 from firstlight.errors import SettingError
 from firstlight.evaluate.contest import Contest
-from firstlight.evaluate.curves import FIRST_SHARE, Against, Curve, mean_curves
+from firstlight.evaluate.curves import Against, Curve, mean_curves
 from firstlight.evaluate.methods import Method, Query
 from firstlight.evaluate.statistics import finite
 
@@ -177,8 +177,7 @@ class Comparison:
         """What each method has come to, against queries or seconds of training; none where seconds are not known."""
         if against == "seconds" and not self.seconds:
             return []
-        first = min(self.queries[0], math.ceil(FIRST_SHARE * self.queries[-1]))
-        return mean_curves(self.log(), column, against, first=first)
+        return mean_curves(self.log(), column, against)
 
     def plot_curves(self, target: str | None = None, against: Against = "queries", **look: Any) -> Figure:
         """The same as a figure, with bands over the seeds; of the first column of the report unless said otherwise."""

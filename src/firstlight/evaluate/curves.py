@@ -47,7 +47,8 @@ def mean_curves(
     """One for each method of the log, at places where all its runs have a network; none where seconds are not known.
 
     The log has a row for each query of each run: `method`, `seed`, `query` from 1 on, `elapsed` seconds, and `column`,
-    which is what the best network up to then reaches. Lines begin at the query `first`.
+    which is what the best network up to then reaches. Lines begin at the query `first`, by default after a tenth of the
+    queries, and end with the longest run of their method.
     """
     last = int(log["query"].max())
     first = max(1, math.ceil(FIRST_SHARE * last)) if first is None else min(first, last)
@@ -55,7 +56,8 @@ def mean_curves(
     for method, rows in log.groupby("method", sort=False):
         runs = [run.sort_values("query") for _, run in rows.groupby("seed", sort=False)]
         steps = [_Steps(run[AGAINST[against]].to_numpy(dtype=float), run[column].to_numpy(dtype=float)) for run in runs]
-        places = range(first, last + 1) if against == "queries" else _moments(steps, first)
+        longest = max(len(run.x) for run in steps)
+        places = range(min(first, longest), longest + 1) if against == "queries" else _moments(steps, first)
         points = []
         for place in places:
             reached = [run.at(place) for run in steps]

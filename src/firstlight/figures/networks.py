@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from itertools import cycle
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from firstlight.errors import SettingError
-from firstlight.figures.style import COLOURS, DASHES, MARKS, PALE, blank, look
+from firstlight.figures.style import COLOURS, PALE, blank, look, styles
 from firstlight.probe import Probe
 from firstlight.probe.curvature import bending, principal_components
 from firstlight.probe.spectra import InverseCondition, split_vectors
@@ -34,8 +33,7 @@ def layers(networks: Mapping[str, Probe], *, width: str | float = "column") -> F
     with look():
         figure = blank(width, 0.7)
         axes = figure.add_subplot()
-        styles = zip(cycle(COLOURS), cycle(DASHES), cycle(MARKS))
-        for (name, probe), (colour, dashes, mark) in zip(networks.items(), styles, strict=False):
+        for (name, probe), (colour, dashes, mark) in zip(networks.items(), styles(), strict=False):  # styles never end
             values = probe.feature_statistic(InverseCondition(), modules="leaf").values.tolist()
             ratios, _ = split_vectors(values)
             numbers = np.arange(1, len(ratios) + 1)

@@ -36,9 +36,10 @@ def scatter(
     truth_label: str,
     *,
     ranks: bool = False,
+    correlation: float | None = None,
     width: str | float = "column",
 ) -> Figure:
-    """A dot for each network, brighter where many are, and Spearman's correlation.
+    """A dot for each network, brighter where many are, and Spearman's correlation: that of the dots unless given.
 
     `ranks` draws the rank of each instead of its value (n is best), for scores that spread over orders of magnitude.
     """
@@ -46,7 +47,8 @@ def scatter(
     if both.sum() < 2:
         raise SettingError(f"{int(both.sum())} networks have both {score_label} and {truth_label}; a scatter needs 2.")
     x, y = scores[both], truth[both]
-    correlation = float(stats.spearmanr(x, y).statistic) if min(np.ptp(x), np.ptp(y)) > 0 else float("nan")
+    if correlation is None:
+        correlation = float(stats.spearmanr(x, y).statistic) if min(np.ptp(x), np.ptp(y)) > 0 else float("nan")
     if ranks:
         x, y = stats.rankdata(x), stats.rankdata(y)
         score_label, truth_label = f"rank by {score_label}", f"rank by {truth_label}"

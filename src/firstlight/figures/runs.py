@@ -12,20 +12,16 @@ import pandas as pd
 
 from firstlight.algorithms.front import on_front
 from firstlight.algorithms.result import SearchResult
-from firstlight.algorithms.run_folder import asks_truth, last_search
+from firstlight.algorithms.run_folder import ACCURACY, last_search, merit
 from firstlight.errors import SettingError, StoreError
 from firstlight.evaluate.compare import short_labels
 from firstlight.evaluate.curves import AGAINST, Against, mean_curves
 from firstlight.figures import searches
-from firstlight.proxies import PROXIES
 from firstlight.run.costs import UNITS
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-# What tells runs of one method with several seeds apart
-_DRAWN = ("seed", "input")
-ACCURACY = "validation accuracy, %"
 SECONDS = {"networks": "seconds of search", "queries": "seconds of training"}
 
 
@@ -35,12 +31,15 @@ class SearchFigures:
 
     settings: Mapping[str, Any]
     history: pd.DataFrame
+    merit: str  # what the score is called, of which more is better
     best: str | None
     findings: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
     def of_result(cls, result: SearchResult) -> SearchFigures:
-        return cls(result.setting.as_json(), result.to_frame(), result.best.architecture, result.findings)
+        by, is_truth = str(result.setting.by), result.setting.truth is not None
+        merit = ACCURACY if is_truth else by if result.score.higher_is_better else f"-{by}"
+        return cls(result.setting.as_json(), result.to_frame(), merit, result.best.architecture, result.findings)
 
     @classmethod
     def of_folder(cls, folder: Path) -> SearchFigures:
@@ -62,25 +61,18 @@ class SearchFigures:
         result = run.result or {}
         try:  # settings and results may be of any form in a file that was damaged or made up
             best, findings = result.get("best", {}).get("architecture"), dict(result.get("findings", {}))
-            return cls(run.settings | {"proxy": str(run.settings["proxy"])}, history, best, findings)
+            return cls(run.settings | {"seed": int(run.settings["seed"])}, history, merit(run), best, findings)
         except (AttributeError, LookupError, TypeError, ValueError) as error:
             raise StoreError(f"The run in {folder} is damaged ({type(error).__name__}: {error!s:.80}).") from error
 
-    @property
-    def merit(self) -> str:
-        """What the score is called, of which more is better: that of a proxy that should be low is turned around."""
-        if asks_truth(self.settings):
-            return ACCURACY
-        proxy = str(self.settings["proxy"])
-        name = proxy.partition(":")[0]
-        return f"-{proxy}" if name in PROXIES and not PROXIES[name].higher_is_better else f"score by {proxy}"
-
-    def log(self, method: str, run: int) -> pd.DataFrame:
+    def log(self, method: str) -> pd.DataFrame:
         """The best score so far after each network, as `mean_curves` takes it."""
         best = self.history["utility"].astype(float).cummax().ffill()
         count = np.arange(1, len(self.history) + 1)
         elapsed = self.history["elapsed"].cummax()
-        return pd.DataFrame({"method": method, "seed": run, "query": count, "elapsed": elapsed, "best": best})
+        return pd.DataFrame(
+            {"method": method, "seed": self.settings["seed"], "query": count, "elapsed": elapsed, "best": best}
+        )
 
     def front(self, cost: str | None = None, *, width: str | float = "column") -> Figure:
         """All networks by score and cost, and those that no other beats; without objectives, the chosen one."""
@@ -93,8 +85,9 @@ class SearchFigures:
         scores = self.history["utility"].to_numpy(dtype=float)
         usable = np.isfinite(amounts) & np.isfinite(scores)
         chosen = np.zeros(len(scores), dtype=bool)
-        if costs:
-            columns = [self.history[name].to_numpy(dtype=float) for name in dict.fromkeys([cost, *costs])]
+        if costs:  # a cost that was no objective has a front of its own
+            aims = costs if cost in costs else [cost]
+            columns = [self.history[name].to_numpy(dtype=float) for name in aims]
             usable &= np.isfinite(columns).all(axis=0)
             points = np.stack([scores, *(-column for column in columns)], axis=1)[usable]
             chosen[usable] = on_front(points) if len(points) else False
@@ -121,15 +114,21 @@ def search_curves(
             "by what they reach: `firstlight compare`."
         )
     names = _names([run.settings for run in runs])
-    log = pd.concat([run.log(name, number) for number, (run, name) in enumerate(zip(runs, names, strict=True))])
+    known = [(name, run.settings["seed"]) for name, run in zip(names, runs, strict=True)]
+    if len(set(known)) < len(known):
+        raise SettingError(
+            "Two of these searches are the same, seed and all, so that one would count twice. Name each only once."
+        )
+    log = pd.concat([run.log(name) for run, name in zip(runs, names, strict=True)])
     label = "networks" if against == "queries" else SECONDS["networks"]
     first = 1 if merits[0] == ACCURACY else None
     return searches.curves(mean_curves(log, "best", against, first=first), label, f"best {merits[0]}", width=width)
 
 
 def _names(settings: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Each search by what sets it apart from the others, seeds and inputs aside."""
-    keys = [key for key in dict.fromkeys(key for entry in settings for key in entry) if key not in _DRAWN]
+    """Each search by what sets it apart from the others, but for its seed and the very inputs that this one draws."""
+    settings = [{**entry, "input": str(entry.get("input")).rpartition(":")[0]} for entry in settings]
+    keys = [key for key in dict.fromkeys(key for entry in settings for key in entry) if key != "seed"]
     differing = [key for key in keys if len({str(entry.get(key)) for entry in settings}) > 1]
     if not differing:
         return [f"{entry.get('algorithm')}" for entry in settings]

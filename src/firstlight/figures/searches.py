@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import cycle
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,7 +10,7 @@ from numpy.typing import NDArray
 
 from firstlight.errors import SettingError, StoreError
 from firstlight.evaluate.curves import Curve
-from firstlight.figures.style import COLOURS, DASHES, INK, PALE, blank, look
+from firstlight.figures.style import COLOURS, INK, PALE, blank, look, styles
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -26,10 +25,11 @@ def curves(entries: Sequence[Curve], x_label: str, y_label: str, *, width: str |
     with look():
         figure = blank(width, 0.75)
         axes = figure.add_subplot()
-        for entry, colour, dashes in zip(entries, cycle(COLOURS), cycle(DASHES)):
+        for entry, (colour, dashes, mark) in zip(entries, styles(), strict=False):  # styles never end
             x, mean, deviation = (np.array(column) for column in zip(*entry.points, strict=True))
             axes.fill_between(x, mean - deviation, mean + deviation, color=colour, alpha=0.15, linewidth=0)
-            axes.plot(x, mean, color=colour, linestyle=dashes, label=entry.name)
+            alone = mark if len(x) == 1 else None
+            axes.plot(x, mean, color=colour, linestyle=dashes, marker=alone, label=entry.name)
         axes.set(xlabel=x_label, ylabel=y_label)
         if len(entries) > 1:
             axes.legend(loc="best")
@@ -64,11 +64,12 @@ def front(
         x, y = costs[chosen][order], scores[chosen][order]
         if len(x) > 1 and bool(np.all(np.diff(y) >= 0)):  # with several costs the front is no line
             axes.step(x, y, where="post", color=COLOURS[1])
-        axes.scatter(x, y, s=16, color=COLOURS[1], zorder=3, label="the front" if len(x) > 1 else "chosen")
+        if len(x):
+            axes.scatter(x, y, s=16, color=COLOURS[1], zorder=3, label="the front" if len(x) > 1 else "chosen")
+            axes.legend(loc="lower right")
         axes.set(xlabel=cost_label, ylabel=score_label)
         axes.xaxis.set_major_formatter(EngFormatter(sep=""))
         axes.set_title(f"{len(costs):,} networks", loc="left")
-        axes.legend(loc="lower right")
     return figure
 
 

@@ -69,7 +69,9 @@ class StudyFigures:
             raise SettingError(f"{proxy!r} is not among the proxies of this study: {', '.join(found['proxies'])}.")
         scores = self.table[self._column(proxy)].to_numpy(dtype=float)
         truth = self.table[target].to_numpy(dtype=float)
-        return ranks.scatter(scores, truth, proxy, target, ranks=ranks_only, width=width)
+        label = f"{proxy} (higher is better)"  # that of a proxy that should be low is turned around
+        known = found["proxies"][proxy]["spearman"]  # in which networks without a score rank last
+        return ranks.scatter(scores, truth, label, target, ranks=ranks_only, correlation=known, width=width)
 
     def bars(self, target: str | None = None, *, width: str | float = "column") -> Figure:
         """How well each proxy ranks, the best on top, with 95 % intervals."""
@@ -79,7 +81,8 @@ class StudyFigures:
             for name, entry in self.targets[target]["proxies"].items()
             if (value := entry["spearman"]) is not None
         ]
-        known.sort(key=lambda bar: -bar.value)
+        best = self.targets[target]["best"]  # by most of the networks, which those above it may have no score for
+        known.sort(key=lambda bar: (bar.name != best, -bar.value))
         return ranks.bars(known, f"Spearman correlation with {target}", width=width)
 
     def agreement(self, *, width: str | float = "page") -> Figure:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,6 +21,7 @@ NARROWEST, WIDEST = 2.0, 20.0
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 DASHES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (8, 2)), (0, (1, 2)))
 MARKS = ("o", "s", "^", "D", "v", "P", "X")
+
 INK, PALE, GRID = "#1c1c28", "#9aa0b5", "#e3e5ee"
 DOTS_PER_INCH = 300
 
@@ -46,6 +48,13 @@ _LOOK: dict[Any, Any] = {
     "figure.constrained_layout.w_pad": 0.05,
     "text.parse_math": False,  # names are shown as they are, whatever signs they hold
 }
+
+
+def styles() -> Iterator[tuple[str, Any, str]]:
+    """A colour, a kind of line and a mark for one after the other; after all colours, each has another kind of line."""
+    for number in itertools.count():
+        place, turn = number % len(COLOURS), number // len(COLOURS)
+        yield COLOURS[place], DASHES[(place + turn) % len(DASHES)], MARKS[(place + turn) % len(MARKS)]
 
 
 @contextmanager

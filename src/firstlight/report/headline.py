@@ -5,17 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from firstlight.algorithms.run_folder import asks_truth
+from firstlight.algorithms.run_folder import asks_truth, is_turned
 from firstlight.report.networks import Column
 from firstlight.run.costs import UNITS, written
 from firstlight.run.records import Run, Trial
-
-
-def is_turned(run: Run) -> bool:
-    """Whether less of the proxy is better, so that what counts is its negative."""
-    proxy = str(run.settings["proxy"])
-    scores = (run.result or {}).get("best", {}).get("scores", {})
-    return not scores.get(proxy, {}).get("higher_is_better", True)
 
 
 def turned(utility: float | None, run: Run) -> float | None:

@@ -9,12 +9,12 @@ from typing import Any
 from jinja2 import UndefinedError
 
 from firstlight.algorithms.result import front_of, front_over_time, store_of_run
-from firstlight.algorithms.run_folder import asks_truth, run_in
+from firstlight.algorithms.run_folder import asks_truth, merit, run_in
 from firstlight.errors import FirstlightError, StoreError
 from firstlight.quoting import joined
 from firstlight.report.blocks import draw_in_page
 from firstlight.report.charts.lines import Line, lines
-from firstlight.report.headline import headline, is_turned, turned
+from firstlight.report.headline import headline, turned
 from firstlight.report.hnas import hnas_charts
 from firstlight.report.networks import Column, Networks, digits_for
 from firstlight.report.one_shot import one_shot_charts
@@ -91,7 +91,7 @@ def render(run: Run, trials: list[Trial], *, live: str = "") -> str:
     score = Column("score", 2 if percent else digits_for(trial.utility or 0.0 for trial in scored))
     networks = _networks(ranking, drawn, score)
     rows = {str(row[-1]): place for place, row in enumerate(networks.rows)}
-    merit = _merit(run)
+    named = merit(run)
     emphasised = {trial.architecture for trial in front} or {chosen or ""}
     drawing = _drawing(run.settings["space"], chosen) if chosen else None
     seconds = max((trial.elapsed for trial in trials), default=result.get("seconds", 0.0))
@@ -119,10 +119,10 @@ def render(run: Run, trials: list[Trial], *, live: str = "") -> str:
         drawn=drawn,
         scored=len(scored),
         against_costs=[
-            (UNITS[cost], against_cost(cost, drawn.trials, rows, emphasised, merit, joined=len(costs) == 1))
+            (UNITS[cost], against_cost(cost, drawn.trials, rows, emphasised, named, joined=len(costs) == 1))
             for cost in costs or ("params",)
         ],
-        over_time=over_time(drawn.trials, rows, best, merit),
+        over_time=over_time(drawn.trials, rows, best, named),
         costs=costs,
         front=front[:FRONT_ROWS],
         front_size=len(front),
@@ -146,13 +146,6 @@ def _chosen(decided: str | None, ranking: list[Trial]) -> Trial | None:
     if decided is None:
         return ranking[0] if ranking else None
     return next((trial for trial in ranking if trial.architecture == decided), None)
-
-
-def _merit(run: Run) -> str:
-    """What charts call the score, of which more is always better."""
-    if asks_truth(run.settings):
-        return "validation accuracy, %"
-    return f"-{run.settings['proxy']}" if is_turned(run) else str(run.settings["proxy"])
 
 
 def _networks(ranking: Sequence[Trial], drawn: Drawn, score: Column) -> Networks:
@@ -192,7 +185,7 @@ def _facts(best: Trial | None, run: Run, score: Column, networks: int, seconds: 
         return known
     dear = {UNITS[name]: written(name, amount).split(" ")[0] for name, amount in best.dear_costs.items()}
     costs = {"parameters": f"{best.amount('params'):,.0f}", "MACs for one input": f"{best.amount('macs'):,.0f}"}
-    name = _merit(run).removeprefix("-")
+    name = merit(run).removeprefix("-")
     reached = {} if name == "params" else {name: score.written(turned(best.utility, run))}
     return {**reached, **costs, **dear, **known}
 
