@@ -106,7 +106,7 @@ def small(words: list[str]) -> list[str]:
     for option, size in SMALLER.items():
         if option in words:
             words[words.index(option) + 1] = size
-    if words[0] == "search" and "--data" in words:
+    if words[0] == "search" and "--data" in words and "--retrain" not in words:  # which takes all rows
         words += ALWAYS["train"]
     if words[0] == "search" and not {"--samples", "--data", "--table"} & set(words):
         words += ["--samples", SMALLER["--samples"]]
