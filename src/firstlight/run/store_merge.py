@@ -116,22 +116,17 @@ def _columns(table: str, side: str) -> str:
 
 
 def _values(given: Sequence[Any]) -> list[Any]:
-    return [_value(entry) for entry in given]
-
-
-def _value(given: Any) -> Any:
-    if isinstance(given, bytes):
-        return readable(given)
-    return bytes.fromhex(given) if isinstance(given, str) else given
+    return [readable(v) if isinstance(v, bytes) else bytes.fromhex(v) if isinstance(v, str) else v for v in given]
 
 
 def _differing(connection: sqlite3.Connection, table: str) -> int:
     key, figure = _RESULTS[table]
+    # CASE: else SQLite would look at every row of theirs before it knows whether there is one of ours
     (count,) = connection.execute(
         f"SELECT count(*) FROM other.{table} AS theirs JOIN main.{table} AS ours USING ({', '.join(key)}) "
-        f"WHERE (theirs.{figure} IS NOT ours.{figure} OR theirs.status <> ours.status) "
-        f"AND theirs.status NOT IN {_PASSING} AND ours.status NOT IN {_PASSING} "
-        f"AND {_passes(table)} AND {_is_whole(table)}"
+        f"WHERE theirs.status NOT IN {_PASSING} AND ours.status NOT IN {_PASSING} "
+        f"AND CASE WHEN theirs.{figure} IS NOT ours.{figure} OR theirs.status <> ours.status "
+        f"THEN {_passes(table)} AND {_is_whole(table)} END"
     ).fetchone()
     return int(count)
 
