@@ -89,10 +89,11 @@ def offline(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("offline")
-def test_a_search_its_report_and_its_export_need_no_network(tmp_path: Path) -> None:
+def test_a_search_its_report_its_plot_and_its_export_need_no_network(tmp_path: Path) -> None:
     run = str(tmp_path / "run")
     firstlight("search", "nasbench201", "--samples", "3", "--workers", "0", "--proxy", "params", "--out", run, *SMALL)
     firstlight("report", run)
+    firstlight("plot", "front", run, "-o", str(tmp_path / "front.svg"))
     firstlight("export", run, "-o", str(tmp_path / "out"), "--format", "json,source,safetensors")
     assert (tmp_path / "out" / "network.py").is_file()
     with pytest.raises(AssertionError, match="asked the network"):

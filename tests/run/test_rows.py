@@ -8,15 +8,19 @@ import sqlite3
 from pathlib import Path
 
 import pytest
+from tests.cli.command import firstlight
+from tests.run.test_database import make_older
 from tests.run.test_store import KEY, RESULT, SCORE, TRAINED
 from tests.run.test_store_upkeep import fill
 
 from firstlight.cost import Cost
 from firstlight.errors import StoreError
 from firstlight.run.records import Trial
+from firstlight.run.rows import damaged_error
+from firstlight.run.schema import MIGRATIONS
 from firstlight.run.store import Store
 from firstlight.run.store_export import export_rows
-from firstlight.run.store_merge import merge_stores
+from firstlight.run.store_merge import Merged, merge_stores
 from firstlight.run.store_upkeep import check_store
 
 # what is done to a store, and what is said of it
@@ -29,10 +33,12 @@ DAMAGE = {
     "UPDATE scores SET status = 'fine' WHERE seed = 2": "status is 'fine', which is none of ok, ",
     "UPDATE scores SET architecture = x'00' WHERE seed = 2": r"architecture is b'\x00', which is no text",
     "UPDATE scores SET note = CAST(x'ff' AS TEXT) WHERE seed = 2": r"note is '\udcff', which is no UTF-8",
+    "UPDATE scores SET proxy = CAST(x'ff' AS TEXT) WHERE seed = 2": r"proxy is '\udcff', which is no UTF-8",
     "UPDATE scores SET environment = 9 WHERE seed = 2": "scores: 1 of environments that are not there",
     "UPDATE evaluations SET accuracy = 0.9": "accuracy is 0.9, but 0.7 by its epochs",
     "UPDATE evaluations SET epochs = '[1, 2]'": "epochs is '[1, 2]', which is no list of epochs",
     "UPDATE evaluations SET epochs = '[]'": "there are no epochs though the status is ok",
+    "UPDATE runs SET started = x'00'": r"runs, id 1: started is b'\x00', which is no text",
     "UPDATE runs SET settings = '{'": "runs, id 1: settings is '{', which is no JSON",
     f"UPDATE runs SET result = '{'[' * 9999}'": "runs, id 1: result is '[[[",
     "UPDATE trials SET params = -1": "trials, run 1, architecture 'a': params is -1, which is less than 0",
@@ -65,11 +71,62 @@ def test_of_many_the_check_names_some(tmp_path: Path) -> None:
     assert check_store(path).problems[10:] == ["and 4 other rows"]
 
 
+LONG = "|" + "nor_conv_3x3~0|" * 9
+
+
+def damage_five(path: Path) -> None:
+    """Rows that differ in their keys only, at the end of long texts or elsewhere."""
+    with Store(path) as store:
+        for number in range(5):
+            store.add_score(dataclasses.replace(KEY, architecture=f"{LONG}{number % 3}", input=f"{number}"), SCORE)
+    change(path, "UPDATE scores SET seconds = 'long'")
+
+
+def test_damaged_rows_are_told_apart(tmp_path: Path) -> None:
+    path = tmp_path / "store.sqlite"
+    damage_five(path)
+    problems = check_store(path).problems
+    assert len(set(problems)) == 5
+    assert f"architecture '{LONG}0', proxy 'dextr', revision 1, input '3', seed 0: seconds is 'long'" in problems[1]
+
+
+def test_what_is_wrong_is_cut_short(tmp_path: Path) -> None:
+    path = tmp_path / "store.sqlite"
+    fill(path, 3)
+    change(path, f"UPDATE scores SET value = '{'x' * 999}' WHERE seed = 0")  # that of a failure, which has none
+    assert check_store(path).problems[0].endswith("xxx... though the status is failed")
+
+
+@pytest.mark.parametrize("version", range(1, len(MIGRATIONS)))
+def test_the_check_looks_at_all_rows_of_an_older_store(version: int, tmp_path: Path) -> None:
+    path = tmp_path / "store.sqlite"
+    make_older(path, version)
+    assert check_store(path).ok
+    for table, column in (("scores", "seconds"), ("trials", "elapsed"), ("runs", "started")):
+        change(path, f"UPDATE {table} SET {column} = x'00'")
+    told = [problem.partition(",")[0] for problem in check_store(path).problems]
+    assert told == ["scores", "runs", "trials"]
+
+
+def test_what_is_proposed_can_be_typed(tmp_path: Path) -> None:
+    folder = tmp_path / "my runs"
+    folder.mkdir()
+    fill(folder / "store.sqlite", 3)
+    change(folder / "store.sqlite", "UPDATE trials SET params = -1")
+    said = firstlight("store", "check", "my runs", folder=tmp_path, code=1).stdout
+    assert "firstlight store merge new.sqlite 'my runs/store.sqlite'. Runs" in said
+    said = firstlight("store", "merge", "new.sqlite", "my runs", folder=tmp_path).stdout
+    assert "`firstlight store check 'my runs/store.sqlite'` names the first ten" in said
+    said = str(damaged_error("my runs/store.sqlite", "why"))
+    assert "`firstlight store check 'my runs/store.sqlite'` names the first ten" in said
+    assert "`firstlight store merge new.sqlite 'my runs/store.sqlite'`" in said
+
+
 def test_results_are_asked_for_again_and_said_to_be(tmp_path: Path) -> None:
     path = tmp_path / "store.sqlite"
     fill(path, 3)
     change(path, "UPDATE scores SET parts = '[1]' WHERE seed = 2")
-    change(path, "UPDATE evaluations SET accuracy = 0.9")
+    change(path, "UPDATE evaluations SET note = CAST(x'ff' AS TEXT)")
     key = dataclasses.replace(KEY, seed=2)
     with Store(path) as store:
         assert store.find_score(dataclasses.replace(KEY, seed=1)) == SCORE
@@ -115,17 +172,49 @@ def test_a_run_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("statement", [s for s, said in DAMAGE.items() if "which is" in said])
-def test_merging_leaves_them_behind_or_refuses_the_store(statement: str, tmp_path: Path) -> None:
+def test_merging_leaves_them_behind(statement: str, tmp_path: Path) -> None:
     path, new = tmp_path / "store.sqlite", tmp_path / "new.sqlite"
     fill(path, 3)
     change(path, statement)
-    if "x'ff'" in statement:
-        with pytest.raises(StoreError, match="one of its texts is damaged"):
-            merge_stores(new, [path])
-        return
     (merged,) = merge_stores(new, [path])
     assert merged.damaged == 1
     assert check_store(new).ok
+
+
+def test_merging_counts_each_of_them_once(tmp_path: Path) -> None:
+    path, new = tmp_path / "store.sqlite", tmp_path / "new.sqlite"
+    damage_five(path)
+    assert merge_stores(new, [path, path]) == [Merged(path, 0, 0, 0, 0, 0, damaged=5)] * 2
+
+
+# Rows that both have; of each table one that can be known again by its key
+REPLACED = {
+    "UPDATE scores SET value = 'high' WHERE seed = 2": (1, 0, 0, 0),
+    "UPDATE scores SET note = CAST(x'ff' AS TEXT) WHERE seed = 2": (1, 0, 0, 0),
+    "UPDATE scores SET note = x'00', value = 7 WHERE seed = 2": (1, 0, 0, 0),
+    "UPDATE evaluations SET accuracy = 0.9": (0, 1, 0, 0),
+    "UPDATE runs SET result = '[]'": (0, 0, 1, 0),
+    "UPDATE trials SET params = 'few'": (0, 0, 0, 1),
+}
+
+
+@pytest.mark.parametrize("statement", REPLACED)
+def test_damaged_rows_give_way_to_whole_ones_and_not_the_other_way_round(statement: str, tmp_path: Path) -> None:
+    whole, damaged = tmp_path / "whole.sqlite", tmp_path / "damaged.sqlite"
+    for path in (whole, damaged):
+        fill(path, 3)
+    change(damaged, statement)
+    assert merge_stores(whole, [damaged]) == [Merged(damaged, 0, 0, 0, 0, 0, damaged=1)]
+    assert merge_stores(damaged, [whole]) == [Merged(whole, *REPLACED[statement], differing=0)]
+    assert check_store(damaged).ok
+    assert merge_stores(damaged, [whole]) == [Merged(whole, 0, 0, 0, 0, differing=0)]
+    with Store(damaged) as store:
+        (run,) = store.runs()
+        assert run.result == {"best": "a"}
+        assert run.finished is not None
+        assert store.trials(run) == [Trial("a", Cost(1, 2), 0.5, 1.0)]
+        assert store.find_score(dataclasses.replace(KEY, seed=2)) == SCORE
+        assert store.find_evaluation(TRAINED) == RESULT
 
 
 @pytest.mark.parametrize("suffix", [".parquet", ".csv"])

@@ -100,7 +100,7 @@ def test_runs_and_trials(tmp_path: Path) -> None:
             store.run(7)
 
 
-def test_several_processes_may_open_a_new_store_at_once(tmp_path: Path) -> None:
+def test_several_threads_may_open_a_new_store_at_once(tmp_path: Path) -> None:
     def use(number: int) -> bool:
         with Store(tmp_path / "store.sqlite") as store:
             store.add_score(dataclasses.replace(KEY, seed=number), SCORE)

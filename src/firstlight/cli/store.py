@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from firstlight.cli.options import Json
+from firstlight.quoting import joined
 
 store = typer.Typer(help="Check, compact, export and merge what runs have stored.", no_args_is_help=True)
 
@@ -46,8 +47,8 @@ def check(path: StoreArgument, as_json: Json = False) -> None:
         if not found.ok:
             lines.append(
                 "Move it away, and put a backup in its place if you have one; or, if single rows are damaged, make a "
-                f"store without them: firstlight store merge new.sqlite {found.path}. Runs that are started again "
-                "compute what is missing."
+                f"store without them: {joined(['firstlight', 'store', 'merge', 'new.sqlite', str(found.path)])}. "
+                "Runs that are started again compute what is missing."
             )
         for line in lines:
             console.print(line, markup=False, soft_wrap=True)
@@ -124,11 +125,9 @@ def merge(
         added = ", ".join(f"{getattr(entry, name):,} {name}" for name in ("scores", "evaluations", "runs", "trials"))
         console.print(f"{entry.path}: {added} added to {file}.", markup=False, soft_wrap=True)
         if entry.damaged:
-            console.print(
-                f"{entry.damaged:,} damaged rows were left out; `firstlight store check {entry.path}` names them.",
-                markup=False,
-                soft_wrap=True,
-            )
+            command = joined(["firstlight", "store", "check", str(entry.path)])
+            said = f"{entry.damaged:,} damaged rows were left out; `{command}` names the first ten of them."
+            console.print(said, markup=False, soft_wrap=True)
         if entry.differing:
             said = (
                 f"{entry.differing:,} of its results are others than those of {file}, which were kept. Were they "

@@ -18,10 +18,6 @@ PATIENCE = 60.0
 MEMORY = ":memory:"
 
 ELSEWHERE = "name another folder with --out (or another file with --store)"
-_NO_TEXT = (
-    "one of its texts is damaged; `firstlight store check` names its row. Move the file away, and put a backup in its "
-    "place if you have one; a run that is started again computes what is missing."
-)
 # What SQLite says, and what it means to the user
 _ADVICE = {
     "disk is full": f"the disk is full. Make room and run the same command again, or {ELSEWHERE}: what was stored "
@@ -33,8 +29,6 @@ _ADVICE = {
     f"{ELSEWHERE}. If there is none, the folder may be on a network drive that cannot lock files.",
     "malformed": "the file is damaged or cut off. See `firstlight store check`. Move it away, and put a backup in its "
     "place if you have one; a run that is started again computes what is missing.",
-    "decode to UTF-8": _NO_TEXT,
-    "user-defined function": _NO_TEXT,  # which is not called if a value is no text
     "not a database": f"the file is damaged or no Firstlight store. Move it away, or {ELSEWHERE}.",
     "disk I/O error": f"the disk does not do as it is told; it may be full, failing or gone. Look after it, or "
     f"{ELSEWHERE}.",
@@ -46,6 +40,7 @@ def open_database(path: str) -> sqlite3.Connection:
     refuse_cut_off(path)
     with explained(path):
         connection = sqlite3.connect(path, isolation_level=None, timeout=PATIENCE)
+        connection.text_factory = readable
         try:
             schema = check_owner(connection, path)
             connection.execute("PRAGMA journal_mode = WAL")
@@ -56,6 +51,11 @@ def open_database(path: str) -> sqlite3.Connection:
             connection.close()  # which also undoes a migration that was under way
             raise
     return connection
+
+
+def readable(text: bytes) -> str:
+    """Though it may be no UTF-8: then its row is damaged, and not all of the store."""
+    return text.decode(errors="surrogateescape")
 
 
 @contextmanager

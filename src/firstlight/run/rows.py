@@ -15,6 +15,7 @@ from firstlight.cost import Cost
 from firstlight.errors import StoreError
 from firstlight.proxies import Score
 from firstlight.proxies.base import Status as ScoreStatus
+from firstlight.quoting import joined
 from firstlight.run.environment import Environment
 from firstlight.run.outcome import Epoch, Status, TrainingResult
 from firstlight.run.records import EvaluationKey, Run, ScoreKey, Trial
@@ -36,16 +37,16 @@ KEYS = {
     "environments": (),
 }
 COLUMNS = {table: KEYS[table] + CONTENTS[table] for table in CONTENTS}
-# and those that name a row to the user
+# and those that tell a row from all others
 NAMES = {
-    "scores": ("architecture", "proxy", "seed"),
-    "evaluations": ("architecture", "data", "seed"),
+    "scores": KEYS["scores"],
+    "evaluations": KEYS["evaluations"],
     "runs": ("id",),
     "trials": ("run", "architecture"),
-    "environments": ("firstlight", "torch"),
+    "environments": CONTENTS["environments"],
 }
 _WHOLE = ("revision", "seed", "run")
-_SHOWN = 60  # characters of what stands in the row
+_SHOWN = 60  # characters of what cannot have been stored
 
 
 class DamagedRowError(ValueError):
@@ -55,7 +56,7 @@ class DamagedRowError(ValueError):
 def read_score(status: Any, value: Any, parts: Any, note: Any, seconds: Any) -> Score:
     _one_of("status", status, get_args(ScoreStatus))
     if (value is None) == (status == "ok"):
-        raise DamagedRowError(f"value is {value!r} though the status is {status}")
+        raise DamagedRowError(f"value is {_short(value)} though the status is {status}")
     found = math.nan if value is None else _number("value", value)
     return Score(found, _numbers("parts", parts), status, _text("note", note), _number("seconds", seconds))
 
@@ -78,7 +79,8 @@ def read_evaluation(status: Any, accuracy: Any, epochs: Any, note: Any, seconds:
 def read_run(number: Any, settings: Any, version: Any, started: Any, finished: Any, result: Any) -> Run:
     ended = None if finished is None else _text("finished", finished)
     found = None if result is None else _json("result", result, dict)
-    return Run(number, _json("settings", settings, dict), _text("version", version), str(started), ended, found)
+    begun = _text("started", started)
+    return Run(number, _json("settings", settings, dict), _text("version", version), begun, ended, found)
 
 
 def read_trial(architecture: Any, params: Any, macs: Any, utility: Any, elapsed: Any, dear_costs: Any) -> Trial:
@@ -118,21 +120,23 @@ def damage(table: str, row: Sequence[Any]) -> str | None:
             _whole(name, value) if name in _WHOLE else _text(name, value)
         READERS[table](*row[len(keys) :])
     except DamagedRowError as error:
-        return f"{_named(table, row)}: {error}"
+        names = zip(NAMES[table], identity(table, row), strict=True)
+        return f"{table}, {', '.join(f'{name} {value!a}' for name, value in names)}: {error}"
     return None
 
 
-def damaged_error(path: str, what: str) -> StoreError:
-    return StoreError(
-        f"The store {path} has a damaged row. {what}. `firstlight store check {path}` names all that are, and "
-        f"`firstlight store merge new.sqlite {path}` makes a store without them: what is missing there is computed "
-        "again when it is asked for."
-    )
-
-
-def _named(table: str, row: Sequence[Any]) -> str:
+def identity(table: str, row: Sequence[Any]) -> tuple[Any, ...]:
+    """What tells a row from all others of its table, given its COLUMNS."""
     values = dict(zip(COLUMNS[table], row, strict=True))
-    return f"{table}, " + ", ".join(f"{name} {_short(values[name])}" for name in NAMES[table])
+    return tuple(values[name] for name in NAMES[table])
+
+
+def damaged_error(path: str, what: str) -> StoreError:
+    check, merge = (joined(["firstlight", "store", *words, path]) for words in (["check"], ["merge", "new.sqlite"]))
+    return StoreError(
+        f"The store {path} has a damaged row. {what}. `{check}` names the first ten of them, and `{merge}` makes a "
+        "store without them: what is missing there is computed again when it is asked for."
+    )
 
 
 def _json(column: str, text: Any, kind: type[Any]) -> Any:

@@ -1,7 +1,7 @@
 """Putting the stores of several machines together.
 
 What both have stays as it is in the one that grows. Results that may turn out differently the next time give way to
-results that do not.
+results that do not, and damaged rows to whole ones.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from firstlight.errors import StoreError
-from firstlight.run.database import back_up, check_owner, explained, open_database, refuse_cut_off
+from firstlight.run.database import back_up, check_owner, explained, open_database, readable, refuse_cut_off
 from firstlight.run.records import EvaluationKey, ScoreKey
-from firstlight.run.rows import COLUMNS, damage
+from firstlight.run.rows import COLUMNS, damage, identity
 from firstlight.run.schema import MIGRATIONS
 from firstlight.run.store import PASSING_STATUSES
 
@@ -68,13 +68,14 @@ def _merge(connection: sqlite3.Connection, source: Path) -> Merged:
     with _up_to_date(source) as path, explained(str(source)):
         connection.execute("ATTACH ? AS other", (str(path),))
         sieve = _Sieve()
-        connection.create_function("is_whole", -1, sieve)
+        connection.create_function("is_whole", -1, lambda table, *row: damage(table, _values(row)) is None)
+        connection.create_function("passes", -1, sieve)
         try:
             with connection:  # all of it, or nothing
                 connection.execute("BEGIN IMMEDIATE")
                 connection.execute(
                     f"INSERT OR IGNORE INTO main.environments ({_ENVIRONMENT}) SELECT {_ENVIRONMENT} "
-                    f"FROM other.environments AS theirs WHERE {_whole('environments')}"
+                    f"FROM other.environments AS theirs WHERE {_passes('environments')}"
                 )
                 differing = sum(_differing(connection, table) for table in _RESULTS)
                 scores, evaluations = (_add_results(connection, table) for table in _RESULTS)
@@ -85,28 +86,47 @@ def _merge(connection: sqlite3.Connection, source: Path) -> Merged:
 
 
 class _Sieve:
-    """Tells which rows are whole, and remembers those that are not: SQLite may ask more than once."""
+    """Tells which rows of a source are whole, and remembers those that are not: SQLite may ask more than once."""
 
     def __init__(self) -> None:
-        self.damaged: set[str] = set()
+        self.damaged: set[tuple[Any, ...]] = set()
 
     def __call__(self, table: str, *row: Any) -> bool:
-        what = damage(table, row)
-        if what is not None:
-            self.damaged.add(what)
-        return what is None
+        values = _values(row)
+        whole = damage(table, values) is None
+        if not whole:
+            self.damaged.add((table, *identity(table, values)))
+        return whole
 
 
-def _whole(table: str) -> str:
-    return f"is_whole('{table}', {', '.join(f'theirs.{column}' for column in COLUMNS[table])})"
+def _passes(table: str) -> str:
+    return f"passes('{table}', {_columns(table, 'theirs')})"
+
+
+def _is_whole(table: str) -> str:
+    return f"is_whole('{table}', {_columns(table, 'ours')})"
+
+
+def _columns(table: str, side: str) -> str:
+    """For `_values`: no function is called with a text that is no UTF-8, so texts come as blobs, and blobs as texts."""
+    return ", ".join(
+        f"CASE typeof({name}) WHEN 'text' THEN CAST({name} AS BLOB) WHEN 'blob' THEN hex({name}) ELSE {name} END"
+        for name in (f"{side}.{column}" for column in COLUMNS[table])
+    )
+
+
+def _values(given: Sequence[Any]) -> list[Any]:
+    return [readable(v) if isinstance(v, bytes) else bytes.fromhex(v) if isinstance(v, str) else v for v in given]
 
 
 def _differing(connection: sqlite3.Connection, table: str) -> int:
     key, figure = _RESULTS[table]
+    # CASE: else SQLite would look at every row of theirs before it knows whether there is one of ours
     (count,) = connection.execute(
         f"SELECT count(*) FROM other.{table} AS theirs JOIN main.{table} AS ours USING ({', '.join(key)}) "
-        f"WHERE (theirs.{figure} IS NOT ours.{figure} OR theirs.status <> ours.status) "
-        f"AND theirs.status NOT IN {_PASSING} AND ours.status NOT IN {_PASSING}"
+        f"WHERE theirs.status NOT IN {_PASSING} AND ours.status NOT IN {_PASSING} "
+        f"AND CASE WHEN theirs.{figure} IS NOT ours.{figure} OR theirs.status <> ours.status "
+        f"THEN {_passes(table)} AND {_is_whole(table)} END"
     ).fetchone()
     return int(count)
 
@@ -121,29 +141,34 @@ def _add_results(connection: sqlite3.Connection, table: str) -> int:
     values = ", ".join(here if name == "environment" else f"theirs.{name}" for name in columns)
     others = ", ".join(f"{name} = excluded.{name}" for name in columns if name not in key)
     return connection.execute(
-        f"INSERT INTO main.{table} ({', '.join(columns)}) SELECT {values} FROM other.{table} AS theirs "
-        f"WHERE {_whole(table)} "
+        f"INSERT INTO main.{table} AS ours ({', '.join(columns)}) SELECT {values} FROM other.{table} AS theirs "
+        f"WHERE {_passes(table)} "
         f"ON CONFLICT ({', '.join(key)}) DO UPDATE SET {others} "
-        f"WHERE {table}.status IN {_PASSING} AND excluded.status NOT IN {_PASSING}"
+        f"WHERE ours.status IN {_PASSING} AND excluded.status NOT IN {_PASSING} OR NOT {_is_whole(table)}"
     ).rowcount
 
 
 def _add_runs(connection: sqlite3.Connection) -> tuple[int, int]:
     """A run is known by its settings. One that has ended there has ended here."""
     runs = connection.execute(
-        "INSERT OR IGNORE INTO main.runs (settings, version, seed, started) "
-        f"SELECT settings, version, seed, started FROM other.runs AS theirs WHERE {_whole('runs')}"
+        "INSERT INTO main.runs AS ours (settings, version, seed, started) "
+        f"SELECT settings, version, seed, started FROM other.runs AS theirs WHERE {_passes('runs')} "
+        "ON CONFLICT (settings) DO UPDATE SET (version, seed, started, finished, result) = "
+        f"(excluded.version, excluded.seed, excluded.started, NULL, NULL) WHERE NOT {_is_whole('runs')}"
     ).rowcount
     connection.execute(
         "UPDATE main.runs SET (finished, result) = "
         "(SELECT finished, result FROM other.runs AS theirs WHERE theirs.settings = main.runs.settings) "
         "WHERE finished IS NULL AND settings IN "
-        f"(SELECT settings FROM other.runs AS theirs WHERE result IS NOT NULL AND {_whole('runs')})"
+        f"(SELECT settings FROM other.runs AS theirs WHERE result IS NOT NULL AND {_passes('runs')})"
     )
     trials = connection.execute(
-        "INSERT OR IGNORE INTO main.trials SELECT ours.id, architecture, params, macs, utility, elapsed, dear_costs "
-        "FROM other.trials AS theirs JOIN other.runs AS its ON its.id = run JOIN main.runs AS ours USING (settings) "
-        f"WHERE {_whole('trials')}"
+        "INSERT INTO main.trials AS ours SELECT here.id, architecture, params, macs, utility, elapsed, dear_costs "
+        "FROM other.trials AS theirs JOIN other.runs AS its ON its.id = run JOIN main.runs AS here USING (settings) "
+        f"WHERE {_passes('trials')} "
+        "ON CONFLICT (run, architecture) DO UPDATE SET (params, macs, utility, elapsed, dear_costs) = "
+        "(excluded.params, excluded.macs, excluded.utility, excluded.elapsed, excluded.dear_costs) "
+        f"WHERE NOT {_is_whole('trials')}"
     ).rowcount
     return runs, trials
 

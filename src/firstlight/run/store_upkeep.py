@@ -12,13 +12,15 @@ from pathlib import Path
 from typing import Any, get_args
 
 from firstlight.proxies.base import Status
-from firstlight.run.database import check_owner, explained, open_database, refuse_cut_off
+from firstlight.run.database import check_owner, explained, open_database, readable, refuse_cut_off
 from firstlight.run.environment import Environment
 from firstlight.run.rows import COLUMNS, damage
 
 TABLES = ("scores", "evaluations", "runs", "trials")
 # of damage in a store that are told
 _MOST_PROBLEMS = 10
+# Columns that older stores lack, and what they hold when such a store has been brought up to date
+_LATER = {"dear_costs": "'{}'"}
 
 
 @dataclass
@@ -49,7 +51,7 @@ def check_store(path: Path) -> Health:
     refuse_cut_off(str(path))
     with explained(str(path)), closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as connection:
         connection.isolation_level = None
-        connection.text_factory = _readable
+        connection.text_factory = readable
         found.schema = check_owner(connection, str(path))
         try:
             _read(connection, found)
@@ -81,9 +83,8 @@ def _read(connection: sqlite3.Connection, found: Health) -> None:
 
 def _damaged_rows(connection: sqlite3.Connection, table: str) -> Iterator[str]:
     known = {name for _, name, *_ in connection.execute(f"PRAGMA table_info({table})")}
-    if not known.issuperset(COLUMNS[table]):
-        return  # of an older store, whose rows are looked at when they have been brought up to date
-    for row in connection.execute(f"SELECT {', '.join(COLUMNS[table])} FROM {table}"):
+    columns = [name if name in known else _LATER.get(name, name) for name in COLUMNS[table]]
+    for row in connection.execute(f"SELECT {', '.join(columns)} FROM {table}"):
         what = damage(table, row)
         if what is not None:
             yield what
@@ -99,11 +100,6 @@ def _first(problems: Iterator[str]) -> list[str]:
     told = list(itertools.islice(problems, _MOST_PROBLEMS))
     others = sum(1 for _ in problems)
     return told + [f"and {others:,} other rows"] * bool(others)
-
-
-def _readable(text: bytes) -> str:
-    """Though it may be no UTF-8, which is then told."""
-    return text.decode(errors="surrogateescape")
 
 
 def compact_store(path: Path) -> tuple[int, int]:
