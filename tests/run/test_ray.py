@@ -24,6 +24,7 @@ from firstlight.evaluate.service import EvaluationJob, EvaluationSetting
 from firstlight.run.executor import InProcess, Lost, make_executor
 from firstlight.run.memory import can_limit_memory
 from firstlight.run.ray import RayCluster, TaskNeeds
+from firstlight.run.ray_tasks import Unpacking
 
 ray = pytest.importorskip("ray", reason="Ray is not installed: pip install 'firstlight[ray]'")
 
@@ -127,6 +128,34 @@ def test_limits_change_no_result_and_need_no_file(executor: RayCluster, cluster:
     assert dict(RayCluster(cluster.address, timeout=100).map(job, [cell])) == expected
     with pytest.raises(FileNotFoundError, match="three"):
         list(RayCluster(cluster.address, timeout=100).map(jobs.fail_on_three, [3]))
+
+
+def test_with_limits_a_process_stays_from_task_to_task(executor: RayCluster, cluster: Any, tmp_path: Path) -> None:
+    limited = RayCluster(cluster.address, timeout=100)
+    pairs = [pair for _, pair in limited.map(jobs.own_process_and_its_parent, range(12))]
+    processes = set(pairs)
+    assert len(processes) == len({parent for _, parent in processes}) < len(pairs)
+    with limited.staying():
+        for _ in range(2):
+            assert len(dict(limited.map(jobs.Unpacked(str(tmp_path)), range(12)))) == 12
+    assert len(list(tmp_path.iterdir())) < 12
+
+
+def test_a_job_that_is_fetched_once_more_is_the_same() -> None:
+    assert Unpacking("a", None, jobs.square) == Unpacking("a", None)
+    assert Unpacking("a", None, jobs.square) != Unpacking("b", None, jobs.square)
+
+
+def test_a_job_that_is_lost_on_its_way_is_no_error_of_its_own(
+    executor: RayCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone = ray.put(np.zeros(10**6))
+    ray.internal.free([gone])
+    monkeypatch.setattr(executor, "_send", lambda job: gone)
+    ((_, lost),) = executor.map(jobs.square, [3])
+    assert isinstance(lost, Lost)
+    assert "lost 2 times" in lost.reason
+    print(lost.reason)
 
 
 def test_a_job_that_raises_raises_here(executor: RayCluster) -> None:
