@@ -15,6 +15,8 @@ from pathlib import Path
 
 import torch
 
+from firstlight.errors import WorkerError
+
 
 def square(number: int) -> int:
     return number * number
@@ -56,6 +58,10 @@ def fail_on_three(number: int) -> int:
     if number == 3:
         raise FileNotFoundError("three")
     return number
+
+
+def cannot_work(_: int) -> int:
+    raise WorkerError("not here")
 
 
 def lock(_: int) -> object:

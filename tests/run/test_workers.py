@@ -44,6 +44,11 @@ def test_workers_are_other_processes_and_stop_with_the_work() -> None:
             os.kill(process, 0)
 
 
+def test_an_error_about_workers_that_a_job_raises_is_its_own() -> None:
+    with pytest.raises(WorkerError, match="not here"):
+        list(WorkerProcesses(1).map(jobs.cannot_work, [1]))
+
+
 def test_a_worker_that_stays_keeps_the_jobs_used_last(tmp_path: Path) -> None:
     executor, often = WorkerProcesses(1), jobs.Unpacked(str(tmp_path))
     with executor.staying():

@@ -65,7 +65,7 @@ class WorkerProcesses:
                         answer = worker.collect()
                     except WorkerError:
                         failed_starts += 1
-                        if not any_started or failed_starts > 3:
+                        if worker.started or not any_started or failed_starts > 3:  # started, it is the job's own error
                             raise
                         successor = self._replace(workers, worker, job)
                         successor.assign(job, worker.item, second_attempt=worker.second_attempt)
