@@ -9,10 +9,13 @@ import sys
 import tempfile
 import threading
 import time
+import weakref
 from dataclasses import dataclass
 from pathlib import Path
 
 import torch
+
+from firstlight.errors import WorkerError
 
 
 def square(number: int) -> int:
@@ -47,10 +50,18 @@ def own_process(_: int) -> int:
     return os.getpid()
 
 
+def own_process_and_its_parent(_: int) -> tuple[int, int]:
+    return os.getpid(), os.getppid()
+
+
 def fail_on_three(number: int) -> int:
     if number == 3:
         raise FileNotFoundError("three")
     return number
+
+
+def cannot_work(_: int) -> int:
+    raise WorkerError("not here")
 
 
 def lock(_: int) -> object:
@@ -169,6 +180,23 @@ class Unpacked:
 
     def __call__(self, number: int) -> int:
         return number
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A job that says how many of its kind are kept where it runs."""
+
+    number: int
+
+    def __setstate__(self, state: dict[str, int]) -> None:
+        self.__dict__.update(state)
+        _kept.add(self)
+
+    def __call__(self, _: int) -> int:
+        return len(_kept)
+
+
+_kept: weakref.WeakSet[Kept] = weakref.WeakSet()
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import json
 import os
@@ -9,6 +10,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +23,11 @@ import firstlight
 from firstlight.errors import DataError, MissingExtraError, SettingError, UnknownNameError, WorkerError
 from firstlight.evaluate.recipe import TrainingRecipe
 from firstlight.evaluate.service import EvaluationJob, EvaluationSetting
+from firstlight.run.environment import this_environment
 from firstlight.run.executor import InProcess, Lost, make_executor
 from firstlight.run.memory import can_limit_memory
 from firstlight.run.ray import RayCluster, TaskNeeds
+from firstlight.run.ray_tasks import Unpacking
 
 ray = pytest.importorskip("ray", reason="Ray is not installed: pip install 'firstlight[ray]'")
 
@@ -129,6 +133,41 @@ def test_limits_change_no_result_and_need_no_file(executor: RayCluster, cluster:
         list(RayCluster(cluster.address, timeout=100).map(jobs.fail_on_three, [3]))
 
 
+def test_with_limits_a_process_stays_from_task_to_task(executor: RayCluster, cluster: Any, tmp_path: Path) -> None:
+    limited = RayCluster(cluster.address, timeout=100)
+    pairs = [pair for _, pair in limited.map(jobs.own_process_and_its_parent, range(12))]
+    processes = set(pairs)
+    assert len(processes) == len({parent for _, parent in processes}) < len(pairs)
+    with limited.staying():
+        for _ in range(2):
+            assert len(dict(limited.map(jobs.Unpacked(str(tmp_path)), range(12)))) == 12
+    assert len(list(tmp_path.iterdir())) < 12
+
+
+def test_a_job_that_is_fetched_once_more_is_the_same() -> None:
+    assert Unpacking("a", None, jobs.square) == Unpacking("a", None)
+    assert Unpacking("a", None, jobs.square) != Unpacking("b", None, jobs.square)
+
+
+def test_a_job_that_is_lost_on_its_way_is_no_error_of_its_own(
+    executor: RayCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Owner:
+        def put(self) -> list[Any]:
+            return [ray.put(bytes(10**6))]
+
+    owner = ray.remote(Owner).remote()
+    (gone,) = ray.get(owner.put.remote())
+    ray.kill(owner)  # and what it owned goes with it
+    with contextlib.suppress(ray.exceptions.ObjectLostError):
+        while True:
+            ray.get(gone)
+    monkeypatch.setattr(executor, "_send", lambda job: gone)
+    ((_, lost),) = executor.map(jobs.square, [3])
+    assert isinstance(lost, Lost)
+    assert "lost 2 times" in lost.reason
+
+
 def test_a_job_that_raises_raises_here(executor: RayCluster) -> None:
     with pytest.raises(FileNotFoundError, match="three"):
         list(executor.map(jobs.fail_on_three, range(6)))
@@ -159,6 +198,16 @@ def test_files_that_stay_must_be_there(executor: RayCluster, tmp_path: Path) -> 
     assert list(executor.map(jobs.NeedsFile(tmp_path), [1])) == [(1, 1)]
     with pytest.raises(DataError, match=r"does not have .*gone.*docs/cluster\.md"):
         list(executor.map(jobs.NeedsFile(tmp_path / "gone"), [1]))
+
+
+@pytest.mark.parametrize("timeout", [None, 100])
+def test_a_node_whose_numbers_may_differ_is_refused(
+    executor: RayCluster, cluster: Any, timeout: float | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    elsewhere = replace(this_environment(), torch="1.13.0")
+    monkeypatch.setattr("firstlight.run.shipping.this_environment", lambda: elsewhere)
+    with pytest.raises(WorkerError, match=r"node .* has PyTorch 2.*, but the driver has PyTorch 1\.13\.0 on"):
+        list(RayCluster(cluster.address, timeout=timeout).map(jobs.square, [1]))
 
 
 def test_a_local_ray_is_started_and_stopped(tmp_path: Path) -> None:

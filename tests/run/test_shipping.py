@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +18,7 @@ from firstlight.spaces import SPACES
 
 pytest.importorskip("ray", reason="Ray is not installed: pip install 'firstlight[ray]'")
 
-from firstlight.run.shipping import Parcel, pack
+from firstlight.run.shipping import pack
 
 CELL = "|nor_conv_3x3~0|+|none~0|none~1|+|skip_connect~0|none~1|nor_conv_1x1~2|"
 
@@ -59,13 +59,25 @@ def test_where_it_comes_from_is_where_it_works_if_there_is_such_a_folder(
     monkeypatch.chdir(here)
     assert parcel.unpack()(3) == 9
     assert Path.cwd() == tmp_path
-    Parcel(parcel.packed, tmp_path / "gone", (), ()).unpack()
+    replace(parcel, folder=tmp_path / "gone").unpack()
     assert Path.cwd() == tmp_path
 
 
 def test_what_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="gone"):
         pack(jobs.NeedsFile(tmp_path / "gone")).unpack()
-    unknown = pack(jobs.square).packed.replace(b"tests.run.jobs", b"tests.run.jobz")
+    parcel = pack(jobs.square)
+    unknown = replace(parcel, packed=parcel.packed.replace(b"tests.run.jobs", b"tests.run.jobz"))
     with pytest.raises(WorkerError, match="jobz"):
-        Parcel(unknown, Path(os.getcwd()), (), ()).unpack()
+        unknown.unpack()
+
+
+def test_machines_whose_numbers_may_differ_are_refused() -> None:
+    parcel = pack(jobs.square)
+    here = parcel.environment
+    for other in (replace(here, torch="1.13.0"), replace(here, cpu="sparc64 DEFAULT")):
+        with pytest.raises(WorkerError) as refused:
+            replace(parcel, environment=other).unpack()
+        assert str(here) in str(refused.value)
+        assert str(other) in str(refused.value)
+    assert replace(parcel, environment=replace(here, python="3.99.0")).unpack()(3) == 9

@@ -16,7 +16,7 @@ from tests.run import jobs
 from firstlight.errors import SettingError, WorkerError
 from firstlight.run.executor import Lost, make_executor
 from firstlight.run.memory import can_limit_memory
-from firstlight.run.workers import WorkerProcesses
+from firstlight.run.workers import KEPT_JOBS, WorkerProcesses
 
 
 def test_items_are_taken_only_as_they_can_be_worked_on() -> None:
@@ -42,6 +42,22 @@ def test_workers_are_other_processes_and_stop_with_the_work() -> None:
         assert isinstance(process, int)
         with pytest.raises(ProcessLookupError):
             os.kill(process, 0)
+
+
+def test_an_error_about_workers_that_a_job_raises_is_its_own() -> None:
+    with pytest.raises(WorkerError, match="not here"):
+        list(WorkerProcesses(1).map(jobs.cannot_work, [1]))
+
+
+def test_a_worker_that_stays_keeps_the_jobs_used_last(tmp_path: Path) -> None:
+    executor, often = WorkerProcesses(1), jobs.Unpacked(str(tmp_path))
+    with executor.staying():
+        kept = [dict(executor.map(jobs.Kept(number), [0]))[0] for number in range(KEPT_JOBS + 3)]
+        assert kept == [*range(1, KEPT_JOBS), *[KEPT_JOBS] * 4]
+        for number in range(KEPT_JOBS + 3):
+            assert list(executor.map(often, [number])) == [(number, number)]
+            assert list(executor.map(jobs.Kept(number), [0])) != []
+    assert len(list(tmp_path.iterdir())) == 1
 
 
 def test_workers_stay_from_one_call_to_the_next_while_asked_to() -> None:

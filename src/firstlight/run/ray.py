@@ -279,4 +279,5 @@ def _counted(number: int, what: str) -> str:
 
 
 def _first_sentence(error: Exception) -> str:
-    return str(error).strip().partition("\n")[0].partition(". ")[0]
+    words = str(getattr(error, "cause", error))  # of an error within a task, without where it was
+    return words.strip().partition("\n")[0].partition(". ")[0]

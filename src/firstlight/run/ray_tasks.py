@@ -11,19 +11,19 @@ import functools
 import os
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import torch
 
 from firstlight.run.memory import keep_freed_memory
-from firstlight.run.workers import WorkerProcesses, attempt, print_nowhere
+from firstlight.run.workers import KEPT_JOBS, WorkerProcesses, attempt, print_nowhere
 
 if TYPE_CHECKING:
     from firstlight.run.shipping import Parcel
 
-# Jobs that a process keeps, those used last: each may hold a data set
-KEPT_JOBS = 4
+# Keeps the worker process of this one from task to task
+_staying = contextlib.ExitStack()
 
 
 @dataclass(frozen=True)
@@ -37,11 +37,12 @@ class Limits:
 def perform(job: list[Any], item: Any, limits: Limits | None) -> Any:
     """In a list, the job is not fetched anew for each task."""
     with _printing_nowhere():  # not into Ray's logs, which would fill the disk
-        return attempt(lambda item: _result(job[0], item, limits), item)
+        # not as part of the attempt: an object that is lost is no error of the job, and worth another task
+        fetched = _fetched(job[0])
+        return attempt(lambda item: _result(fetched, item, limits), item)
 
 
-def _result(reference: Any, item: Any, limits: Limits | None) -> Any:
-    job = _fetched(reference, unpacked=limits is None)
+def _result(job: Unpacking, item: Any, limits: Limits | None) -> Any:
     if limits is None:
         return job(item)
     ((_, result),) = _worker(limits).map(job, [item])
@@ -49,22 +50,18 @@ def _result(reference: Any, item: Any, limits: Limits | None) -> Any:
 
 
 @functools.lru_cache(maxsize=KEPT_JOBS)
-def _fetched(reference: Any, *, unpacked: bool) -> Callable[[Any], Any]:
+def _fetched(reference: Any) -> Unpacking:
     import ray
 
-    parcel: Parcel = ray.get(reference)
-    if not unpacked:
-        return Unpacking(parcel)
-    torch.set_num_threads(1)
-    keep_freed_memory()
-    return parcel.unpack()
+    return Unpacking(reference.hex(), ray.get(reference))
 
 
 @functools.lru_cache(maxsize=1)
 def _worker(limits: Limits) -> WorkerProcesses:
-    """It stays from task to task, and ends with this process."""
+    """Its process stays from task to task, until there are other limits, and ends with this one."""
+    _staying.close()
     worker = WorkerProcesses(1, limits.timeout, limits.max_memory)
-    contextlib.ExitStack().enter_context(worker.staying())
+    _staying.enter_context(worker.staying())
     return worker
 
 
@@ -83,15 +80,21 @@ def _printing_nowhere() -> Iterator[None]:
             os.close(before)
 
 
+@dataclass
 class Unpacking:
-    """A job that is unpacked by the process that gets the first item, which does not keep the parcel."""
+    """A job that is unpacked by the process that works on the first item, which does not keep the parcel.
 
-    def __init__(self, parcel: Parcel) -> None:
-        self._parcel: Parcel | None = parcel
-        self._job: Callable[[Any], Any] | None = None
+    It is known by its name in the object store: fetched once more, it is the same job.
+    """
+
+    name: str
+    parcel: Parcel | None = field(compare=False, repr=False)
+    job: Callable[[Any], Any] | None = field(default=None, compare=False, repr=False)
 
     def __call__(self, item: Any) -> Any:
-        if self._job is None:
-            assert self._parcel is not None
-            self._job, self._parcel = self._parcel.unpack(), None
-        return self._job(item)
+        if self.job is None:
+            assert self.parcel is not None
+            torch.set_num_threads(1)
+            keep_freed_memory()
+            self.job, self.parcel = self.parcel.unpack(), None
+        return self.job(item)

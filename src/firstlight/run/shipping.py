@@ -16,6 +16,7 @@ from ray import cloudpickle
 
 from firstlight.data.ctr import ClickData
 from firstlight.errors import DataError, WorkerError
+from firstlight.run.environment import Environment, this_environment
 from firstlight.run.in_space import InSpace
 
 Job = Callable[[Any], Any]
@@ -23,15 +24,25 @@ Job = Callable[[Any], Any]
 
 @dataclass(frozen=True)
 class Parcel:
-    """A job with what its settings have loaded; where it comes from; and files that it cannot take along."""
+    """A job with what its settings have loaded; where it comes from; files that it cannot take along; and what computes
+    there, to which the store ascribes all results."""
 
     packed: bytes
     folder: Path
     search_path: tuple[str, ...]
     files: tuple[Path, ...]
+    environment: Environment
 
     def unpack(self) -> Job:
         """The job. Where this machine has the same folders, relative paths and imports mean the same."""
+        here = this_environment()
+        if here.may_differ(self.environment):
+            raise WorkerError(
+                f"The node {platform.node()} has {here}, but the driver has {self.environment}: the last digits of what "
+                "they compute may differ, and a run does not mix them. Use nodes of one kind, with the driver on one of "
+                "them; or run each kind by itself, and put the stores together with `firstlight store merge`. See "
+                "docs/cluster.md."
+            )
         if self.folder.is_dir():
             os.chdir(self.folder)
         sys.path.extend(folder for folder in self.search_path if folder not in sys.path)
@@ -57,7 +68,9 @@ def pack(job: Job) -> Parcel:
     packer = _Packer(content)
     packer.dump(job)  # type: ignore[no-untyped-call]
     files = [*getattr(job, "files", ()), *packer.files]
-    return Parcel(content.getvalue(), Path.cwd(), tuple(sys.path), tuple(path.absolute() for path in files))
+    return Parcel(
+        content.getvalue(), Path.cwd(), tuple(sys.path), tuple(path.absolute() for path in files), this_environment()
+    )
 
 
 class _Packer(cloudpickle.CloudPickler):

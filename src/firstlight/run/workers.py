@@ -17,6 +17,7 @@ import signal
 import sys
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
@@ -28,6 +29,9 @@ import torch
 from firstlight.errors import SettingError, WorkerError, is_out_of_memory
 from firstlight.run.executor import DIED, Lost, R, T
 from firstlight.run.memory import can_limit_memory, keep_freed_memory, limit_memory
+
+# Jobs that a process keeps, those used last: each may hold a data set
+KEPT_JOBS = 4
 
 
 class WorkerProcesses:
@@ -61,7 +65,7 @@ class WorkerProcesses:
                         answer = worker.collect()
                     except WorkerError:
                         failed_starts += 1
-                        if not any_started or failed_starts > 3:
+                        if worker.started or not any_started or failed_starts > 3:  # started, it is the job's own error
                             raise
                         successor = self._replace(workers, worker, job)
                         successor.assign(job, worker.item, second_attempt=worker.second_attempt)
@@ -134,7 +138,7 @@ class _Worker:
     def __init__(self, job: Callable[[Any], Any], timeout: float | None, max_memory: int | None) -> None:
         context = multiprocessing.get_context("spawn")
         self.connection, theirs = context.Pipe()
-        self.process: BaseProcess = context.Process(target=_serve, args=(theirs, job, max_memory), daemon=True)
+        self.process: BaseProcess = context.Process(target=_serve, args=(theirs, [job], max_memory), daemon=True)
         with _interrupts_ignored():  # inherited: Ctrl-C is for the main process to handle
             self.process.start()
         theirs.close()
@@ -143,19 +147,17 @@ class _Worker:
         self.second_attempt = False
         self.deadline = math.inf
         self._timeout = math.inf if timeout is None else timeout
-        self._jobs = [job]  # those it has been handed: each travels once
+        self._jobs = deque([job], KEPT_JOBS)  # those that the process keeps, in the same order: they need not travel
 
     def assign(self, job: Callable[[Any], Any], item: Any, *, second_attempt: bool = False) -> None:
         self.item, self.second_attempt = item, second_attempt
-        new_job = None
-        if job not in self._jobs:
-            self._jobs.append(job)
-            new_job = job
+        place = self._jobs.index(job) if job in self._jobs else None
+        _use(self._jobs, place, job)
         if self.started:
             self.deadline = time.monotonic() + self._timeout
         # a worker that has died is noticed when its result is collected
         with contextlib.suppress(BrokenPipeError):
-            self.connection.send((self._jobs.index(job), new_job, item))
+            self.connection.send((place, job if place is None else None, item))
 
     def collect(self) -> tuple[Any, Any | Lost] | None:
         """The result that is waiting, or why there is none; None if the worker has only just started."""
@@ -207,7 +209,18 @@ def _ending(process: BaseProcess) -> str:
     return f"signal {-code}{hint}"
 
 
-def _serve(connection: Connection, job: Callable[[Any], Any], max_memory: int | None) -> None:
+def _use(jobs: deque[Callable[[Any], Any]], place: int | None, new_job: Any) -> Callable[[Any], Any]:
+    """The job at that place, or the new one, which is then the one used last; the one used longest ago may go."""
+    job: Callable[[Any], Any] = new_job
+    if place is not None:
+        job = jobs[place]
+        del jobs[place]
+    jobs.append(job)
+    return job
+
+
+def _serve(connection: Connection, first_job: list[Callable[[Any], Any]], max_memory: int | None) -> None:
+    """The first job is in a list, out of which it is taken: a process never forgets its arguments."""
     threading.Thread(target=_end_with_the_main_process, daemon=True).start()
     torch.set_num_threads(1)
     keep_freed_memory()
@@ -215,14 +228,12 @@ def _serve(connection: Connection, job: Callable[[Any], Any], max_memory: int | 
     if max_memory is not None:
         limit_memory(max_memory)
     connection.send("started")
-    jobs = [job]
+    jobs = deque([first_job.pop()], KEPT_JOBS)
     # a closed pipe means that the main process needs no more, or is gone
     with contextlib.suppress(EOFError, BrokenPipeError, ConnectionResetError):
         while True:
-            number, new_job, item = connection.recv()
-            if new_job is not None:
-                jobs.append(new_job)
-            connection.send(attempt(jobs[number], item))
+            place, new_job, item = connection.recv()
+            connection.send(attempt(_use(jobs, place, new_job), item))
 
 
 def _end_with_the_main_process() -> None:
