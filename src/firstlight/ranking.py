@@ -14,7 +14,8 @@ from firstlight.algorithms.ensembles import Criterion, Ensemble, after_warm_up, 
 from firstlight.algorithms.objective import best_first
 from firstlight.errors import SettingError
 from firstlight.proxies import Proxies, Proxy, ProxyRequest
-from firstlight.proxies.base import Shown, read_requests
+from firstlight.proxies.base import Shown
+from firstlight.proxies.requests import read_requests
 from firstlight.run.scoring import NetworkScore, ScoreService
 from firstlight.seeds import python_generator
 

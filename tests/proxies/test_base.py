@@ -16,7 +16,7 @@ import firstlight
 from firstlight.errors import DataError, SettingError, UnknownNameError, UnsupportedError
 from firstlight.probe import Probe
 from firstlight.proxies import PROXIES, Parts, ProxyRequest, Score, measure_all, parse_requests, proxy
-from firstlight.proxies.base import read_requests
+from firstlight.proxies.requests import read_requests
 from firstlight.run.scoring import source_for
 
 

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from firstlight.errors import ParseError, SettingError, UnknownNameError
 from firstlight.proxies import PROXIES, Proxy, ProxyRequest
-from firstlight.proxies.base import Shown, not_a_proxy, split_name, with_companions
+from firstlight.proxies.base import Shown
+from firstlight.proxies.requests import not_a_proxy, split_name, with_companions
 from firstlight.run.scoring import NetworkScore
 
 Figures = NDArray[np.float64]

@@ -93,7 +93,7 @@ def score(
     Example: firstlight score mypackage.models:resnet --input-shape 3,32,32
     """
     from firstlight.console import notices
-    from firstlight.proxies.base import read_requests
+    from firstlight.proxies.requests import read_requests
     from firstlight.run.executor import refuse_isolation
     from firstlight.run.models import IN_THIS_PROCESS, DrawnBatches, ModelSetting, refuse_for_space
     from firstlight.run.scoring import source_for

@@ -20,7 +20,7 @@ from firstlight.evaluate.tables import Table, load_table
 from firstlight.evaluate.trust import Trust, train_and_compare
 from firstlight.evaluate.truth import TableSetting
 from firstlight.proxies import Proxies, parse_requests
-from firstlight.proxies.base import read_requests
+from firstlight.proxies.requests import read_requests
 from firstlight.report.comparison import write_comparison
 from firstlight.report.correlation import write_correlation
 from firstlight.report.trust import write_trust

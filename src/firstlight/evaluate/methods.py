@@ -16,7 +16,7 @@ from firstlight.errors import LimitError, SettingError, UnknownNameError
 from firstlight.evaluate.contest import Contest
 from firstlight.evaluate.truth import TRUTH
 from firstlight.proxies import PROXIES, ProxyRequest
-from firstlight.proxies.base import refuse_ensemble, split_name
+from firstlight.proxies.requests import refuse_ensemble, split_name
 from firstlight.run.scoring import ScoreService, Setting, source_for
 from firstlight.seeds import python_generator
 

@@ -1,17 +1,8 @@
 """Every proxy, found by looking into this folder: a module's `Proxy` objects are its entries."""
 
 from firstlight.importing import import_named
-from firstlight.proxies.base import (
-    Parts,
-    Proxies,
-    Proxy,
-    ProxyRequest,
-    Score,
-    measure_all,
-    not_a_proxy,
-    parse_requests,
-    proxy,
-)
+from firstlight.proxies.base import Parts, Proxies, Proxy, Score, proxy
+from firstlight.proxies.requests import ProxyRequest, measure_all, not_a_proxy, parse_requests
 from firstlight.registry import Registry
 
 PROXIES: Registry[Proxy] = Registry(
