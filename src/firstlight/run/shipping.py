@@ -38,10 +38,10 @@ class Parcel:
         here = this_environment()
         if here.may_differ(self.environment):
             raise WorkerError(
-                f"The node {platform.node()} has {here}, but the driver has {self.environment}: the last digits "
-                "of what they compute may differ, and a run does not mix them. Use nodes of one kind, the driver on "
-                "one of them; or run each kind by itself, and put the stores together with `firstlight store merge`. "
-                "See docs/cluster.md."
+                f"The node {platform.node()} has {here}, but the driver has {self.environment}: what they compute may "
+                "differ in the last digits, and a run does not mix it. Use nodes of one kind, the driver among them; "
+                "or run each kind by itself, and put the stores together with `firstlight store merge`. See "
+                "docs/cluster.md."
             )
         if self.folder.is_dir():
             os.chdir(self.folder)
