@@ -150,13 +150,14 @@ def test_one_of_a_script_goes_by_its_file(tmp_path: Path) -> None:
 
 
 def test_on_the_command_line(tmp_path: Path) -> None:
-    (tmp_path / "of_mine.py").write_text(SCRIPT)
+    (tmp_path / "measures_of_mine.py").write_text(SCRIPT)
     few = ("--samples", "2", "--workers", "0", *SMALL)
     assert (
-        "of_mine:mine" in command("rank", "nasbench201", "--proxy", "of_mine:mine,params", *few, folder=tmp_path).stdout
+        "measures_of_mine:mine"
+        in command("rank", "nasbench201", "--proxy", "measures_of_mine:mine,params", *few, folder=tmp_path).stdout
     )
-    out = command("search", "nasbench201", "--proxy", "of_mine:mine", *few, folder=tmp_path).stdout
-    assert "--proxy of_mine:mine,params" in out
-    assert "mine" in command("proxies", "of_mine:mine", folder=tmp_path).stdout
-    failed = command("search", "nasbench201", "--proxy", "of_mine:other", *few, folder=tmp_path, code=1)
-    assert "'of_mine:other' cannot be imported" in failed.stderr
+    out = command("search", "nasbench201", "--proxy", "measures_of_mine:mine", *few, folder=tmp_path).stdout
+    assert "--proxy measures_of_mine:mine,params" in out
+    assert "mine" in command("proxies", "measures_of_mine:mine", folder=tmp_path).stdout
+    failed = command("search", "nasbench201", "--proxy", "measures_of_mine:other", *few, folder=tmp_path, code=1)
+    assert "'measures_of_mine:other' cannot be imported" in failed.stderr
