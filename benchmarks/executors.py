@@ -15,6 +15,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 
+from firstlight.proxies import parse_requests
 from firstlight.run.executor import Executor, InProcess
 from firstlight.run.ray import RayCluster
 from firstlight.run.scoring import ScoreJob, Setting, Task
@@ -46,8 +47,12 @@ def tasks(space: str, count: int) -> list[Task]:
     return [(str(SPACES[space].sample(rng)), (PROXY,)) for _ in range(count)]
 
 
+def score_job(space: str) -> ScoreJob:
+    return ScoreJob(Setting(space), tuple(parse_requests(PROXY)))
+
+
 def throughput(executors: dict[str, Executor], networks: int, rounds: int) -> None:
-    job, asked = CpuSeconds(ScoreJob(Setting(SPACE))), tasks(SPACE, networks)
+    job, asked = CpuSeconds(score_job(SPACE)), tasks(SPACE, networks)
     seconds, cpu = dict.fromkeys(executors, 0.0), dict.fromkeys(executors, 0.0)
     for executor in executors.values():
         list(executor.map(job, asked[:4]))  # processes are started, data are loaded
@@ -72,7 +77,7 @@ def driver(executors: dict[str, Executor], count: int) -> None:
         print(
             f"  {name:<20} {used / count * 1e6:6.0f} us of the driver's CPU each, {passed / count * 1e6:6.0f} us passed"
         )
-    job = ScoreJob(Setting(SPACE))
+    job = score_job(SPACE)
     (task,) = tasks(SPACE, 1)
     there, back = len(pickle.dumps(task)), len(pickle.dumps(job(task)))
     print(f"  a task takes {there} bytes there and {back} back; the job, once, {len(pack(job).packed):,} bytes")
@@ -80,7 +85,7 @@ def driver(executors: dict[str, Executor], count: int) -> None:
 
 def costs(space: str, count: int) -> None:
     """Of single scores, which spread widely."""
-    job = CpuSeconds(ScoreJob(Setting(space)))
+    job = CpuSeconds(score_job(space))
     job(tasks(space, 1)[0])
     found = sorted(float(seconds) for _, seconds in InProcess().map(job, tasks(space, count)))  # type: ignore[arg-type]
     print(
