@@ -15,9 +15,9 @@ from pathlib import Path
 import pandas as pd
 
 import firstlight
-from firstlight.console import counting
-from firstlight.evaluate import as_table
-from firstlight.evaluate.statistics import spearman
+from firstlight.core.statistics import spearman
+from firstlight.tables.table import as_table
+from firstlight.views.console import counting
 
 TARGET = "cifar10_test_200"
 # our name -> column of the published table, where there is one

@@ -14,12 +14,13 @@ from collections.abc import Callable
 import torch
 from tests import textbook
 
+from firstlight.core.seeds import torch_generator
+from firstlight.execution.memory import keep_freed_memory
 from firstlight.probe import Probe
 from firstlight.probe.curvature import circle_basis
 from firstlight.proxies.dextr import curvature, dextr, independence
-from firstlight.run.memory import keep_freed_memory
-from firstlight.seeds import torch_generator
-from firstlight.spaces import SPACES, Architecture
+from firstlight.spaces import SPACES
+from firstlight.spaces.base import Architecture
 
 NETWORKS = 20
 ROUNDS = 4

@@ -15,12 +15,12 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 
-from firstlight.proxies import parse_requests
-from firstlight.run.executor import Executor, InProcess
-from firstlight.run.ray import RayCluster
-from firstlight.run.scoring import ScoreJob, Setting, Task
-from firstlight.run.shipping import pack
-from firstlight.run.workers import WorkerProcesses
+from firstlight.execution.executor import Executor, InProcess
+from firstlight.execution.ray import RayCluster
+from firstlight.execution.shipping import pack
+from firstlight.execution.workers import WorkerProcesses
+from firstlight.proxies.requests import parse_requests
+from firstlight.scoring.service import ScoreJob, Setting, Task
 from firstlight.spaces import SPACES
 
 SPACE, PROXY = "nasbench201", "dextr"

@@ -18,10 +18,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from firstlight.run.memory import keep_freed_memory
+from firstlight.execution.memory import keep_freed_memory
 from firstlight.spaces import SPACES
-from firstlight.supernet import OneShot, set_weights
-from firstlight.supernet.trace_step import Path, ready_for_steps, trace_along, trace_step
+from firstlight.spaces.supernets import OneShot, set_weights
+from firstlight.spaces.supernets.trace_step import Path, ready_for_steps, trace_along, trace_step
 
 Way = Callable[[nn.Module, Path, Tensor, Tensor], object]
 

@@ -16,10 +16,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from firstlight.core.seeds import torch_generator
+from firstlight.execution.memory import keep_freed_memory
 from firstlight.probe import Probe
-from firstlight.proxies import PROXIES, ProxyRequest, measure_all
-from firstlight.run.memory import keep_freed_memory
-from firstlight.seeds import torch_generator
+from firstlight.proxies import PROXIES
+from firstlight.proxies.requests import ProxyRequest, measure_all
 from firstlight.spaces import SPACES
 
 NETWORKS = 10

@@ -16,15 +16,15 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
-from firstlight.algorithms.ensembles import members, parse_criterion
-from firstlight.algorithms.objective import Candidate, Limits
-from firstlight.algorithms.onlooker import Onlooker
-from firstlight.algorithms.result import SearchSetting
-from firstlight.algorithms.runner import run_search
-from firstlight.cost import Cost
-from firstlight.proxies import Score
-from firstlight.run.scoring import NetworkScore, Setting
-from firstlight.run.store import STORE_NAME
+from firstlight.probe.cost import Cost
+from firstlight.proxies.base import Score
+from firstlight.proxies.ensembles import members, parse_criterion
+from firstlight.scoring.service import NetworkScore, Setting
+from firstlight.search.objective import Candidate, Limits
+from firstlight.search.onlooker import Onlooker
+from firstlight.search.result import SearchSetting
+from firstlight.search.runner import run_search
+from firstlight.storage.store import STORE_NAME
 
 
 class MadeUp:

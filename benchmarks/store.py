@@ -9,13 +9,13 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from firstlight.proxies import Score
-from firstlight.run.records import ScoreKey
-from firstlight.run.store import STORE_NAME, Store
-from firstlight.run.store_export import export_rows
-from firstlight.run.store_merge import merge_stores
-from firstlight.run.store_upkeep import check_store, compact_store
+from firstlight.proxies.base import Score
 from firstlight.spaces import SPACES
+from firstlight.storage.export import export_rows
+from firstlight.storage.merge import merge_stores
+from firstlight.storage.records import ScoreKey
+from firstlight.storage.store import STORE_NAME, Store
+from firstlight.storage.upkeep import check_store, compact_store
 
 ASKED = 2000
 

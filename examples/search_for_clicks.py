@@ -4,9 +4,9 @@ import tempfile
 from pathlib import Path
 
 import firstlight
-from firstlight.data.ctr.layouts import LAYOUTS
-from firstlight.data.ctr.prepare import prepare_clicks
-from firstlight.data.ctr.synthetic import synthesize_clicks
+from firstlight.data.clicks.layouts import LAYOUTS
+from firstlight.data.clicks.prepare import prepare_clicks
+from firstlight.data.clicks.synthetic import synthesize_clicks
 
 
 def main(folder: Path) -> None:

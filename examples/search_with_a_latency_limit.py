@@ -6,7 +6,7 @@ import statistics
 import torch
 
 import firstlight
-from firstlight.run.latency import measure_latency
+from firstlight.scoring.latency import measure_latency
 
 SKELETON = {"channels": 8, "cells": 1}
 

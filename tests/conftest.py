@@ -17,8 +17,8 @@ from hypothesis import settings
 from tests.nets import ParityNet
 from torch import Tensor, nn
 
-from firstlight.algorithms import ALGORITHMS
 from firstlight.proxies import PROXIES
+from firstlight.search.algorithms import ALGORITHMS
 from firstlight.spaces import SPACES
 
 settings.register_profile("untimed", deadline=None)  # a busy machine fails no test

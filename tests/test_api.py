@@ -13,7 +13,7 @@ from tests import nets
 from torch import nn
 
 import firstlight
-from firstlight.errors import SettingError
+from firstlight.core.errors import SettingError
 
 
 def test_every_public_name_is_there() -> None:

@@ -12,9 +12,9 @@ import pytest
 from tests.cli.command import SMALL, firstlight
 
 import firstlight as package
-from firstlight.cost import Cost
-from firstlight.report.page import write_report
-from firstlight.run.store import STORE_NAME, Store, Trial
+from firstlight.probe.cost import Cost
+from firstlight.storage.store import STORE_NAME, Store, Trial
+from firstlight.views.pages.search import write_report
 
 SOURCE = Path(package.__file__).parent
 # Whatever can run code that a file holds, start programs, or reach other machines

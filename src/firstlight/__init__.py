@@ -6,53 +6,58 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from firstlight._version import __version__
-from firstlight.errors import FirstlightError
+from firstlight.core.errors import FirstlightError
 
 if TYPE_CHECKING:
-    from firstlight.algorithms import ALGORITHMS, algorithm
-    from firstlight.algorithms.result import SearchInterrupted, SearchResult
     from firstlight.api import rank, score, search, space
-    from firstlight.evaluate import Table, load_table
-    from firstlight.evaluate.calls import compare, correlate, trust
-    from firstlight.evaluate.recipe import TrainingRecipe
-    from firstlight.evaluate.trained import Trained
-    from firstlight.evaluate.trainer import train
+    from firstlight.evaluation.calls import compare, correlate, trust
     from firstlight.probe import Probe
-    from firstlight.proxies import PROXIES, Parts, Score, proxy
-    from firstlight.ranking import Ranking
-    from firstlight.spaces import SPACES, Architecture, ChoiceSpace, Skeleton, Space, choices, register
+    from firstlight.proxies import PROXIES
+    from firstlight.proxies.base import Parts, Score, proxy
+    from firstlight.scoring.ranking import Ranking
+    from firstlight.search.algorithm import algorithm
+    from firstlight.search.algorithms import ALGORITHMS
+    from firstlight.search.result import SearchInterrupted, SearchResult
+    from firstlight.spaces import SPACES
+    from firstlight.spaces.base import Architecture, Skeleton, Space
+    from firstlight.spaces.custom import ChoiceSpace, choices
+    from firstlight.spaces.finding import register
+    from firstlight.tables.table import Table, load_table
+    from firstlight.training.recipe import TrainingRecipe
+    from firstlight.training.trained import Trained
+    from firstlight.training.trainer import train
 
 # Where each public name lives; PyTorch is imported only when one of these is first used
 _HOMES = {
-    "ALGORITHMS": "algorithms",
-    "Architecture": "spaces",
-    "ChoiceSpace": "spaces",
+    "ALGORITHMS": "search.algorithms",
+    "Architecture": "spaces.base",
+    "ChoiceSpace": "spaces.custom",
     "PROXIES": "proxies",
-    "Parts": "proxies",
+    "Parts": "proxies.base",
     "Probe": "probe",
-    "Ranking": "ranking",
+    "Ranking": "scoring.ranking",
     "SPACES": "spaces",
-    "Score": "proxies",
-    "SearchInterrupted": "algorithms.result",
-    "SearchResult": "algorithms.result",
-    "Skeleton": "spaces",
-    "Space": "spaces",
-    "Table": "evaluate",
-    "Trained": "evaluate.trained",
-    "TrainingRecipe": "evaluate.recipe",
-    "algorithm": "algorithms",
-    "choices": "spaces",
-    "compare": "evaluate.calls",
-    "correlate": "evaluate.calls",
-    "load_table": "evaluate",
-    "proxy": "proxies",
+    "Score": "proxies.base",
+    "SearchInterrupted": "search.result",
+    "SearchResult": "search.result",
+    "Skeleton": "spaces.base",
+    "Space": "spaces.base",
+    "Table": "tables.table",
+    "Trained": "training.trained",
+    "TrainingRecipe": "training.recipe",
+    "algorithm": "search.algorithm",
+    "choices": "spaces.custom",
+    "compare": "evaluation.calls",
+    "correlate": "evaluation.calls",
+    "load_table": "tables.table",
+    "proxy": "proxies.base",
     "rank": "api",
-    "register": "spaces",
+    "register": "spaces.finding",
     "score": "api",
     "search": "api",
     "space": "api",
-    "train": "evaluate.trainer",
-    "trust": "evaluate.calls",
+    "train": "training.trainer",
+    "trust": "evaluation.calls",
 }
 
 __all__ = [

@@ -7,23 +7,16 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from firstlight.algorithms import AlgorithmRequest, Candidate
-from firstlight.algorithms.base import with_batches_of
-from firstlight.algorithms.ensembles import asked_for
-from firstlight.algorithms.objective import parse_limits
-from firstlight.algorithms.onlooker import Onlooker
-from firstlight.algorithms.queries import for_queries
-from firstlight.algorithms.result import SearchResult, SearchSetting
-from firstlight.algorithms.runner import run_search
-from firstlight.data.ctr import is_clicks
+from firstlight.core.errors import SettingError
+from firstlight.data.clicks import is_clicks
 from firstlight.data.inputs import SYNTHETIC, TRUE_LABELS, check_source_name
-from firstlight.errors import SettingError
+from firstlight.execution.executor import LOCAL, Executor, make_executor, refuse_isolation
 from firstlight.probe import Batches, Loss
-from firstlight.proxies import Proxies, Proxy, Score, parse_requests
-from firstlight.ranking import Ranking, rank_networks, read_criteria, score_architectures
-from firstlight.run.costs import read_costs
-from firstlight.run.executor import LOCAL, Executor, make_executor, refuse_isolation
-from firstlight.run.models import (
+from firstlight.proxies.base import Proxies, Proxy, Score
+from firstlight.proxies.ensembles import asked_for
+from firstlight.proxies.requests import parse_requests
+from firstlight.scoring.costs import read_costs
+from firstlight.scoring.models import (
     IN_THIS_PROCESS,
     DrawnBatches,
     Model,
@@ -32,15 +25,23 @@ from firstlight.run.models import (
     refuse_for_space,
     score_models,
 )
-from firstlight.run.scoring import NetworkScore, ScoreService, make_setting, source_for
-from firstlight.run.shared_warm_up import SharedWarmUp
-from firstlight.run.store import Store
-from firstlight.run.warm_up import WARMED_BY_OWNER, WarmUp, read_warm_up
-from firstlight.spaces import Architecture, Space, find_space
+from firstlight.scoring.ranking import Ranking, rank_networks, read_criteria, score_architectures
+from firstlight.scoring.service import NetworkScore, ScoreService, make_setting, source_for
+from firstlight.search.algorithm import AlgorithmRequest, with_batches_of
+from firstlight.search.objective import Candidate, parse_limits
+from firstlight.search.onlooker import Onlooker
+from firstlight.search.queries import for_queries
+from firstlight.search.result import SearchResult, SearchSetting
+from firstlight.search.runner import run_search
+from firstlight.spaces.base import Architecture, Space
+from firstlight.spaces.finding import find_space
+from firstlight.storage.store import Store
+from firstlight.training.shared_warm_up import SharedWarmUp
+from firstlight.training.warm_up import WARMED_BY_OWNER, WarmUp, read_warm_up
 
 if TYPE_CHECKING:
-    from firstlight.evaluate.recipe import TrainingRecipe
-    from firstlight.evaluate.tables import Table
+    from firstlight.tables.table import Table
+    from firstlight.training.recipe import TrainingRecipe
 
 
 def score(
@@ -284,8 +285,8 @@ def search(
     check_source_name("data", data)
     algorithm = with_batches_of(batch_size, algorithm)
     # they bring pandas, slow to import
-    from firstlight.evaluate.asking import read_count, read_criterion, truth_request
-    from firstlight.evaluate.retraining import read_retrain
+    from firstlight.evaluation.asking import read_count, read_criterion, truth_request
+    from firstlight.evaluation.retraining import read_retrain
 
     wanted_retraining = read_retrain(
         data, retrain, times=retrain_times, random=retrain_random, recipe=recipe, epochs=epochs

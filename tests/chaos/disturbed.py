@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 
-from firstlight.algorithms.result import RESULT_NAME
-from firstlight.run.store import STORE_NAME, Store
+from firstlight.search.result import RESULT_NAME
+from firstlight.storage.store import STORE_NAME, Store
 
 NETWORKS = 40
 SEARCH = (

@@ -13,7 +13,7 @@ from unittest.mock import patch
 
 from firstlight import __main__ as program
 from firstlight.cli import main
-from firstlight.console.terminal import console, notices
+from firstlight.views.console.terminal import console, notices
 
 SMALL = ["--skeleton", "channels=4,cells=1"]
 CELL = "|nor_conv_3x3~0|+|none~0|skip_connect~1|+|none~0|none~1|nor_conv_1x1~2|"

@@ -7,11 +7,11 @@ import json
 import pytest
 from typer.testing import CliRunner
 
-from firstlight.algorithms import ALGORITHMS
 from firstlight.cli import app
-from firstlight.errors import UnknownNameError
-from firstlight.facts import algorithm_facts
-from firstlight.references import REFERENCES
+from firstlight.core.errors import UnknownNameError
+from firstlight.core.references import REFERENCES
+from firstlight.search.algorithms import ALGORITHMS
+from firstlight.views.catalog import algorithm_facts
 
 
 def say(*words: str) -> str:

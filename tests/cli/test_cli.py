@@ -134,7 +134,7 @@ def test_ctrl_c_ends_with_a_word(command: str, monkeypatch: pytest.MonkeyPatch) 
     def interrupted(*arguments: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("firstlight.run.scoring.ScoreService.scores", interrupted)
+    monkeypatch.setattr("firstlight.scoring.service.ScoreService.scores", interrupted)
     done = firstlight(command, "nasbench201", CELL, "--proxy", "params", *SMALL, code=130)
     assert done.stderr.endswith("\nInterrupted.\n")
 

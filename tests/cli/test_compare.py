@@ -6,12 +6,12 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.evaluate.toy_truth import a_table
+from tests.evaluation.toy_truth import a_table
 from typer.testing import CliRunner
 
 from firstlight.cli import app
-from firstlight.errors import FirstlightError
-from firstlight.evaluate import write_table
+from firstlight.core.errors import FirstlightError
+from firstlight.tables.table import write_table
 
 
 @pytest.fixture

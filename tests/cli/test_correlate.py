@@ -7,15 +7,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.evaluate.test_correlate import a_table
+from tests.evaluation.test_correlate import a_table
 from typer.testing import CliRunner
 
 from firstlight.cli import app
 from firstlight.cli.correlate import correlate
-from firstlight.errors import FirstlightError, SettingError
-from firstlight.evaluate import write_table
-from firstlight.evaluate.statistics import rank_quality
-from firstlight.report.correlation import LEGEND, cells
+from firstlight.core.errors import FirstlightError, SettingError
+from firstlight.core.statistics import rank_quality
+from firstlight.tables.table import write_table
+from firstlight.views.pages.correlation import LEGEND, cells
 
 SMALL = ["--skeleton", "channels=4,cells=1", "--workers", "0", "--samples", "all"]
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from tests.cli.test_cli import firstlight
-from tests.data.ctr import logs
+from tests.data.clicks import logs
 
 from firstlight.cli import main
 from firstlight.spaces import SPACES

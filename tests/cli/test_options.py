@@ -6,7 +6,7 @@ import pytest
 
 from firstlight.cli.options import read_pairs, read_shape
 from firstlight.cli.targets import read_logits
-from firstlight.errors import SettingError
+from firstlight.core.errors import SettingError
 
 ENDLESS = "9" * 5000  # Python itself refuses to make a number of it
 

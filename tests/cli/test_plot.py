@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 from tests.cli.command import CELL, SILENT, SMALL, firstlight
-from tests.evaluate.test_compare import compared
+from tests.evaluation.test_compare import compared
 
-from firstlight.report.comparison import write_comparison
+from firstlight.views.pages.comparison import write_comparison
 
 
 @pytest.fixture(scope="module")

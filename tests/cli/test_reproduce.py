@@ -7,13 +7,13 @@ import re
 from pathlib import Path
 
 import pytest
-from tests.evaluate.reproduce.toy import write_tables
+from tests.papers.toy import write_tables
 from typer.testing import CliRunner
 
 from firstlight.cli import app
-from firstlight.errors import FirstlightError
-from firstlight.evaluate.reproduce import EXPERIMENTS
-from firstlight.evaluate.reproduce.base import CORRELATION, SCORE, SHARE, SPREAD
+from firstlight.core.errors import FirstlightError
+from firstlight.papers import EXPERIMENTS
+from firstlight.papers.base import CORRELATION, SCORE, SHARE, SPREAD
 
 SMALL = ["--skeleton", "channels=4,cells=1,input_shape=3x8x8", "--workers", "0", "--samples", "12"]
 

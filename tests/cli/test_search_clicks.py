@@ -9,7 +9,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 from tests.cli.command import firstlight
-from tests.evaluate.prepared import made_up_clicks
+from tests.evaluation.prepared import made_up_clicks
 
 
 @pytest.fixture(scope="module")

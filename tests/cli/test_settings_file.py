@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.cli.command import SMALL, firstlight
 
-from firstlight.algorithms import AlgorithmRequest
 from firstlight.cli.settings_file import read_settings_file, recipes
-from firstlight.errors import FirstlightError, SettingError
+from firstlight.core.errors import FirstlightError, SettingError
+from firstlight.search.algorithm import AlgorithmRequest
 from firstlight.spaces import SPACES
 
 ALLOWED = {"space", "samples", "max_params", "proxy", "algorithm", "batch_size"}

@@ -9,9 +9,9 @@ import pytest
 from typer.testing import CliRunner
 
 from firstlight.cli import app
-from firstlight.console import console
-from firstlight.errors import ParseError, SettingError, UnknownNameError
+from firstlight.core.errors import ParseError, SettingError, UnknownNameError
 from firstlight.spaces import SPACES
+from firstlight.views.console import console
 
 CELL = "conv3x3~0|maxpool3x3~0,1|output~1,2"
 

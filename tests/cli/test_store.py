@@ -6,9 +6,9 @@ import json
 from pathlib import Path
 
 from tests.cli.command import firstlight
-from tests.run.test_store_upkeep import fill
+from tests.storage.test_upkeep import fill
 
-from firstlight.run.schema import MIGRATIONS
+from firstlight.storage.schema import MIGRATIONS
 
 
 def test_check_compact_export_merge(tmp_path: Path) -> None:

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 from tests.cli.command import CELL, SILENT, firstlight
-from tests.evaluate.importers.files import Evil, architecture_of_nats, marker, write_bz2
+from tests.tables.importers.files import Evil, architecture_of_nats, marker, write_bz2
 
-from firstlight.evaluate.importers import KINDS
+from firstlight.tables.importers import KINDS
 
 
 def test_help_explains_with_examples() -> None:

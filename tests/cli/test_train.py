@@ -12,7 +12,7 @@ from safetensors.torch import load_file
 from typer.testing import CliRunner
 
 from firstlight.cli import app
-from firstlight.evaluate.checkpoint import Checkpoint
+from firstlight.training.checkpoint import Checkpoint
 
 CELL = "|nor_conv_3x3~0|+|none~0|skip_connect~1|+|none~0|none~1|nor_conv_1x1~2|"
 RECIPE = "quick:epochs=2:batch_size=16"

@@ -9,15 +9,15 @@ from typing import Any
 import pytest
 import torch
 from tests.cli.test_cli import CELL
-from tests.evaluate.test_correlate import a_table
+from tests.evaluation.test_correlate import a_table
 from torch import nn
 from typer.testing import CliRunner
 
 import firstlight
 from firstlight.cli import app
-from firstlight.errors import DataError, FirstlightError, SettingError
-from firstlight.evaluate import write_table
-from firstlight.run.warm_up import FOLDER
+from firstlight.core.errors import DataError, FirstlightError, SettingError
+from firstlight.tables.table import write_table
+from firstlight.training.warm_up import FOLDER
 
 WARMED = "sigeo:lambda2=50.0:lambda3=1.0"
 BRIEF = "10%:batch_size=32"

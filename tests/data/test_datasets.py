@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
+from firstlight.core.errors import DataError, SettingError
 from firstlight.data import Dataset, load_dataset
 from firstlight.data.datasets import _divided
-from firstlight.errors import DataError, SettingError
 
 
 def write(path: Path, **arrays: np.ndarray) -> str:

@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from tests.data.ctr import logs
+from tests.data.clicks import logs
 
+from firstlight.core.errors import DataError
 from firstlight.data import InputSource, load_dataset, load_inputs
-from firstlight.data.ctr.prepare import prepare_clicks
-from firstlight.errors import DataError
+from firstlight.data.clicks.prepare import prepare_clicks
 
 
 def write(path: Path, **arrays: np.ndarray) -> str:

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 import torch
 
+from firstlight.core.errors import DataError
 from firstlight.data import InputSource, load_dataset, load_inputs
 from firstlight.data.shares import load_share, load_test_share
-from firstlight.errors import DataError
 
 
 def rows(x: torch.Tensor) -> set[bytes]:

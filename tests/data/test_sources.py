@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
+from firstlight.core.errors import DataError
 from firstlight.data import InputSource, load_inputs
 from firstlight.data.sources import LARGEST_SIDE, USUAL_SIDE, read_samples, read_test_samples, split_side
-from firstlight.errors import DataError
 
 COLOURS = {"blue": (0, 0, 255), "green": (0, 255, 0), "red": (255, 0, 0)}
 

@@ -13,7 +13,7 @@ from tests.spaces.own import perceptron
 from torch import nn
 
 import firstlight
-from firstlight.errors import DataError, SettingError, UnknownNameError, UnsupportedError
+from firstlight.core.errors import DataError, SettingError, UnknownNameError, UnsupportedError
 from firstlight.export import Export, export_network, export_run, exporter
 from firstlight.spaces import SPACES
 

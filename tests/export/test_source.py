@@ -15,10 +15,11 @@ import torch
 from tests.spaces.own import perceptron
 from torch import Tensor, nn
 
-from firstlight.errors import UnsupportedError
+from firstlight.core.errors import UnsupportedError
 from firstlight.export.source import write_source
 from firstlight.export.weights import save_weights
-from firstlight.spaces import SPACES, Space
+from firstlight.spaces import SPACES
+from firstlight.spaces.base import Space
 
 IMAGE = {"input_shape": (3, 32, 32), "classes": 5}
 # What makes the networks quick

@@ -13,7 +13,7 @@ from hypothesis.errors import HypothesisWarning
 from hypothesis.strategies import SearchStrategy
 from tests.fuzz.cases import SEED
 
-from firstlight.errors import FirstlightError
+from firstlight.core.errors import FirstlightError
 
 HANGS = 120  # seconds for one case; the slowest takes a fraction of one
 

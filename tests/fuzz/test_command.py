@@ -13,7 +13,7 @@ from tests.fuzz.cases import CASES
 from tests.fuzz.checking import Target
 
 from firstlight.cli import app
-from firstlight.run.store import Store
+from firstlight.storage.store import Store
 
 TINY = [*SMALL, "--proxy", "params"]
 HERE = ["--workers", "0"]

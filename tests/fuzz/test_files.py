@@ -19,29 +19,29 @@ import pytest
 import torch
 from PIL import Image
 from safetensors.torch import save
-from tests.evaluate.importers.files import tfrecords
 from tests.fuzz.cases import CASES
 from tests.fuzz.checking import Target
 from tests.fuzz.strategies import damaged, damaged_bytes, damaged_json, npz, zipped
+from tests.tables.importers.files import tfrecords
 
 from firstlight.cli.settings_file import read_settings_file
-from firstlight.cost import Cost
-from firstlight.data.ctr.layouts import LAYOUTS
-from firstlight.data.ctr.prepared import FORM, METADATA, open_clicks
-from firstlight.data.ctr.raw import BadRows, read_rows
+from firstlight.data.clicks.layouts import LAYOUTS
+from firstlight.data.clicks.prepared import FORM, METADATA, open_clicks
+from firstlight.data.clicks.raw import BadRows, read_rows
 from firstlight.data.sources import has_test_part, read_samples, read_test_samples
-from firstlight.evaluate.importers import KINDS, import_table
-from firstlight.evaluate.importers.protobuf import read_fields
-from firstlight.evaluate.tables import load_table
 from firstlight.export import export_run
 from firstlight.export.runs import read_run
 from firstlight.export.weights import load_weights
-from firstlight.figures.runs import ComparisonFigures
-from firstlight.figures.studies import StudyFigures
-from firstlight.figures.style import write
-from firstlight.report.page import write_report
-from firstlight.run.store import STORE_NAME, Store, Trial
-from firstlight.run.tensor_files import read_about, read_tensors
+from firstlight.probe.cost import Cost
+from firstlight.storage.store import STORE_NAME, Store, Trial
+from firstlight.storage.tensor_files import read_about, read_tensors
+from firstlight.tables.importers import KINDS, import_table
+from firstlight.tables.importers.protobuf import read_fields
+from firstlight.tables.table import load_table
+from firstlight.views.figures.runs import ComparisonFigures
+from firstlight.views.figures.studies import StudyFigures
+from firstlight.views.figures.style import write
+from firstlight.views.pages.search import write_report
 
 CELL = "|nor_conv_3x3~0|+|none~0|skip_connect~1|+|none~0|none~1|nor_conv_1x1~2|"
 RESULT = {

@@ -13,7 +13,7 @@ from tests.fuzz.graphs import random_model
 from tests.probe.test_probe import assert_unchanged, snapshot
 
 import firstlight
-from firstlight.errors import FirstlightError
+from firstlight.core.errors import FirstlightError
 from firstlight.proxies import PROXIES
 
 HANGS = 300  # seconds for one network; the slowest takes a few

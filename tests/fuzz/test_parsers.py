@@ -9,26 +9,29 @@ from tests.fuzz.cases import CASES
 from tests.fuzz.checking import Target, reads_back
 from tests.fuzz.strategies import damaged
 
-from firstlight.algorithms import ALGORITHMS, AlgorithmRequest
-from firstlight.algorithms.ensembles import AGGREGATIONS, NAMED, parse_criterion
-from firstlight.algorithms.objective import parse_amount, parse_limits
 from firstlight.cli.options import read_pairs, read_seeds, read_shape
 from firstlight.cli.targets import read_logits
-from firstlight.data.ctr.layouts import find_layout
+from firstlight.core.importing import import_named
+from firstlight.data.clicks.layouts import find_layout
 from firstlight.data.inputs import InputSource
 from firstlight.data.sources import split_side
-from firstlight.evaluate.clicks import ClickRecipe
-from firstlight.evaluate.methods import parse_methods
-from firstlight.evaluate.recipes import RECIPES, RecipeRequest
-from firstlight.evaluate.targets import Target as Column
+from firstlight.evaluation.methods import parse_methods
 from firstlight.export.exporter import read_formats
 from firstlight.export.runs import read_skeleton
-from firstlight.importing import import_named
-from firstlight.proxies import PROXIES, ProxyRequest, parse_requests
-from firstlight.run.costs import read_costs
-from firstlight.run.shared_warm_up import SharedWarmUp
-from firstlight.run.warm_up import WarmUp, read_warm_up
-from firstlight.spaces import SPACES, find_space
+from firstlight.proxies import PROXIES
+from firstlight.proxies.ensembles import AGGREGATIONS, NAMED, parse_criterion
+from firstlight.proxies.requests import ProxyRequest, parse_requests
+from firstlight.scoring.costs import read_costs
+from firstlight.search.algorithm import AlgorithmRequest
+from firstlight.search.algorithms import ALGORITHMS
+from firstlight.search.objective import parse_amount, parse_limits
+from firstlight.spaces import SPACES
+from firstlight.spaces.finding import find_space
+from firstlight.tables.targets import Target as Column
+from firstlight.training.clicks import ClickRecipe
+from firstlight.training.recipes import RECIPES, RecipeRequest
+from firstlight.training.shared_warm_up import SharedWarmUp
+from firstlight.training.warm_up import WarmUp, read_warm_up
 
 SETTINGS_OF_PROXIES = [f"{n}:{key}={p.default}" for n, entry in PROXIES.items() for key, p in entry.settings.items()]
 SETTINGS_OF_ALGORITHMS = [

@@ -17,10 +17,10 @@ from tests.fuzz.cases import CASES
 from tests.fuzz.checking import Target
 from tests.fuzz.strategies import INTRUDERS, JSON, NUMBERS, damaged, damaged_json
 
-from firstlight.report.watching import Watch
-from firstlight.run.outcome import Epoch, TrainingResult
-from firstlight.run.records import EvaluationKey
-from firstlight.run.store import STORE_NAME, Store
+from firstlight.storage.records import EvaluationKey
+from firstlight.storage.store import STORE_NAME, Store
+from firstlight.training.outcome import Epoch, TrainingResult
+from firstlight.views.pages.watching import Watch
 
 SEARCH = ["search", "nasbench201", "--samples", "3", "--out", "run", *SMALL, "--proxy", "params", "--workers", "0"]
 KEY = EvaluationKey("nasbench201", "cells=1", CELL, "digits", "epochs=2", 0, 1)

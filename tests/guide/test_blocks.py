@@ -17,9 +17,8 @@ from tests.guide.stage.mypackage.models import Network
 from tests.nets import Residual
 from torch import nn
 
-from firstlight.evaluate import Table, write_table
-from firstlight.evaluate.tables import as_table
 from firstlight.spaces import SPACES
+from firstlight.tables.table import Table, as_table, write_table
 
 ROOT = Path(__file__).parent.parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 
-from tests.report.pages import an_outcome
+from tests.views.pages.pages import an_outcome
 from tools.pages import measured
 
-from firstlight.evaluate.reproduce import EXPERIMENTS
+from firstlight.papers import EXPERIMENTS
 
 
 def test_a_page_has_every_line_with_its_command_and_date() -> None:

@@ -12,8 +12,9 @@ import torch
 from tests import nets
 
 from firstlight.probe import Probe
-from firstlight.proxies import Proxy, ProxyRequest
-from firstlight.spaces import Skeleton, Space
+from firstlight.proxies.base import Proxy
+from firstlight.proxies.requests import ProxyRequest
+from firstlight.spaces.base import Skeleton, Space
 
 DOCS = Path(__file__).parent.parent.parent / "docs"
 

@@ -10,15 +10,18 @@ import pytest
 from tools import docs
 from tools.pages import proxies
 
-from firstlight.algorithms import ALGORITHMS, AlgorithmRequest
-from firstlight.algorithms.ensembles import Ensemble
-from firstlight.algorithms.nasi import Rule
+from firstlight.core.references import REFERENCES
 from firstlight.export import FORMATS, export_network
-from firstlight.facts import ensemble_facts, facts
-from firstlight.proxies import PROXIES, Parts, ProxyRequest, proxy
-from firstlight.references import REFERENCES
-from firstlight.run.warm_up import RECIPES, WarmUp, read_warm_up
+from firstlight.proxies import PROXIES
+from firstlight.proxies.base import Parts, proxy
+from firstlight.proxies.ensembles import Ensemble
+from firstlight.proxies.requests import ProxyRequest
+from firstlight.search.algorithm import AlgorithmRequest
+from firstlight.search.algorithms import ALGORITHMS
+from firstlight.search.algorithms.nasi import Rule
 from firstlight.spaces import SPACES
+from firstlight.training.warm_up import RECIPES, WarmUp, read_warm_up
+from firstlight.views.catalog import ensemble_facts, facts
 
 ROOT = Path(__file__).parent.parent.parent
 WRITTEN = [*ROOT.glob("*.md"), *sorted((ROOT / "docs").rglob("*.md")), ROOT / "examples" / "README.md"]

@@ -11,7 +11,7 @@ from tests import nets, slow
 from tests.probe.test_probe import assert_unchanged, snapshot
 from torch import nn
 
-from firstlight.errors import UnsupportedError
+from firstlight.core.errors import UnsupportedError
 from firstlight.probe import Probe
 
 QUANTITIES: dict[str, Callable[[Probe], object]] = {

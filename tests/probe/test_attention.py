@@ -7,7 +7,7 @@ import torch
 from tests import nets, slow
 from torch import Tensor, nn
 
-from firstlight.errors import UnsupportedError
+from firstlight.core.errors import UnsupportedError
 from firstlight.probe import Probe
 from firstlight.probe.attention import attention_weights, other_linear_weights
 

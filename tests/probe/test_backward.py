@@ -11,10 +11,10 @@ import torch.nn.functional as F
 from tests import nets, slow
 from torch import Tensor, nn
 
-from firstlight.errors import DataError, ModelError, UnsupportedError
+from firstlight.core.errors import DataError, ModelError, UnsupportedError
+from firstlight.core.seeds import seeded
 from firstlight.probe import Probe
 from firstlight.probe.spectra import SmallestCorrelation
-from firstlight.seeds import seeded
 
 NETS = ["residual", "smooth", "attention", "gated", "mlp"]
 COUPLED = {"residual", "smooth"}

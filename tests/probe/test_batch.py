@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 from torch.utils.data import DataLoader, TensorDataset
 
-from firstlight.errors import DataError, UnsupportedError
+from firstlight.core.errors import DataError, UnsupportedError
 from firstlight.probe.batch import Batch, as_batches
 
 CPU = torch.device("cpu")

@@ -10,7 +10,7 @@ import torch
 from tests import nets, slow
 from torch import Tensor, nn
 
-from firstlight.errors import UnsupportedError
+from firstlight.core.errors import UnsupportedError
 from firstlight.probe import Probe
 from firstlight.probe.blocks import block_statistics, blocks_of
 

@@ -12,7 +12,7 @@ from tests import nets, textbook
 from tests.conftest import ParityCase
 from torch import Tensor, nn
 
-from firstlight.errors import UnsupportedError
+from firstlight.core.errors import UnsupportedError
 from firstlight.probe import Probe
 from firstlight.probe.curvature import bending, circle_basis, curvature, principal_components
 

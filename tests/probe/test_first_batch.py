@@ -10,7 +10,7 @@ from tests import nets
 from torch import nn
 
 import firstlight
-from firstlight.errors import DataError
+from firstlight.core.errors import DataError
 from firstlight.probe import Probe
 from firstlight.probe.first_batch import FirstBatchQuantities
 

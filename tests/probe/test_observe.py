@@ -10,8 +10,8 @@ from tests.probe.test_probe import assert_unchanged, snapshot
 from torch import Tensor, nn
 
 import firstlight
+from firstlight.core.seeds import seeded
 from firstlight.probe.observe import device_of, dtype_of, keeping_weights, random_state, undisturbed
-from firstlight.seeds import seeded
 
 
 def test_modes_are_set_for_the_time_of_the_measurement() -> None:

@@ -9,7 +9,7 @@ import torch
 from tests import nets
 from torch import Tensor, nn
 
-from firstlight.errors import UnsupportedError
+from firstlight.core.errors import UnsupportedError
 from firstlight.probe import Probe
 from firstlight.probe.perturbation import LastFeatures, log_batch_norm_scale, log_mean_change
 

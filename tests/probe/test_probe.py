@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch.nn.modules.module import _global_forward_hooks
 
 import firstlight
-from firstlight.errors import DataError, ModelError, UnsupportedError
+from firstlight.core.errors import DataError, ModelError, UnsupportedError
 from firstlight.probe import Probe
 from firstlight.probe.spectra import InverseCondition
 

@@ -7,7 +7,7 @@ import torch
 from tests import nets, slow
 from torch import nn
 
-from firstlight.errors import UnsupportedError
+from firstlight.core.errors import UnsupportedError
 from firstlight.probe import Probe
 
 NETS = ["residual", "plain", "mlp"]

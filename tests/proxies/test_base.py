@@ -13,11 +13,12 @@ from tests import nets
 from torch import nn
 
 import firstlight
-from firstlight.errors import DataError, SettingError, UnknownNameError, UnsupportedError
+from firstlight.core.errors import DataError, SettingError, UnknownNameError, UnsupportedError
 from firstlight.probe import Probe
-from firstlight.proxies import PROXIES, Parts, ProxyRequest, Score, measure_all, parse_requests, proxy
-from firstlight.proxies.requests import read_requests
-from firstlight.run.scoring import source_for
+from firstlight.proxies import PROXIES
+from firstlight.proxies.base import Parts, Score, proxy
+from firstlight.proxies.requests import ProxyRequest, measure_all, parse_requests, read_requests
+from firstlight.scoring.service import source_for
 
 
 @proxy(reference="Nobody1900")

@@ -11,10 +11,11 @@ from tests.probe.test_probe import assert_unchanged, snapshot
 from torch import Tensor, nn
 
 import firstlight
-from firstlight.proxies import PROXIES, ProxyRequest
-from firstlight.run.executor import make_executor
-from firstlight.run.scoring import ScoreService, Setting, source_for
-from firstlight.run.store import Store
+from firstlight.execution.executor import make_executor
+from firstlight.proxies import PROXIES
+from firstlight.proxies.requests import ProxyRequest
+from firstlight.scoring.service import ScoreService, Setting, source_for
+from firstlight.storage.store import Store
 
 Batches = list[tuple[Tensor, Tensor]]
 # What makes no sense for a network, by its kind; everything else must answer with a number

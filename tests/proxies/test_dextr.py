@@ -11,11 +11,11 @@ from tests.conftest import ParityCase
 from torch import nn
 
 import firstlight
-from firstlight.errors import UnsupportedError
+from firstlight.core.errors import UnsupportedError
 from firstlight.probe import Probe
 from firstlight.probe.spectra import InverseCondition
 from firstlight.proxies.dextr import NO_SIGNAL, OWN_SIZE, curvature, dextr, dextr_opt, independence
-from firstlight.spaces.genotypes import Cell, Genotype
+from firstlight.spaces.darts.genotypes import Cell, Genotype
 
 
 def test_agrees_with_the_reference_implementation(parity: ParityCase) -> None:

@@ -9,7 +9,7 @@ from tests import nets, slow
 from torch import Tensor, nn
 
 import firstlight
-from firstlight.errors import DataError
+from firstlight.core.errors import DataError
 from firstlight.probe import Probe
 from firstlight.proxies.jacobian import K, epe_nas, jacov
 

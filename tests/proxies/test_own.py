@@ -17,12 +17,14 @@ from tests.cli.command import firstlight as command
 from tests.proxies import own
 
 import firstlight
-from firstlight.algorithms.ensembles import parse_criterion
-from firstlight.errors import ModelError, SettingError, UnknownNameError
-from firstlight.evaluate.methods import parse_method
-from firstlight.proxies import PROXIES, Proxy, ProxyRequest, find_proxy, parse_requests
-from firstlight.run.store import STORE_NAME
-from firstlight.run.store_export import export_rows
+from firstlight.core.errors import ModelError, SettingError, UnknownNameError
+from firstlight.evaluation.methods import parse_method
+from firstlight.proxies import PROXIES
+from firstlight.proxies.base import Proxy
+from firstlight.proxies.ensembles import parse_criterion
+from firstlight.proxies.requests import ProxyRequest, find_proxy, parse_requests
+from firstlight.storage.export import export_rows
+from firstlight.storage.store import STORE_NAME
 
 NAME = "tests.proxies.own:size"
 TINY = {"cells": 1, "channels": 4}

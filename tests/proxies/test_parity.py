@@ -10,7 +10,8 @@ import pytest
 from tests.conftest import ParityCase
 
 from firstlight.probe import Probe
-from firstlight.proxies import ProxyRequest, Score
+from firstlight.proxies.base import Score
+from firstlight.proxies.requests import ProxyRequest
 
 # reference key -> (proxy, how its score says the same); Dextr's keys are in test_spectra and test_curvature
 VALUES: dict[str, tuple[str, Callable[[Score], float]]] = {

@@ -9,8 +9,8 @@ import torch
 
 import firstlight
 from firstlight.proxies import PROXIES
-from firstlight.spaces.nasrec import NasRec, NasRecFull, NasRecSmall
-from firstlight.spaces.nasrec_network import NasRecSkeleton
+from firstlight.spaces.nasrec.network import NasRecSkeleton
+from firstlight.spaces.nasrec.space import NasRec, NasRecFull, NasRecSmall
 
 IMAGES_ONLY = {"az_expressivity", "az_progressivity", "az_trainability", "swap", "swap_reg", "zen"}
 ONE_LOGIT = {"curvature", "dextr", "dextr_opt"}

@@ -10,7 +10,7 @@ from tests import nets, slow
 from torch import nn
 
 import firstlight
-from firstlight.errors import SettingError
+from firstlight.core.errors import SettingError
 from firstlight.probe import Probe
 from firstlight.proxies.rectifiers import linear_regions, naswot, swap, swap_reg
 

@@ -16,7 +16,7 @@ from firstlight.probe.curvature import circle_basis
 from firstlight.proxies.dextr import dextr
 from firstlight.proxies.dss import dss
 from firstlight.spaces import SPACES
-from firstlight.spaces.autoformer_network import AutoFormerSkeleton, Transformer, VisionTransformer
+from firstlight.spaces.autoformer.network import AutoFormerSkeleton, Transformer, VisionTransformer
 from firstlight.spaces.ops import initialise
 
 SHAPE = (3, 32, 32)

@@ -7,8 +7,8 @@ from typing import Any
 
 import torch
 
-from firstlight.errors import ParseError
-from firstlight.spaces import Skeleton, Space
+from firstlight.core.errors import ParseError
+from firstlight.spaces.base import Skeleton, Space
 
 # Look-alikes of digits and signs, numbers without bounds, and what text files bring along
 INTRUDERS = (

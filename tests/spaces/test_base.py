@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pytest
 from torch import nn
 
-from firstlight.spaces import Architecture, Skeleton, Space
+from firstlight.spaces.base import Architecture, Skeleton, Space
 from firstlight.spaces.ops import Linear
 
 

@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 from scipy.stats import chisquare
 from tests.spaces.checks import damaged, parsed_or_place, read_exactly_or_refused, runs_everywhere, stays_in_the_space
 
-from firstlight.errors import ParseError, SettingError, UnsupportedError
+from firstlight.core.errors import ParseError, SettingError, UnsupportedError
 from firstlight.spaces import SPACES
 from firstlight.spaces.base import Space
-from firstlight.spaces.nasrec_blocks import Recommender
+from firstlight.spaces.nasrec.blocks import Recommender
 
 every_space = pytest.mark.parametrize("name", SPACES)
 SEEDS = st.integers(min_value=0, max_value=2**32)

@@ -19,11 +19,13 @@ from tests.spaces.checks import damaged, read_exactly_or_refused, stays_in_the_s
 from torch import nn
 
 import firstlight
-from firstlight.errors import FirstlightError, ModelError, ParseError, SettingError, UnknownNameError
-from firstlight.facts import space_facts
-from firstlight.registry import Registry
-from firstlight.spaces import SPACES, ChoiceSpace, choices, find_space
+from firstlight.core.errors import FirstlightError, ModelError, ParseError, SettingError, UnknownNameError
+from firstlight.core.registry import Registry
+from firstlight.spaces import SPACES
 from firstlight.spaces import _spaces_of as spaces_of
+from firstlight.spaces.custom import ChoiceSpace, choices
+from firstlight.spaces.finding import find_space
+from firstlight.views.catalog import space_facts
 
 SPACE = own.perceptron
 SMALL = {"input_shape": (3, 4, 4), "classes": 3}
@@ -288,7 +290,7 @@ def test_spaces_that_are_not_there(name: str, error: type[FirstlightError], mess
 
 
 def test_a_class_stands_for_its_space() -> None:
-    space = find_space("firstlight.spaces.nasbench201:NASBench201")
+    space = find_space("firstlight.spaces.nasbench201.space:NASBench201")
     assert space.name == "nasbench201"
 
 

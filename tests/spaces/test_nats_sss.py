@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from tests.spaces.checks import runs_everywhere
 from tests.spaces.records import assert_probes, calls, records
 
-from firstlight.cost import Cost
-from firstlight.errors import ParseError, SettingError
+from firstlight.core.errors import ParseError, SettingError
+from firstlight.probe.cost import Cost
 from firstlight.spaces.base import Space
 from firstlight.spaces.nats_sss import CELL, WIDTHS, NATSSizes, SizesSkeleton
 

@@ -6,8 +6,8 @@ import pytest
 import torch
 from torch import nn
 
-from firstlight.errors import UnknownNameError
-from firstlight.seeds import torch_generator
+from firstlight.core.errors import UnknownNameError
+from firstlight.core.seeds import torch_generator
 from firstlight.spaces.ops import Conv2d, Linear, initialise
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from firstlight.errors import ParseError
+from firstlight.core.errors import ParseError
 from firstlight.spaces.reading import Reader
 
 

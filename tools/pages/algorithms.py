@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from tools.pages.markdown import block, origin, settings, table
 
-from firstlight.algorithms import ALGORITHMS, Algorithm
-from firstlight.errors import FirstlightError
-from firstlight.facts import algorithm_facts
-from firstlight.settings import choices
+from firstlight.core.errors import FirstlightError
+from firstlight.core.settings import choices
+from firstlight.search.algorithm import Algorithm
+from firstlight.search.algorithms import ALGORITHMS
 from firstlight.spaces import SPACES
+from firstlight.views.catalog import algorithm_facts
 
 ORIGIN = origin("src/firstlight/algorithms")
 INDEX = """# Search algorithms

@@ -11,7 +11,7 @@ from typing import Any
 
 from tools.pages.markdown import block, origin, table
 
-from firstlight.evaluate.reproduce import EXPERIMENTS
+from firstlight.papers import EXPERIMENTS
 
 FINDINGS = Path(__file__).parent.parent.parent / "docs" / "measured"
 ORIGIN = origin("docs/measured/*.json, which `firstlight reproduce` has written")

@@ -7,8 +7,8 @@ from itertools import groupby
 
 from tools.pages.markdown import block, origin, settings, table
 
-from firstlight.facts import Facts, ensemble_facts, facts, family
 from firstlight.proxies import PROXIES
+from firstlight.views.catalog import Facts, ensemble_facts, facts, family
 
 ORIGIN = origin("src/firstlight/proxies")
 INDEX = """# Proxies

@@ -10,9 +10,10 @@ from typing import Any
 from tools.pages.algorithms import can_search
 from tools.pages.markdown import block, code, origin, table
 
-from firstlight.drawing.terminal import text_graph
-from firstlight.facts import space_facts
-from firstlight.spaces import SPACES, Space
+from firstlight.spaces import SPACES
+from firstlight.spaces.base import Space
+from firstlight.views.catalog import space_facts
+from firstlight.views.drawing.terminal import text_graph
 
 ORIGIN = origin("src/firstlight/spaces")
 INDEX = """# Search spaces
@@ -36,7 +37,7 @@ def index() -> str:
 
 
 def page(space: Space[Any]) -> str:
-    from firstlight.algorithms import ALGORITHMS
+    from firstlight.search.algorithms import ALGORITHMS
 
     known = space_facts(space)
     example = space.sample(random.Random(1))

@@ -31,7 +31,7 @@ from firstlight.cli.table import table
 from firstlight.cli.train import train
 from firstlight.cli.trust import trust
 from firstlight.cli.watch import watch
-from firstlight.errors import FirstlightError
+from firstlight.core.errors import FirstlightError
 
 
 class Commands(TyperGroup):
@@ -84,7 +84,7 @@ def common(
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
-    from firstlight.run.memory import keep_freed_memory
+    from firstlight.execution.memory import keep_freed_memory
 
     keep_freed_memory()
     if sys.path[0] != os.getcwd():  # as `python -m` does, so that a module of the user's can be imported

@@ -22,9 +22,9 @@ def algorithms(
     """
     from dataclasses import asdict
 
-    from firstlight.algorithms import ALGORITHMS
-    from firstlight.console import console, show_facts, show_table
-    from firstlight.facts import algorithm_facts
+    from firstlight.search.algorithms import ALGORITHMS
+    from firstlight.views.catalog import algorithm_facts
+    from firstlight.views.console import console, show_facts, show_table
 
     if name is None:
         known = [algorithm_facts(entry) for entry in ALGORITHMS.values()]

@@ -23,10 +23,10 @@ from firstlight.cli.options import (
     read_recipe,
     resumable,
 )
-from firstlight.errors import SettingError
+from firstlight.core.errors import SettingError
 
 if TYPE_CHECKING:
-    from firstlight.evaluate.compare import Comparison
+    from firstlight.evaluation.compare import Comparison
 
 
 def compare(
@@ -114,8 +114,8 @@ def compare(
 
     Example: firstlight compare nasbench201 --data digits --epochs 1 --queries 8 --seeds 2 --skeleton channels=4,cells=1
     """
-    from firstlight.console import counting
-    from firstlight.evaluate import calls
+    from firstlight.evaluation import calls
+    from firstlight.views.console import counting
 
     where = table.stem if table else Path((data or "").partition(":")[2]).stem or data
     folder = out or Path("runs") / f"compare-{space}-{where}"
@@ -151,8 +151,8 @@ def compare(
 
 
 def _show(found: Comparison, folder: Path) -> None:
-    from firstlight.console import console, show_figures
-    from firstlight.report.comparison import cells, headers, notes
+    from firstlight.views.console import console, show_figures
+    from firstlight.views.pages.comparison import cells, headers, notes
 
     show_figures(headers(found), [cells(found, row) for row in found.rows], "method", "after")
     for note in notes(found):

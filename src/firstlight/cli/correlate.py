@@ -30,10 +30,10 @@ from firstlight.cli.options import (
     read_seeds,
     resumable,
 )
-from firstlight.errors import SettingError
+from firstlight.core.errors import SettingError
 
 if TYPE_CHECKING:
-    from firstlight.evaluate.correlate import Study
+    from firstlight.evaluation.correlate import Study
 
 
 def correlate(
@@ -102,9 +102,10 @@ def correlate(
 
     Example: firstlight correlate nasbench201 --table nb201.parquet --target cifar10_test_200 --proxy all --ensemble
     """
-    from firstlight.console import console, counting
-    from firstlight.evaluate import calls, load_table
-    from firstlight.proxies import parse_requests
+    from firstlight.evaluation import calls
+    from firstlight.proxies.requests import parse_requests
+    from firstlight.tables.table import load_table
+    from firstlight.views.console import console, counting
 
     parse_requests(proxy)  # a misspelt name is refused before anything is read
     found = load_table(table)
@@ -145,9 +146,9 @@ def correlate(
 
 
 def show_study(study: Study, *, ensemble: bool = False) -> None:
-    from firstlight.console import console, show_figures
-    from firstlight.evaluate.targets import Target
-    from firstlight.report.correlation import COLUMNS, LEGEND, cells, describe
+    from firstlight.tables.targets import Target
+    from firstlight.views.console import console, show_figures
+    from firstlight.views.pages.correlation import COLUMNS, LEGEND, cells, describe
 
     rows = study.sample.rows
     for target in study.sample.targets:

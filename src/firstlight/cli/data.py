@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from firstlight.cli.options import Json
-from firstlight.errors import SettingError
+from firstlight.core.errors import SettingError
 
 if TYPE_CHECKING:
-    from firstlight.data.ctr import ClickData
+    from firstlight.data.clicks import ClickData
 
 data = typer.Typer(
     help="Logs of clicks: prepare one for networks of the nasrec spaces, look into it, or make one up.",
@@ -61,9 +61,9 @@ def prepare(
 
     Example: firstlight data prepare clicks log.csv -o log.parquet --label click --numbers price --categories site,user
     """
-    from firstlight.console import notices, phases
-    from firstlight.data.ctr.layouts import find_layout
-    from firstlight.data.ctr.prepare import prepare_clicks
+    from firstlight.data.clicks.layouts import find_layout
+    from firstlight.data.clicks.prepare import prepare_clicks
+    from firstlight.views.console import notices, phases
 
     found = find_layout(layout, label, _listed(numbers), _listed(categories))
     with phases() as phase:
@@ -99,7 +99,7 @@ def show(
 
     Example: firstlight data show criteo.parquet
     """
-    from firstlight.data.ctr.prepared import open_prepared
+    from firstlight.data.clicks.prepared import open_prepared
 
     _show(open_prepared(path.expanduser()), path, as_json)
 
@@ -115,8 +115,8 @@ def synthesize(
 
     Example: firstlight data synthesize -o made-up.tsv --rows 200000
     """
-    from firstlight.console import counting
-    from firstlight.data.ctr.synthetic import synthesize_clicks
+    from firstlight.data.clicks.synthetic import synthesize_clicks
+    from firstlight.views.console import counting
 
     with counting("making up clicks") as progress:
         synthesize_clicks(out, rows, seed=seed, progress=progress)
@@ -143,7 +143,7 @@ def _show(found: ClickData, path: Path, as_json: bool) -> None:
     if as_json:
         typer.echo(json.dumps({"data": str(path), **facts}))
         return
-    from firstlight.console import console, show_figures
+    from firstlight.views.console import console, show_figures
 
     total = sum(found.rows.values())
     console.print(

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from firstlight.cli.options import Json, SkeletonOption, read_pairs
-from firstlight.errors import SettingError
+from firstlight.core.errors import SettingError
 
 
 def export(
@@ -62,10 +62,10 @@ def export(
 
     Example: firstlight export runs/mine -o exported --weights trained/weights.safetensors
     """
-    from firstlight.console.export import show_export
     from firstlight.export import export_network, export_run
     from firstlight.export.exporter import read_formats
     from firstlight.export.runs import is_run
+    from firstlight.views.console.export import show_export
 
     if out is None:
         raise SettingError("Name the folder for the files: -o FOLDER.")

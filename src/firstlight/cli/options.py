@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from firstlight.errors import SettingError
+from firstlight.core.errors import SettingError
 
 if TYPE_CHECKING:
     from firstlight.data import InputSource
-    from firstlight.evaluate.recipe import TrainingRecipe
-    from firstlight.run.executor import Executor
-    from firstlight.run.scoring import NetworkScore, Setting
-    from firstlight.run.shared_warm_up import SharedWarmUp
-    from firstlight.run.warm_up import WarmUp
+    from firstlight.execution.executor import Executor
+    from firstlight.scoring.service import NetworkScore, Setting
+    from firstlight.training.recipe import TrainingRecipe
+    from firstlight.training.shared_warm_up import SharedWarmUp
+    from firstlight.training.warm_up import WarmUp
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON only, for machines.")]
 ProxyOption = Annotated[
@@ -134,7 +134,7 @@ def read_setting(
     repeats: int,
     warm_up: WarmUp | SharedWarmUp | None = None,
 ) -> Setting:
-    from firstlight.run.scoring import Setting
+    from firstlight.scoring.service import Setting
 
     setting = Setting(space, source, seed, read_pairs(skeleton), device, repeats, warm_up=warm_up)
     setting.check()
@@ -150,8 +150,8 @@ def choose_executor(
     max_worker_memory: str | None = None,
 ) -> Executor:
     """A few networks are quicker in this process, unless limits on each ask for others."""
-    from firstlight.console import notices
-    from firstlight.run.executor import LOCAL, make_executor
+    from firstlight.execution.executor import LOCAL, make_executor
+    from firstlight.views.console import notices
 
     isolated = timeout is not None or max_worker_memory is not None
     if workers is None and executor == LOCAL and networks < WORTH_WORKERS and not isolated:
@@ -181,7 +181,7 @@ def read_recipe(batch_size: int | None, learning_rate: float | None) -> Training
     """The usual one, but for what was given."""
     from dataclasses import replace
 
-    from firstlight.evaluate.recipe import TrainingRecipe
+    from firstlight.training.recipe import TrainingRecipe
 
     recipe = TrainingRecipe()
     if batch_size is not None:
@@ -200,7 +200,7 @@ def read_shape(text: str | None) -> tuple[int, ...] | None:
 @contextmanager
 def resumable(folder: Path) -> Iterator[None]:
     """Ctrl-C ends the command with a word about what is kept, and no traceback."""
-    from firstlight.console import notices
+    from firstlight.views.console import notices
 
     try:
         yield

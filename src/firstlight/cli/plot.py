@@ -18,7 +18,7 @@ from firstlight.cli.targets import (
     read_architectures,
     read_logits,
 )
-from firstlight.errors import SettingError
+from firstlight.core.errors import SettingError
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -35,7 +35,7 @@ Search = Annotated[Path, typer.Argument(metavar="DIR", help="The folder of a sea
 
 def _picture(path: Path) -> Path:
     """Refused before anything is read or measured."""
-    from firstlight.drawing.files import check_ending
+    from firstlight.views.drawing.files import check_ending
 
     check_ending(path)
     return path
@@ -64,7 +64,7 @@ def scatter(
 
     Example: firstlight plot scatter runs/study --proxy dextr -o dextr.pdf
     """
-    from firstlight.figures.studies import StudyFigures
+    from firstlight.views.figures.studies import StudyFigures
 
     figure = StudyFigures.of_folder(directory).scatter(proxy, target, ranks_only=ranks, width=width)
     _write(figure, out, as_json)
@@ -76,7 +76,7 @@ def bars(directory: Study, out: Out, target: Target = None, width: Width = "colu
 
     Example: firstlight plot bars runs/study -o ranks.pdf
     """
-    from firstlight.figures.studies import StudyFigures
+    from firstlight.views.figures.studies import StudyFigures
 
     _write(StudyFigures.of_folder(directory).bars(target, width=width), out, as_json)
 
@@ -87,7 +87,7 @@ def agreement(directory: Study, out: Out, width: Width = "page", as_json: Json =
 
     Example: firstlight plot agreement runs/study -o agreement.pdf
     """
-    from firstlight.figures.studies import StudyFigures
+    from firstlight.views.figures.studies import StudyFigures
 
     _write(StudyFigures.of_folder(directory).agreement(width=width), out, as_json)
 
@@ -112,7 +112,13 @@ def curves(
 
     Example: firstlight plot curves runs/seed0 runs/seed1 runs/seed2 -o search.pdf
     """
-    from firstlight.figures.runs import ComparisonFigures, SearchFigures, is_comparison, read_against, search_curves
+    from firstlight.views.figures.runs import (
+        ComparisonFigures,
+        SearchFigures,
+        is_comparison,
+        read_against,
+        search_curves,
+    )
 
     axis = read_against(against)
     if any(map(is_comparison, directories)):
@@ -139,7 +145,7 @@ def front(
 
     Example: firstlight plot front runs/pareto --cost latency -o front.pdf
     """
-    from firstlight.figures.runs import SearchFigures
+    from firstlight.views.figures.runs import SearchFigures
 
     _write(SearchFigures.of_folder(directory).front(cost, width=width), out, as_json)
 
@@ -150,7 +156,7 @@ def surface(directory: Search, out: Out, width: Width = "column", as_json: Json 
 
     Example: firstlight plot surface runs/hnas -o surface.pdf
     """
-    from firstlight.figures.runs import SearchFigures
+    from firstlight.views.figures.runs import SearchFigures
 
     _write(SearchFigures.of_folder(directory).surface(width=width), out, as_json)
 
@@ -188,7 +194,7 @@ def network(
 
     Example: firstlight plot network mine:model --show outputs --width page -o outputs.pdf
     """
-    from firstlight.figures import networks
+    from firstlight.views.figures import networks
 
     drawings = {"layers": networks.layers, "outputs": networks.outputs}
     if show not in drawings:
@@ -208,9 +214,9 @@ def _probes(
     device: str | None,
 ) -> list[Probe]:
     from firstlight.probe import Probe
-    from firstlight.proxies import parse_requests
-    from firstlight.run.models import DrawnBatches, ModelSetting, made_network, refuse_for_space
-    from firstlight.run.scoring import source_for
+    from firstlight.proxies.requests import parse_requests
+    from firstlight.scoring.models import DrawnBatches, ModelSetting, made_network, refuse_for_space
+    from firstlight.scoring.service import source_for
 
     input, input_shape, logits = shown
     images = source_for(parse_requests("dextr"), input, None, None, "true")
@@ -236,7 +242,7 @@ def _named(probes: list[Probe], names: str) -> dict[str, Probe]:
 
 
 def _write(figure: Figure, out: Path, as_json: bool) -> None:
-    from firstlight.figures.style import write
+    from firstlight.views.figures.style import write
 
     write(figure, out)
     typer.echo(json.dumps({"figure": str(out)}) if as_json else f"Figure: {out}")

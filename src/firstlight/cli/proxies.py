@@ -12,7 +12,7 @@ from firstlight.cli.options import Json
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from firstlight.facts import EnsembleFacts, Facts
+    from firstlight.views.catalog import EnsembleFacts, Facts
 
 
 def proxies(
@@ -33,9 +33,10 @@ def proxies(
     """
     from dataclasses import asdict
 
-    from firstlight.errors import UnknownNameError
-    from firstlight.facts import ensemble_facts, facts
-    from firstlight.proxies import PROXIES, find_proxy
+    from firstlight.core.errors import UnknownNameError
+    from firstlight.proxies import PROXIES
+    from firstlight.proxies.requests import find_proxy
+    from firstlight.views.catalog import ensemble_facts, facts
 
     by_rank = ensemble_facts()
     if name is None and as_json:
@@ -56,7 +57,7 @@ def proxies(
 
 
 def _list_proxies(known: Iterable[Facts]) -> None:
-    from firstlight.console import console, show_table
+    from firstlight.views.console import console, show_table
 
     show_table(
         ("proxy", "better", "needs", "what it measures"),
@@ -66,7 +67,7 @@ def _list_proxies(known: Iterable[Facts]) -> None:
 
 
 def _list_ensembles(known: Sequence[EnsembleFacts]) -> None:
-    from firstlight.console import console, show_table
+    from firstlight.views.console import console, show_table
 
     show_table(
         ("ensemble", "how it judges networks, by their ranks in a pool"),
@@ -81,7 +82,7 @@ def _show_proxy(known: Facts) -> None:
     from rich.padding import Padding
     from rich.text import Text
 
-    from firstlight.console import show_facts
+    from firstlight.views.console import show_facts
 
     settings = (
         f"{name}={default}" + (f" ({', '.join(known.choices[name])})" if name in known.choices else "")
@@ -99,7 +100,7 @@ def _show_proxy(known: Facts) -> None:
 
 
 def _show_ensemble(known: EnsembleFacts) -> None:
-    from firstlight.console import show_facts
+    from firstlight.views.console import show_facts
 
     rows = {
         "direction": "Higher is better.",

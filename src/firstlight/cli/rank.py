@@ -38,12 +38,12 @@ from firstlight.cli.targets import (
     read_architectures,
     read_logits,
 )
-from firstlight.errors import SettingError
+from firstlight.core.errors import SettingError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from firstlight.run.models import Model
+    from firstlight.scoring.models import Model
 
 
 def rank(
@@ -107,11 +107,11 @@ def rank(
     Example: firstlight rank mypackage.models:small mypackage.models:large --input-shape 3,32,32
     """
     from firstlight import api
-    from firstlight.console import show_ranking, watching
-    from firstlight.ranking import read_criteria
-    from firstlight.run.executor import refuse_isolation
-    from firstlight.run.models import IN_THIS_PROCESS
-    from firstlight.spaces import find_space
+    from firstlight.execution.executor import refuse_isolation
+    from firstlight.scoring.models import IN_THIS_PROCESS
+    from firstlight.scoring.ranking import read_criteria
+    from firstlight.spaces.finding import find_space
+    from firstlight.views.console import show_ranking, watching
 
     read_criteria(proxy, by)  # a misspelt name is refused before anything is imported or read
     networks: str | Mapping[str, Model]

@@ -23,7 +23,7 @@ def report(
 
     Example: firstlight report runs/demo --open
     """
-    from firstlight.report.page import write_report
+    from firstlight.views.pages.search import write_report
 
     path = write_report(directory)
     typer.echo(json.dumps({"report": str(path)}) if as_json else f"Report: {path}")

@@ -22,7 +22,7 @@ from firstlight.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from firstlight.evaluate.reproduce.runner import Outcome
+    from firstlight.papers.runner import Outcome
 
 
 def reproduce(
@@ -66,13 +66,13 @@ def reproduce(
 
     Example: firstlight reproduce dextr-table4 --samples 200
     """
-    from firstlight.evaluate.reproduce import EXPERIMENTS
-    from firstlight.evaluate.reproduce.runner import reproduce
+    from firstlight.papers import EXPERIMENTS
+    from firstlight.papers.runner import reproduce
 
     if name is None:
         _list(data, as_json)
         return
-    from firstlight.console import console, counting
+    from firstlight.views.console import console, counting
 
     experiment = EXPERIMENTS[name]
     with resumable(out), counting("measuring") as progress:
@@ -97,8 +97,8 @@ def reproduce(
 
 
 def _show(outcome: Outcome) -> None:
-    from firstlight.console import console, show_figures
-    from firstlight.report.reproduction import HEADERS, cells, rule, summary
+    from firstlight.views.console import console, show_figures
+    from firstlight.views.pages.reproduction import HEADERS, cells, rule, summary
 
     experiment = outcome.experiment
     console.print(f"{experiment.published_in}: {experiment.shows}.\n", markup=False, soft_wrap=True)
@@ -113,9 +113,9 @@ def _show(outcome: Outcome) -> None:
 
 
 def _list(data: Path | None, as_json: bool) -> None:
-    from firstlight.console import console, show_table
-    from firstlight.evaluate.reproduce import EXPERIMENTS
-    from firstlight.evaluate.reproduce.runner import missing_parts, shelf_in
+    from firstlight.papers import EXPERIMENTS
+    from firstlight.papers.runner import missing_parts, shelf_in
+    from firstlight.views.console import console, show_table
 
     shelf = shelf_in(data)
     entries: list[dict[str, Any]] = []

@@ -37,13 +37,13 @@ from firstlight.cli.targets import (
     read_architectures,
     read_logits,
 )
-from firstlight.errors import SettingError
+from firstlight.core.errors import SettingError
 
 if TYPE_CHECKING:
-    from firstlight.proxies import ProxyRequest
-    from firstlight.run.executor import Executor
-    from firstlight.run.models import ModelSetting
-    from firstlight.run.scoring import Setting
+    from firstlight.execution.executor import Executor
+    from firstlight.proxies.requests import ProxyRequest
+    from firstlight.scoring.models import ModelSetting
+    from firstlight.scoring.service import Setting
 
 
 def score(
@@ -92,13 +92,13 @@ def score(
 
     Example: firstlight score mypackage.models:resnet --input-shape 3,32,32
     """
-    from firstlight.console import notices
+    from firstlight.execution.executor import refuse_isolation
     from firstlight.proxies.requests import read_requests
-    from firstlight.run.executor import refuse_isolation
-    from firstlight.run.models import IN_THIS_PROCESS, DrawnBatches, ModelSetting, refuse_for_space
-    from firstlight.run.scoring import source_for
-    from firstlight.run.warm_up import WARMED_BY_OWNER, read_warm_up
-    from firstlight.spaces import find_space
+    from firstlight.scoring.models import IN_THIS_PROCESS, DrawnBatches, ModelSetting, refuse_for_space
+    from firstlight.scoring.service import source_for
+    from firstlight.spaces.finding import find_space
+    from firstlight.training.warm_up import WARMED_BY_OWNER, read_warm_up
+    from firstlight.views.console import notices
 
     if proxy is None:
         proxy = "dextr" if is_own_model(target, seed) else find_space(target).proxy
@@ -136,9 +136,9 @@ def _score_architectures(
     setting: Setting, texts: list[str], requests: list[ProxyRequest], executor: Executor, as_json: bool
 ) -> None:
     """Print in the order asked, each line as soon as all before it are known."""
-    from firstlight.console import show_network, watching
-    from firstlight.run.scoring import ScoreService
-    from firstlight.run.store import Store
+    from firstlight.scoring.service import ScoreService
+    from firstlight.storage.store import Store
+    from firstlight.views.console import show_network, watching
 
     known = {}
     position = 0
@@ -158,8 +158,8 @@ def _score_architectures(
 
 
 def _score_own_model(target: str, requests: list[ProxyRequest], setting: ModelSetting, as_json: bool) -> None:
-    from firstlight.console import show_network
-    from firstlight.run.models import score_model
+    from firstlight.scoring.models import score_model
+    from firstlight.views.console import show_network
 
     network = score_model(target, import_model(target, setting.seed), requests, setting)
     if as_json:

@@ -33,7 +33,7 @@ from firstlight.cli.options import (
 from firstlight.cli.settings_file import SettingsOption
 
 if TYPE_CHECKING:
-    from firstlight.algorithms.result import SearchResult, SearchSetting
+    from firstlight.search.result import SearchResult, SearchSetting
 
 
 BY_TRUTH = "By what trained networks reach"
@@ -243,22 +243,21 @@ def search(
 
     Example: firstlight search nasbench201 --algorithm hnas --data digits@16 --queries 8 --pool 100 --skeleton cells=1
     """
-    from firstlight.algorithms import AlgorithmRequest
-    from firstlight.algorithms.base import with_batches_of
-    from firstlight.algorithms.ensembles import asked_for
-    from firstlight.algorithms.objective import parse_limits
-    from firstlight.algorithms.queries import for_queries
-    from firstlight.algorithms.result import SearchInterrupted, SearchSetting
-    from firstlight.algorithms.runner import run_search
-    from firstlight.console import show_result, watching
-    from firstlight.data.ctr import is_clicks
-    from firstlight.errors import SettingError
-    from firstlight.evaluate.asking import read_count, read_criterion, truth_request
-    from firstlight.evaluate.retraining import read_retrain
-    from firstlight.run.costs import read_costs
-    from firstlight.run.scoring import source_for
-    from firstlight.run.warm_up import read_warm_up
-    from firstlight.spaces import find_space
+    from firstlight.core.errors import SettingError
+    from firstlight.data.clicks import is_clicks
+    from firstlight.evaluation.asking import read_count, read_criterion, truth_request
+    from firstlight.evaluation.retraining import read_retrain
+    from firstlight.proxies.ensembles import asked_for
+    from firstlight.scoring.costs import read_costs
+    from firstlight.scoring.service import source_for
+    from firstlight.search.algorithm import AlgorithmRequest, with_batches_of
+    from firstlight.search.objective import parse_limits
+    from firstlight.search.queries import for_queries
+    from firstlight.search.result import SearchInterrupted, SearchSetting
+    from firstlight.search.runner import run_search
+    from firstlight.spaces.finding import find_space
+    from firstlight.training.warm_up import read_warm_up
+    from firstlight.views.console import show_result, watching
 
     named = {
         "variant": variant,

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from firstlight.errors import SettingError, UnknownNameError
+from firstlight.core.errors import SettingError, UnknownNameError
 
 if sys.version_info >= (3, 11):
     import tomllib

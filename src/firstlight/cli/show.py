@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from firstlight.cli.options import Json, SkeletonOption, read_pairs
-from firstlight.errors import SettingError
+from firstlight.core.errors import SettingError
 
 
 def show(
@@ -31,10 +31,10 @@ def show(
     """
     from dataclasses import asdict
 
-    from firstlight.console import console, show_graph
-    from firstlight.drawing.files import check_ending
-    from firstlight.drawing.picture import write_picture
-    from firstlight.spaces import find_space
+    from firstlight.spaces.finding import find_space
+    from firstlight.views.console import console, show_graph
+    from firstlight.views.drawing.files import check_ending
+    from firstlight.views.drawing.picture import write_picture
 
     found = find_space(space)
     parsed = found.read(architecture)

@@ -10,9 +10,9 @@ import typer
 from firstlight.cli.options import Json, SeedOption, SkeletonOption, read_pairs
 
 if TYPE_CHECKING:
-    from firstlight.cost import Cost
-    from firstlight.facts import SpaceFacts
-    from firstlight.spaces import Architecture, Space
+    from firstlight.probe.cost import Cost
+    from firstlight.spaces.base import Architecture, Space
+    from firstlight.views.catalog import SpaceFacts
 
 
 def spaces(
@@ -36,8 +36,9 @@ def spaces(
     """
     from dataclasses import asdict
 
-    from firstlight.facts import space_facts
-    from firstlight.spaces import SPACES, find_space
+    from firstlight.spaces import SPACES
+    from firstlight.spaces.finding import find_space
+    from firstlight.views.catalog import space_facts
 
     if name is not None:
         _tell(find_space(name), name, samples, skeleton, seed, as_json=as_json)
@@ -48,8 +49,8 @@ def spaces(
 
 
 def _list(known: list[SpaceFacts]) -> None:
-    from firstlight.console import console, show_table
     from firstlight.spaces import SPACES
+    from firstlight.views.console import console, show_table
 
     show_table(
         ("space", "architectures", "skeleton", "reference", "what it holds"),
@@ -71,10 +72,10 @@ def _tell(space: Space[Any], name: str, samples: int, skeleton: str, seed: int, 
     import random
     from dataclasses import asdict
 
-    from firstlight.console import console, counting, show_facts, show_graph
-    from firstlight.facts import space_facts
-    from firstlight.quoting import quoted
-    from firstlight.seeds import derive
+    from firstlight.core.quoting import quoted
+    from firstlight.core.seeds import derive
+    from firstlight.views.catalog import space_facts
+    from firstlight.views.console import console, counting, show_facts, show_graph
 
     known = space_facts(space)
     around = space.skeleton(**dict(read_pairs(skeleton)))

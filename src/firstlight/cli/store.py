@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from firstlight.cli.options import Json
-from firstlight.quoting import joined
+from firstlight.core.quoting import joined
 
 store = typer.Typer(help="Check, compact, export and merge what runs have stored.", no_args_is_help=True)
 
@@ -27,9 +27,9 @@ def check(path: StoreArgument, as_json: Json = False) -> None:
 
     Example: firstlight store check runs/mine
     """
-    from firstlight.console import console
-    from firstlight.run.store import find_store
-    from firstlight.run.store_upkeep import check_store
+    from firstlight.storage.store import find_store
+    from firstlight.storage.upkeep import check_store
+    from firstlight.views.console import console
 
     found = check_store(find_store(path))
     if as_json:
@@ -62,9 +62,9 @@ def compact(path: StoreArgument, as_json: Json = False) -> None:
 
     Example: firstlight store compact runs/mine
     """
-    from firstlight.console import console
-    from firstlight.run.store import find_store
-    from firstlight.run.store_upkeep import compact_store
+    from firstlight.storage.store import find_store
+    from firstlight.storage.upkeep import compact_store
+    from firstlight.views.console import console
 
     file = find_store(path)
     before, after = compact_store(file)
@@ -88,9 +88,9 @@ def export(
 
     Example: firstlight store export all.sqlite trials.csv --table trials
     """
-    from firstlight.console import console
-    from firstlight.run.store import find_store
-    from firstlight.run.store_export import export_rows
+    from firstlight.storage.export import export_rows
+    from firstlight.storage.store import find_store
+    from firstlight.views.console import console
 
     count = export_rows(find_store(path), out, table)
     if as_json:
@@ -111,9 +111,9 @@ def merge(
 
     Example: firstlight store merge all.sqlite runs/* other-machine/store.sqlite
     """
-    from firstlight.console import console
-    from firstlight.run.store import STORE_NAME, find_store
-    from firstlight.run.store_merge import merge_stores
+    from firstlight.storage.merge import merge_stores
+    from firstlight.storage.store import STORE_NAME, find_store
+    from firstlight.views.console import console
 
     file = into / STORE_NAME if into.is_dir() else into
     merged = merge_stores(file, [find_store(source) for source in sources])

@@ -11,7 +11,7 @@ import typer
 from firstlight.cli.options import Json
 
 if TYPE_CHECKING:
-    from firstlight.evaluate import Table
+    from firstlight.tables.table import Table
 
 table = typer.Typer(
     help="Tables of trained networks: make one from official benchmark files, or look into one.",
@@ -37,10 +37,9 @@ def import_(
 
     Example: firstlight table import nasbench101 nasbench_only108.tfrecord -o nb101.parquet
     """
-    from firstlight.console import counting
-    from firstlight.evaluate import write_table
-    from firstlight.evaluate.importers import KINDS, import_table
-    from firstlight.evaluate.tables import check_writable
+    from firstlight.tables.importers import KINDS, import_table
+    from firstlight.tables.table import check_writable, write_table
+    from firstlight.views.console import counting
 
     check_writable(out)  # before minutes of reading
     with counting(f"reading {KINDS[kind].summary}") as progress:
@@ -65,8 +64,8 @@ def show(
 
     Example: firstlight table show nb201.parquet --space nasbench201
     """
-    from firstlight.evaluate import load_table
-    from firstlight.spaces import find_space
+    from firstlight.spaces.finding import find_space
+    from firstlight.tables.table import load_table
 
     entry = find_space(space) if space else None
     found = load_table(path)
@@ -84,7 +83,7 @@ def show(
             }
         typer.echo(json.dumps(content | {"targets": rows}))
         return
-    from firstlight.console import console, show_figures
+    from firstlight.views.console import console, show_figures
 
     console.print(f"{path}: {len(found):,} rows, architectures in {', '.join(found.written_in)}.", markup=False)
     if census:

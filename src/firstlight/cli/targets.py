@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from firstlight.errors import FirstlightError, SettingError
+from firstlight.core.errors import FirstlightError, SettingError
 
 if TYPE_CHECKING:
-    from firstlight.run.models import Model
-    from firstlight.spaces import Space
+    from firstlight.scoring.models import Model
+    from firstlight.spaces.base import Space
 
 FromOption = Annotated[
     str | None,
@@ -51,8 +51,8 @@ def read_logits(text: str | None) -> int | str | None:
 
 def import_model(target: str, seed: int) -> Model:
     """The model, or the function that makes one, that `module:name` stands for."""
-    from firstlight.importing import import_named
-    from firstlight.seeds import seeded
+    from firstlight.core.importing import import_named
+    from firstlight.core.seeds import seeded
 
     with seeded(seed):  # for models that are made as their module is imported
         model: Model = import_named(target)

@@ -17,10 +17,10 @@ import typer
 from firstlight.cli.options import Json, SeedOption, SkeletonOption, read_pairs
 
 if TYPE_CHECKING:
-    from firstlight.evaluate.trained import Trained
-    from firstlight.evaluate.trainer import WatchEpochs
-    from firstlight.evaluate.training import Position, WatchSteps
-    from firstlight.run.outcome import Epoch
+    from firstlight.training.loop import Position, WatchSteps
+    from firstlight.training.outcome import Epoch
+    from firstlight.training.trained import Trained
+    from firstlight.training.trainer import WatchEpochs
 
 
 def train(
@@ -69,7 +69,7 @@ def train(
     Example: torchrun --nproc-per-node 4 -m firstlight train darts "Genotype(...)" --data folder:photos/train
     --recipe darts-cifar --skeleton channels=36,cells=20 --device cuda --out runs/photos
     """
-    from firstlight.evaluate import trainer
+    from firstlight.training import trainer
 
     settings = dict(read_pairs(skeleton))
     if architecture is None:
@@ -103,9 +103,9 @@ def train(
 
 def _of_run(folder: str) -> tuple[str, str, dict[str, Any]]:
     """Space, architecture and skeleton of what a search has chosen; shape and classes are for the data to say."""
-    from firstlight.errors import SettingError
+    from firstlight.core.errors import SettingError
     from firstlight.export.runs import is_run, read_run, read_skeleton
-    from firstlight.spaces import find_space
+    from firstlight.spaces.finding import find_space
 
     if not is_run(folder):
         raise SettingError(
@@ -133,8 +133,8 @@ def _of_run(folder: str) -> tuple[str, str, dict[str, Any]]:
 @contextmanager
 def _told_how_to_go_on(folder: Path) -> Iterator[None]:
     """Ctrl-C ends the command with what is kept and what to type, and no traceback."""
-    from firstlight.console import notices, program
-    from firstlight.evaluate.trained import CHECKPOINT_NAME
+    from firstlight.training.trained import CHECKPOINT_NAME
+    from firstlight.views.console import notices, program
 
     try:
         yield
@@ -153,7 +153,7 @@ def _progress(speaks: bool) -> Iterator[tuple[WatchEpochs, WatchSteps]]:
     """Two live lines on standard error, for all epochs and for the current one; without a terminal, a line for each."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-    from firstlight.console import notices
+    from firstlight.views.console import notices
 
     columns = (
         TextColumn("{task.description}"),
@@ -194,8 +194,8 @@ def _progress(speaks: bool) -> Iterator[tuple[WatchEpochs, WatchSteps]]:
 
 
 def _show(found: Trained, folder: Path) -> None:
-    from firstlight.console import console
-    from firstlight.evaluate.trained import HISTORY_NAME, RESULT_NAME, WEIGHTS_NAME
+    from firstlight.training.trained import HISTORY_NAME, RESULT_NAME, WEIGHTS_NAME
+    from firstlight.views.console import console
 
     result, samples = found.result, found.samples
     if found.known:

@@ -68,9 +68,9 @@ def trust(
     Example: firstlight trust nasbench201 --data folder:photos@32 --train 40 --epochs 5
     """
     from firstlight.cli.correlate import show_study
-    from firstlight.console import console, phases
-    from firstlight.evaluate import calls
-    from firstlight.report.trust import advise
+    from firstlight.evaluation import calls
+    from firstlight.views.console import console, phases
+    from firstlight.views.pages.trust import advise
 
     folder = out or Path("runs") / f"trust-{space}-{Path(data.partition(':')[2]).stem or data}"
     with resumable(folder), phases() as phase:

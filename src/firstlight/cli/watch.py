@@ -22,7 +22,7 @@ def watch(
 
     Example: firstlight watch runs/mine --open
     """
-    from firstlight.report.watching import Watch
+    from firstlight.views.pages.watching import Watch
 
     with Watch(directory, port) as server:
         typer.echo(f"Watching {directory} at {server.url} (Ctrl-C ends it)")

@@ -9,11 +9,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from firstlight.core.errors import DataError, SettingError, TooFewError
+from firstlight.core.seeds import torch_generator
 from firstlight.data.inputs import SYNTHETIC
 from firstlight.data.samples import Array, Normaliser, Samples, digest
 from firstlight.data.sources import read_samples, read_test_samples
-from firstlight.errors import DataError, SettingError, TooFewError
-from firstlight.seeds import torch_generator
 
 
 @dataclass(frozen=True)

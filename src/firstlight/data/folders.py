@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
+from firstlight.core.errors import DataError, MissingFileError
 from firstlight.data.samples import Array, Samples
-from firstlight.errors import DataError, MissingFileError
 
 SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp", ".tif", ".tiff", ".ppm", ".pgm", ".pbm")
 _PARTS = {"train", "training", "val", "valid", "validation", "test", "testing"}

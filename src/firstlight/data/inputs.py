@@ -12,11 +12,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from firstlight.data.ctr import ClickData, is_clicks, open_clicks
+from firstlight.core.errors import DataError, SettingError, TooFewError, UnknownNameError
+from firstlight.core.seeds import torch_generator
+from firstlight.data.clicks import ClickData, is_clicks, open_clicks
 from firstlight.data.samples import digest
 from firstlight.data.sources import path_of, read_samples
-from firstlight.errors import DataError, SettingError, TooFewError, UnknownNameError
-from firstlight.seeds import torch_generator
 
 SYNTHETIC = "synthetic"
 CIRCLE = "circle"

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from firstlight.errors import DataError
+from firstlight.core.errors import DataError
 
 Array = np.ndarray[Any, np.dtype[Any]]
 

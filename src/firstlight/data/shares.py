@@ -8,12 +8,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from firstlight.core.errors import DataError, TooFewError
+from firstlight.core.seeds import torch_generator
 from firstlight.data.datasets import without_test_part
 from firstlight.data.inputs import CIRCLE, SYNTHETIC, TRUE_LABELS, InputSource, reduced
 from firstlight.data.samples import Array, Normaliser, Samples, digest
 from firstlight.data.sources import has_test_part, read_samples, read_test_samples
-from firstlight.errors import DataError, TooFewError
-from firstlight.seeds import torch_generator
 
 
 @dataclass(frozen=True)

@@ -20,10 +20,10 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
-from firstlight.data.ctr import is_clicks
+from firstlight.core.errors import DataError, MissingFileError
+from firstlight.data.clicks import is_clicks
 from firstlight.data.folders import find_test_folder, read_folder
 from firstlight.data.samples import Array, Samples
-from firstlight.errors import DataError, MissingFileError
 
 DATA_FOLDER = "FIRSTLIGHT_DATA"
 USUAL_SIDE = 32

@@ -11,7 +11,7 @@ from typing import Any
 
 from torch import nn
 
-from firstlight.errors import UnsupportedError
+from firstlight.core.errors import UnsupportedError
 from firstlight.export.expressions import Call, Children, Expression, Text, literal, write
 from firstlight.export.layers import CONTAINERS, is_layer, layer_call
 from firstlight.export.shared_class import Body, ClassOfModules, Described

@@ -18,15 +18,16 @@ from torch import nn
 from torch.utils._pytree import tree_leaves
 
 from firstlight._version import __version__
-from firstlight.cost import Cost
-from firstlight.errors import FirstlightError, SettingError, UnknownNameError, UnsupportedError
+from firstlight.core.errors import FirstlightError, SettingError, UnknownNameError, UnsupportedError
+from firstlight.core.seeds import torch_generator
 from firstlight.export.runs import read_run, read_skeleton
 from firstlight.export.source import write_source
 from firstlight.export.weights import WEIGHTS_NAME, load_weights, save_weights
-from firstlight.onnx import onnx_program, onnx_session
-from firstlight.run.checks import check_seed
-from firstlight.seeds import torch_generator
-from firstlight.spaces import Skeleton, Space, find_space
+from firstlight.probe.cost import Cost
+from firstlight.scoring.checks import check_seed
+from firstlight.scoring.onnx import onnx_program, onnx_session
+from firstlight.spaces.base import Skeleton, Space
+from firstlight.spaces.finding import find_space
 
 FORMATS = {
     "json": "architecture.json",

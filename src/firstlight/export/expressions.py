@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 import torch
 
-from firstlight.errors import UnsupportedError
+from firstlight.core.errors import UnsupportedError
 
 WIDTH = 110  # of a line
 INDENT = "    "

@@ -7,7 +7,7 @@ from typing import Any
 
 from torch import nn
 
-from firstlight.errors import UnsupportedError
+from firstlight.core.errors import UnsupportedError
 from firstlight.export.expressions import Argument, Call, Slot
 
 CONTAINERS = (nn.Sequential, nn.ModuleList, nn.ModuleDict)

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from firstlight.algorithms.result import RESULT_NAME, RETRAINED_NAME
-from firstlight.errors import DataError, MissingFileError
+from firstlight.core.errors import DataError, MissingFileError
 from firstlight.export.weights import WEIGHTS_NAME
-from firstlight.spaces import Skeleton, Space
+from firstlight.search.result import RESULT_NAME, RETRAINED_NAME
+from firstlight.spaces.base import Skeleton, Space
 
 
 @dataclass(frozen=True)

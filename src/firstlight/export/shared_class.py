@@ -12,7 +12,7 @@ from typing import Any
 
 from torch import nn
 
-from firstlight.errors import UnsupportedError
+from firstlight.core.errors import UnsupportedError
 from firstlight.export.expressions import INDENT, Argument, Call, Expression, Slot, Text, form, literal, write
 from firstlight.export.expressions import slots as slots_of
 

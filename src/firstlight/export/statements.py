@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor, fx
 
-from firstlight.errors import UnsupportedError
+from firstlight.core.errors import UnsupportedError
 from firstlight.export.expressions import MARK, Slot, Text, literal
 
 # Characters of a step that is written inside of another one, or behind `return`

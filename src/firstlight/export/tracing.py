@@ -17,7 +17,7 @@ import torch
 from torch import Tensor, fx, nn
 from torch.fx.node import map_aggregate
 
-from firstlight.errors import UnsupportedError
+from firstlight.core.errors import UnsupportedError
 from firstlight.export.layers import is_layer, is_plain_sequence
 
 

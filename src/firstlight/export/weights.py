@@ -9,7 +9,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file, save
 from torch import Tensor, nn
 
-from firstlight.errors import DataError, MissingFileError
+from firstlight.core.errors import DataError, MissingFileError
 
 WEIGHTS_NAME = "weights.safetensors"
 DIFFERENCES_SHOWN = 3

@@ -9,13 +9,13 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
-from firstlight.errors import UnsupportedError
+from firstlight.core.errors import UnsupportedError
+from firstlight.core.seeds import torch_generator
 from firstlight.probe import attention, blocks, gradients, perturbation, steps, variants
 from firstlight.probe.backward import BackwardQuantities
 from firstlight.probe.batch import Batch
 from firstlight.probe.memory import quantity
 from firstlight.probe.observe import dtype_of
-from firstlight.seeds import torch_generator
 
 
 class AlteredQuantities(BackwardQuantities):

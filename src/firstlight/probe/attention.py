@@ -7,7 +7,7 @@ import re
 import torch
 from torch import Tensor, nn
 
-from firstlight.errors import UnsupportedError
+from firstlight.core.errors import UnsupportedError
 
 _QUERY = re.compile(r"(to_)?(q|qkv|query|query_key_value|q_proj|in_proj)")
 _PART = re.compile(r"(to_)?(q|k|v|qkv|kv|query|key|value|query_key_value|[qkvo]_proj|in_proj|out_proj|proj|out)")

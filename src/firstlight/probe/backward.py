@@ -6,7 +6,7 @@ import functools
 
 from torch import Tensor
 
-from firstlight.errors import UnsupportedError
+from firstlight.core.errors import UnsupportedError
 from firstlight.probe import gradients, kernel
 from firstlight.probe.first_batch import FirstBatchQuantities
 from firstlight.probe.memory import quantity

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from firstlight.errors import BatchError, UnsupportedError
+from firstlight.core.errors import BatchError, UnsupportedError
 
 Inputs = Tensor | tuple[Tensor, ...] | Mapping[str, Tensor]
 # A tensor, (inputs, targets), or a list of these; several inputs of one network are a tuple or a dictionary themselves

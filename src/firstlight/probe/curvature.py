@@ -11,9 +11,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from firstlight.errors import UnsupportedError
+from firstlight.core.errors import UnsupportedError
+from firstlight.core.seeds import torch_generator
 from firstlight.probe.jet import Jet, constant
-from firstlight.seeds import torch_generator
 
 # Pixels of an image's side from which on its curve is long enough
 LARGE_SIDE = 64

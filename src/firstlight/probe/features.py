@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.modules.module import register_module_forward_hook
 
-from firstlight.seeds import torch_generator
+from firstlight.core.seeds import torch_generator
 
 Modules = Literal["all", "leaf"]
 

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from firstlight.errors import UnsupportedError, is_out_of_memory
+from firstlight.core.errors import UnsupportedError, is_out_of_memory
 from firstlight.probe.batch import Batch
 from firstlight.probe.gradients import (
     FisherRecorder,

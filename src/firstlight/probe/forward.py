@@ -9,9 +9,9 @@ import math
 import torch
 from torch import Tensor
 
-from firstlight.cost import Cost, measure_cost
-from firstlight.errors import DataError, FirstlightError, UnsupportedError, is_out_of_memory
+from firstlight.core.errors import DataError, FirstlightError, UnsupportedError, is_out_of_memory
 from firstlight.probe import curvature, features, rectifiers
+from firstlight.probe.cost import Cost, measure_cost
 from firstlight.probe.first_batch import FirstBatchQuantities
 from firstlight.probe.memory import quantity
 

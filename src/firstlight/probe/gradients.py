@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from firstlight.errors import UnsupportedError
+from firstlight.core.errors import UnsupportedError
 from firstlight.probe.observe import LayerListener
 
 Weights = dict[str, Tensor]

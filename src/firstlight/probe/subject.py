@@ -12,11 +12,11 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.nn.modules.lazy import LazyModuleMixin
 
-from firstlight.cost import Cost
-from firstlight.errors import BatchError, FirstlightError, ModelError, UnsupportedError, is_out_of_memory
+from firstlight.core.errors import BatchError, FirstlightError, ModelError, UnsupportedError, is_out_of_memory
+from firstlight.core.seeds import derive
 from firstlight.probe.batch import Batch, Batches, as_batches
+from firstlight.probe.cost import Cost
 from firstlight.probe.observe import device_of, dtype_of, undisturbed
-from firstlight.seeds import derive
 
 if TYPE_CHECKING:
     from typing_extensions import Self  # of Python 3.11 and later

@@ -1,36 +1,48 @@
-"""Every proxy, found by looking into this folder: a module's `Proxy` objects are its entries."""
+"""Proxies: formulas that score an untrained network. `PROXIES` knows where each one lives."""
 
-from firstlight.importing import import_named
-from firstlight.proxies.base import Parts, Proxies, Proxy, Score, proxy
-from firstlight.proxies.requests import ProxyRequest, measure_all, not_a_proxy, parse_requests
-from firstlight.registry import Registry
+from __future__ import annotations
+
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+from firstlight.core.registry import Registry
+
+if TYPE_CHECKING:
+    from firstlight.proxies.base import Proxy
+
+# Importing this package imports no proxy, and no PyTorch.
+_NAMES = {
+    "az": "az_expressivity az_progressivity az_trainability",
+    "cost": "macs params",
+    "dextr": "curvature dextr dextr_opt independence",
+    "dss": "dss",
+    "gradients": "fisher grad_norm gradsign grasp l2_norm plain snip",
+    "jacobian": "epe_nas jacov",
+    "kernel": "knas ntk_condition ntk_trace ntk_trace_batch ntk_trace_exact te_ntk",
+    "meco": "meco meco_opt",
+    "rectifiers": "linear_regions naswot swap swap_reg",
+    "sigeo": "fr_norm loss sigeo zico",
+    "synflow": "synflow",
+    "zen": "zen",
+}
+
+
+def _is_proxy(entry: object) -> bool:
+    from firstlight.proxies.base import Proxy
+
+    return isinstance(entry, Proxy)
+
+
+def _proxies_of(module: ModuleType) -> dict[str, Proxy]:
+    return {entry.name: entry for entry in vars(module).values() if _is_proxy(entry)}
+
 
 PROXIES: Registry[Proxy] = Registry(
     "proxy",
-    __name__,
-    lambda module: {entry.name: entry for entry in vars(module).values() if isinstance(entry, Proxy)},
+    {name: f"{__name__}.{module}" for module, names in _NAMES.items() for name in names.split()},
+    _proxies_of,
+    "firstlight.proxies",
+    _is_proxy,
 )
 
-
-def find_proxy(name: str) -> Proxy:
-    """The proxy of this name, or one of your own by `module:name`."""
-    if ":" not in name or name in PROXIES:
-        return PROXIES[name]
-    entry = import_named(name)
-    if not isinstance(entry, Proxy):
-        raise not_a_proxy(name)
-    return entry
-
-
-__all__ = [
-    "PROXIES",
-    "Parts",
-    "Proxies",
-    "Proxy",
-    "ProxyRequest",
-    "Score",
-    "find_proxy",
-    "measure_all",
-    "parse_requests",
-    "proxy",
-]
+__all__ = ["PROXIES"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 from math import inf, isfinite, nan
 
-from firstlight.errors import UnsupportedError
+from firstlight.core.errors import UnsupportedError
 from firstlight.probe import Probe
 from firstlight.proxies.base import Parts, proxy
 

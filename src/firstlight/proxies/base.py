@@ -8,10 +8,10 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from firstlight.errors import DivergedError, FirstlightError, SettingError, UnsupportedError, is_out_of_memory
-from firstlight.importing import import_named, module_of, name_of
+from firstlight.core.errors import DivergedError, FirstlightError, SettingError, UnsupportedError, is_out_of_memory
+from firstlight.core.importing import import_named, module_of, name_of
+from firstlight.core.settings import Settings, settings_of
 from firstlight.probe import Probe
-from firstlight.settings import Settings, settings_of
 
 # What the networks of a space look at
 Shown = Literal["images", "clicks"]
@@ -119,7 +119,8 @@ class Proxy:
 
     def __reduce__(self) -> tuple[Callable[[str], Any], tuple[str]]:
         """Functions do not travel to other processes: there the proxy is found by its name, or imported."""
-        from firstlight.proxies import PROXIES, find_proxy
+        from firstlight.proxies import PROXIES
+        from firstlight.proxies.requests import find_proxy
 
         if PROXIES.is_built_in(self.name) and PROXIES[self.name] is self:
             return find_proxy, (self.name,)

@@ -7,13 +7,13 @@ from typing import Literal
 
 import torch
 
-from firstlight.errors import UnsupportedError
+from firstlight.core.errors import UnsupportedError
+from firstlight.core.seeds import torch_generator
 from firstlight.probe import Probe
 from firstlight.probe.curvature import LARGE_SIDE, is_small
 from firstlight.probe.features import FeatureValues
 from firstlight.probe.spectra import FEW_ROWS, InverseCondition, SampledInverseCondition
 from firstlight.proxies.base import Parts, proxy
-from firstlight.seeds import torch_generator
 
 VECTORS = "every output is a vector, so that independence says nothing but how many modules there are"
 NO_SIGNAL = "the output does not change with the input: no curvature"

@@ -7,7 +7,7 @@ from math import nan
 import torch
 from torch import Tensor
 
-from firstlight.errors import UnsupportedError
+from firstlight.core.errors import UnsupportedError
 from firstlight.probe import Probe
 from firstlight.proxies.base import Parts, proxy
 

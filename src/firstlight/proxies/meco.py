@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import nan
 
-from firstlight.errors import UnsupportedError
+from firstlight.core.errors import UnsupportedError
 from firstlight.probe import Probe
 from firstlight.probe.spectra import FEW_ROWS, SmallestCorrelation
 from firstlight.proxies.base import Parts, proxy

@@ -7,7 +7,7 @@ from typing import Literal
 
 import torch
 
-from firstlight.errors import SettingError, UnsupportedError
+from firstlight.core.errors import SettingError, UnsupportedError
 from firstlight.probe import Probe
 from firstlight.proxies.base import Parts, proxy
 

@@ -6,13 +6,25 @@ import time
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field, replace
 
-from firstlight.errors import SettingError, UnsupportedError
+from firstlight.core.errors import SettingError, UnsupportedError
+from firstlight.core.importing import import_named
+from firstlight.core.settings import Settings, check_settings, read_settings, write_settings
 from firstlight.probe import Probe
+from firstlight.proxies import PROXIES
 from firstlight.proxies.base import Proxies, Proxy, Score, Shown
-from firstlight.settings import Settings, check_settings, read_settings, write_settings
 
 # Settings by which proxies say how many samples of the batch they look at; by default they make do with what there is
 SAMPLE_COUNTS = ("images", "samples")
+
+
+def find_proxy(name: str) -> Proxy:
+    """Return the proxy of this name: built in, from another package, or `module:name`."""
+    if ":" not in name or name in PROXIES:
+        return PROXIES[name]
+    entry = import_named(name)
+    if not isinstance(entry, Proxy):
+        raise not_a_proxy(name)
+    return entry
 
 
 @dataclass(frozen=True)
@@ -34,8 +46,6 @@ class ProxyRequest:
 
     @classmethod
     def parse(cls, text: str) -> ProxyRequest:
-        from firstlight.proxies import find_proxy
-
         name, pairs = split_name(text)
         refuse_ensemble(name)
         found = find_proxy(name)
@@ -45,8 +55,6 @@ class ProxyRequest:
     @classmethod
     def of(cls, proxy: Proxy) -> ProxyRequest:
         """A proxy as an object: by its name in the registry, or else by its full one, which tells it from others."""
-        from firstlight.proxies import PROXIES
-
         registered = proxy.name in PROXIES and PROXIES[proxy.name] is proxy
         return cls(proxy, name=proxy.name if registered else proxy.full_name)
 
@@ -103,8 +111,6 @@ def measure_all(requests: Collection[ProxyRequest], probe: Probe) -> dict[str, S
 
 def split_name(text: str) -> tuple[str, list[str]]:
     """A name, which may be `module:name`, and what is written behind it: settings have an equals sign."""
-    from firstlight.proxies import PROXIES
-
     name, *pairs = text.strip().split(":")
     if name and name not in PROXIES and pairs and pairs[0] and "=" not in pairs[0]:
         name = f"{name}:{pairs.pop(0)}"
@@ -116,8 +122,6 @@ def parse_requests(proxies: Proxies, *, plain: bool = False) -> list[ProxyReques
 
     Objects go by their full names, or by `plain` ones where nothing is kept that others might take for theirs.
     """
-    from firstlight.proxies import PROXIES
-
     requests = []
     for item in proxies if isinstance(proxies, Iterable) and not isinstance(proxies, str) else [proxies]:
         if isinstance(item, Proxy):
@@ -135,8 +139,6 @@ def parse_requests(proxies: Proxies, *, plain: bool = False) -> list[ProxyReques
 
 
 def not_a_proxy(entry: object) -> SettingError:
-    from firstlight.proxies import PROXIES
-
     return SettingError(
         f'{entry!r} is not a proxy. Write the decorator @firstlight.proxy(reference="") above a function of your own, '
         f"and give the object or its module:name; or name one of {', '.join(PROXIES)}."
@@ -158,7 +160,7 @@ def with_companions(requests: Iterable[ProxyRequest]) -> list[ProxyRequest]:
 
 def refuse_ensemble(name: str) -> None:
     """Where a score of one network is wanted, say so."""
-    from firstlight.algorithms.ensembles import AGGREGATIONS, NAMED
+    from firstlight.proxies.ensembles import AGGREGATIONS, NAMED
 
     if any(f"{known}(" in name or known == name.strip() for known in (*AGGREGATIONS, *NAMED)):
         raise SettingError(

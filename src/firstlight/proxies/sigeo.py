@@ -9,7 +9,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from firstlight.errors import SettingError
+from firstlight.core.errors import SettingError
 from firstlight.probe import Probe
 from firstlight.probe.gradients import LossGradients, Weights
 from firstlight.probe.steps import TrainingSteps

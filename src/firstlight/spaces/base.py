@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 import torch
 from torch import nn
 
-from firstlight.cost import Cost, Footprint, measure_cost, measure_footprint
-from firstlight.errors import ParseError, SettingError, UnsupportedError
-from firstlight.importing import source_digest
-from firstlight.seeds import python_generator, torch_generator
+from firstlight.core.errors import ParseError, SettingError, UnsupportedError
+from firstlight.core.importing import source_digest
+from firstlight.core.seeds import python_generator, torch_generator
+from firstlight.probe.cost import Cost, Footprint, measure_cost, measure_footprint
 from firstlight.spaces.ops import initialise
 
 if TYPE_CHECKING:
-    from firstlight.supernet import OneShot, Supernet
-    from firstlight.supernet.shared import Shared
+    from firstlight.spaces.supernets import OneShot, Supernet
+    from firstlight.spaces.supernets.shared import Shared
 
 
 class Architecture(ABC):

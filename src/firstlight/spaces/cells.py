@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from torch import Tensor, nn
 
-from firstlight.errors import SettingError
+from firstlight.core.errors import SettingError
 from firstlight.spaces.base import Skeleton
 from firstlight.spaces.ops import Conv2d, Linear, zeros
 

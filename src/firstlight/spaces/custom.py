@@ -16,10 +16,10 @@ from typing import Any, TypeVar
 import torch
 from torch import nn
 
-from firstlight.cost import Cost, Footprint, measure_cost, measure_footprint
-from firstlight.errors import ModelError, SettingError
-from firstlight.importing import import_named, name_of, source_digest
-from firstlight.seeds import seeded, torch_generator
+from firstlight.core.errors import ModelError, SettingError
+from firstlight.core.importing import import_named, name_of, source_digest
+from firstlight.core.seeds import seeded, torch_generator
+from firstlight.probe.cost import Cost, Footprint, measure_cost, measure_footprint
 from firstlight.spaces.base import Architecture, Skeleton, Space
 from firstlight.spaces.ops import initialise
 from firstlight.spaces.reading import Reader

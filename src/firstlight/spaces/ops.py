@@ -12,7 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from firstlight.errors import UnknownNameError
+from firstlight.core.errors import UnknownNameError
 
 INITIALISATIONS = ("default", "xavier", "he")
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from typing import NoReturn
 
-from firstlight.errors import ParseError
+from firstlight.core.errors import ParseError
 
 _NUMBER = re.compile("0|[1-9][0-9]{0,8}")  # not \d, which also takes the digits of other scripts
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from firstlight.cost import Cost
+from firstlight.probe.cost import Cost
 
 Size = tuple[int, int]
 

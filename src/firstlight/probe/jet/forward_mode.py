@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils._pytree import tree_leaves, tree_map_only
 
-from firstlight.errors import UnsupportedError
+from firstlight.core.errors import UnsupportedError
 
 # Calls (function and fixed arguments) whose forward-mode second derivative agreed with reverse mode in this process
 _verified: set[tuple[Any, ...]] = set()

@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from firstlight.errors import UnsupportedError
+from firstlight.core.errors import UnsupportedError
 from firstlight.probe.jet.tensor import Jet, constant, nested, refuse_moving, rule, wrap
 
 # ---------------------------------------- linear maps

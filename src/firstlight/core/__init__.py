@@ -1,0 +1,1 @@
+"""What every other package builds on: errors, seeds, settings, registries. Nothing here imports PyTorch."""

@@ -1,0 +1,212 @@
+"""Clicks that were prepared: opened by name, read in batches, never all at once."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import torch
+from torch import Tensor
+
+from firstlight.core.errors import ClickLogError, MissingFileError, SettingError, UnknownNameError
+from firstlight.core.seeds import derive
+from firstlight.data.clicks.layouts import GENERAL, LAYOUTS
+from firstlight.data.clicks.parts import PARTS, scattered
+from firstlight.data.samples import Array
+
+METADATA = "firstlight"
+FORM = 1  # of prepared files; another one when they change
+
+
+@dataclass(frozen=True)
+class ClickData:
+    """A prepared file: rows of `dense` numbers and `fields` categories, and whether there was a click.
+
+    `tables` are the rows of each field's table, that is how many different numbers its categories have. `facts` is all
+    that is known of the file.
+    """
+
+    name: str
+    title: str
+    path: Path
+    dense: int
+    tables: tuple[int, ...]
+    rows: dict[str, int]
+    fingerprint: str
+    facts: dict[str, Any]
+
+    @property
+    def fields(self) -> int:
+        return len(self.tables)
+
+    @property
+    def input_shape(self) -> tuple[int, ...]:
+        return (self.dense + self.fields,)
+
+    @property
+    def skeleton(self) -> dict[str, Any]:
+        """What networks must know of the data besides the shape."""
+        return {"dense": self.dense, "categories": self.tables}
+
+    def count(self, part: str, share: float = 1.0) -> int:
+        """How many rows `batches` gives of a share."""
+        self._check(part, share)
+        return round(self.rows[part] * share)
+
+    def batches(
+        self,
+        part: str,
+        size: int,
+        *,
+        seed: int | None = None,
+        share: float = 1.0,
+        share_seed: int = 0,
+        whole: bool = False,
+    ) -> Iterator[tuple[Tensor, Tensor]]:
+        """All rows of a part: numbers and behind them categories, as floats, and the labels.
+
+        In the order of the log; or shuffled by a seed, first the groups of up to 65,536 rows in which they are stored
+        and then the rows of each. Of a `share` below 1, `share_seed` decides which rows these are, whatever the order.
+        `whole` leaves out a last batch that is not full. One group is in memory at a time, and what is left of another.
+        """
+        self._check(part, share)
+        if size < 1:
+            raise SettingError(f"A batch of {size} rows was asked for; it must hold at least one.")
+        rest: list[Array] = []
+        waiting = 0
+        for rows in self._groups(part, seed, share, share_seed):
+            start = 0
+            while waiting + len(rows) - start >= size:
+                stop = start + size - waiting
+                yield _tensors(np.concatenate([*rest, rows[start:stop]]))
+                rest, waiting, start = [], 0, stop
+            rest.append(rows[start:].copy())  # so that the group itself is let go
+            waiting += len(rest[-1])
+        if waiting and not whole:
+            yield _tensors(np.concatenate(rest))
+
+    def _groups(self, part: str, seed: int | None, share: float, share_seed: int) -> Iterator[Array]:
+        with _readable(self.path), pq.ParquetFile(self.path.absolute(), page_checksum_verification=True) as file:
+            groups = _groups_of(file, part)
+            sizes = [file.metadata.row_group(group).num_rows for group in groups]
+            before = np.cumsum([0, *sizes])
+            places = np.arange(len(groups))
+            rng = None if seed is None else np.random.default_rng(derive(seed, "order of clicks", part))
+            if rng is not None:
+                rng.shuffle(places)
+            for place in places:
+                wanted = round(int(before[place + 1]) * share) - round(int(before[place]) * share)
+                if not wanted:
+                    continue
+                rows = _read_group(file, groups[place], self.dense + self.fields)
+                if wanted < len(rows):
+                    drawn = scattered(np.arange(before[place], before[place + 1]), share_seed, f"share of {part}")
+                    rows = rows[np.sort(np.argsort(drawn)[:wanted])]
+                if rng is not None:
+                    rows = rows[rng.permutation(len(rows))]
+                yield rows
+
+    def _check(self, part: str, share: float) -> None:
+        if part not in PARTS:
+            raise UnknownNameError("part of click data", part, PARTS)
+        if not 0 < share <= 1:
+            raise SettingError(f"A share of {share} of the {part} part was asked for; it must be above 0 and up to 1.")
+
+
+def is_clicks(source_name: str) -> bool:
+    """Whether the name of a source of data is that of clicks."""
+    kind, colon, _ = source_name.partition(":")
+    return bool(colon) and kind in (*LAYOUTS, GENERAL)
+
+
+def open_clicks(source_name: str) -> ClickData:
+    """A prepared file by its layout and path, `criteo:FILE`; `clicks:FILE` takes one of any layout."""
+    if not is_clicks(source_name):
+        kinds = ", ".join(f"{kind}:FILE" for kind in (*LAYOUTS, GENERAL))
+        raise ClickLogError(f"{source_name!r} does not name click data. Write {kinds}.")
+    kind, _, path = source_name.partition(":")
+    found = open_prepared(Path(path).expanduser(), kind)
+    if kind not in (GENERAL, found.title):
+        raise ClickLogError(f"{path} was prepared with the layout {found.title!r}; write {found.title}:{path}.")
+    return found
+
+
+def open_prepared(path: Path, kind: str = GENERAL) -> ClickData:
+    if not path.is_file():
+        raise MissingFileError(f"There is no file {path}. {_how_to_prepare(kind, Path('LOG'), path)}")
+    with path.open("rb") as start:
+        parquet = start.read(4) == b"PAR1"
+    known: Any = None
+    if parquet:
+        with _readable(path), pq.ParquetFile(path.absolute()) as file:
+            known = (file.metadata.metadata or {}).get(METADATA.encode())
+    if known is None:
+        made = Path(f"{path.name.split('.')[0]}-prepared.parquet")
+        raise ClickLogError(f"{path} was not prepared. {_how_to_prepare(kind, path, made)}")
+    try:
+        facts = json.loads(known)
+        if facts["form"] != FORM:
+            raise ClickLogError(
+                f"{path} was prepared by another version of Firstlight (form {facts['form']}, expected {FORM}). "
+                f"{_how_to_prepare(facts['layout'], Path('LOG'), path)}"
+            )
+        return ClickData(
+            f"{facts['layout']}:{path}",
+            facts["layout"],
+            path,
+            max(1, len(facts["numbers"])),
+            tuple(facts["tables"]),
+            facts["rows"],
+            facts["fingerprint"],
+            facts,
+        )
+    except (KeyError, TypeError, ValueError, RecursionError) as error:
+        raise ClickLogError(
+            f"What {path} says about itself is damaged ({type(error).__name__}: {error}), so prepare it again."
+        ) from error
+
+
+def _how_to_prepare(kind: str, log: Path, made: Path) -> str:
+    layout = "|".join(LAYOUTS) if kind == GENERAL else kind
+    return f"Prepare a log of clicks first: firstlight data prepare {layout} {log} -o {made}"
+
+
+@contextmanager
+def _readable(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except (OSError, pa.ArrowException, UnicodeDecodeError) as error:  # the last of names of columns
+        raise ClickLogError(
+            f"{path} was cut off or changed since it was prepared, so prepare it again: {error}"
+        ) from error
+
+
+def _groups_of(file: Any, part: str) -> list[int]:
+    """The row groups of a part, which say so in the statistics of their last column."""
+    last = file.metadata.num_columns - 1
+    return [
+        group
+        for group in range(file.num_row_groups)
+        if file.metadata.row_group(group).column(last).statistics.min == part
+    ]
+
+
+def _read_group(file: Any, group: int, width: int) -> Array:
+    """Numbers, categories and the label of each row, as floats."""
+    names = file.schema_arrow.names[: width + 1]
+    table = file.read_row_group(group, columns=names, use_threads=False)
+    rows = np.empty((len(table), width + 1), np.float32)
+    for place, name in enumerate(names):
+        rows[:, place] = table.column(name).to_numpy()
+    return rows
+
+
+def _tensors(rows: Array) -> tuple[Tensor, Tensor]:
+    return torch.from_numpy(rows[:, :-1].copy()), torch.from_numpy(rows[:, -1].astype(np.int64))

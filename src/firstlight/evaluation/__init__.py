@@ -1,0 +1,1 @@
+"""True performance, and how well proxies and searches do by it."""

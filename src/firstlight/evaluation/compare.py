@@ -1,0 +1,305 @@
+"""Methods side by side: what each has found after so many queries, or so many seconds, over several seeds."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from statistics import fmean, stdev
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from firstlight.core.errors import SettingError
+from firstlight.core.statistics import finite
+from firstlight.evaluation.contest import Contest
+from firstlight.evaluation.curves import Against, Curve, mean_curves
+from firstlight.evaluation.methods import Method, Query
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True)
+class Run:
+    """One method with one seed."""
+
+    method: str
+    seed: int
+    queries: tuple[Query, ...]
+
+    @cached_property
+    def incumbents(self) -> list[Query | None]:
+        """The best after each query: of the highest value among those of most epochs, the first of equals."""
+        best: Query | None = None
+        return [best := _better(best, query) for query in self.queries]
+
+    @cached_property
+    def elapsed(self) -> list[float]:
+        """Seconds spent after each query; NaN from the first whose seconds are not known."""
+        spent = (math.nan if query.seconds is None else query.seconds for query in self.queries)
+        return list(itertools.accumulate(spent))
+
+    def after(self, count: int) -> int:
+        """How many of so many queries were made; a method may end before, when nothing new is left to ask."""
+        return min(count, len(self.queries))
+
+    def within(self, seconds: float) -> int:
+        """How many queries fit into so many seconds."""
+        return bisect_right(self.elapsed, seconds)
+
+
+def _better(best: Query | None, query: Query) -> Query | None:
+    if query.value is None:
+        return best
+    if best is None or best.value is None:
+        return query
+    return query if (query.epochs or 0, query.value) > (best.epochs or 0, best.value) else best
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Mean and sample deviation over the seeds; a single one has none."""
+
+    mean: float
+    deviation: float | None
+
+    @classmethod
+    def of(cls, values: Sequence[float]) -> Spread:
+        return cls(fmean(values), stdev(values) if len(values) > 1 and all(map(math.isfinite, values)) else None)
+
+    def __str__(self) -> str:
+        if math.isnan(self.mean):
+            return "-"
+        return f"{self.mean:,.2f}" + ("" if self.deviation is None else f" ± {self.deviation:.2f}")
+
+    def as_json(self) -> dict[str, float | None]:
+        return {"mean": finite(self.mean), "std": self.deviation}
+
+
+@dataclass(frozen=True)
+class Row:
+    """What a method has found, at `point` in words: so many queries, or so many seconds."""
+
+    method: str
+    point: str
+    queries: Spread
+    figures: Mapping[str, Spread]
+    value: Spread
+    epochs: tuple[int, ...]
+    seconds: Spread
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """All runs, and the figures of every network that was the best of one at some time.
+
+    `seconds` says in words where seconds come from, if they are known; `remarks` what else must be known.
+    """
+
+    target: str
+    report: tuple[str, ...]
+    queries: tuple[int, ...]
+    runs: Mapping[str, Sequence[Run]]
+    figures: Mapping[str, Mapping[str, float]]
+    seconds: str | None = None
+    within: float | None = None
+    remarks: tuple[str, ...] = ()
+
+    @cached_property
+    def labels(self) -> dict[str, str]:
+        return short_labels(self.runs)
+
+    @cached_property
+    def rows(self) -> list[Row]:
+        """For each method one row for each number of queries, and one for the seconds that were asked for."""
+        rows = []
+        for method, runs in self.runs.items():
+            for count in self.queries:
+                rows.append(self._row(method, f"{count} queries", [run.after(count) for run in runs]))
+            if self.within is not None:
+                rows.append(self._row(method, f"{self.within:,.0f} s", [run.within(self.within) for run in runs]))
+        return rows
+
+    def _row(self, method: str, point: str, counts: Sequence[int]) -> Row:
+        reached = [
+            (run, count, run.incumbents[count - 1] if count else None)
+            for run, count in zip(self.runs[method], counts, strict=True)
+        ]
+        best = [incumbent for _, _, incumbent in reached]
+        values = [math.nan if query is None or query.value is None else query.value for query in best]
+        return Row(
+            method,
+            point,
+            Spread.of(counts),
+            {column: Spread.of([self.figure(query, column) for query in best]) for column in self.report},
+            Spread.of(values),
+            tuple(sorted({query.epochs for query in best if query and query.epochs is not None})),
+            Spread.of([run.elapsed[count - 1] if count else 0.0 for run, count, _ in reached]),
+        )
+
+    def figure(self, incumbent: Query | None, column: str) -> float:
+        return math.nan if incumbent is None else self.figures[incumbent.architecture][column]
+
+    def table(self) -> pd.DataFrame:
+        """The rows with mean and deviation in columns of their own."""
+        flat = []
+        for row in self.rows:
+            entry: dict[str, Any] = {"method": row.method, "after": row.point}
+            for name, spread in (
+                ("queries", row.queries),
+                *row.figures.items(),
+                ("best_value", row.value),
+                ("seconds", row.seconds),
+            ):
+                entry |= {name: spread.mean, f"{name}_std": spread.deviation}
+            flat.append(entry | {"epochs": " ".join(map(str, row.epochs))})
+        return pd.DataFrame(flat)
+
+    def log(self) -> pd.DataFrame:
+        """Every query of every run, with the best network up to then and its figures."""
+        entries = []
+        for run in itertools.chain.from_iterable(self.runs.values()):
+            steps = zip(run.queries, run.incumbents, run.elapsed, strict=True)
+            for number, (query, best, elapsed) in enumerate(steps, start=1):
+                asked = {"architecture": query.architecture, "epochs": query.epochs, "value": query.value}
+                cost = {"seconds": query.seconds, "elapsed": elapsed}
+                found = {"best": best and best.architecture} | {name: self.figure(best, name) for name in self.report}
+                entries.append({"method": run.method, "seed": run.seed, "query": number} | asked | cost | found)
+        return pd.DataFrame(entries)
+
+    def curves(self, column: str, against: Against = "queries") -> list[Curve]:
+        """What each method has come to, against queries or seconds of training; none where seconds are not known."""
+        if against == "seconds" and not self.seconds:
+            return []
+        return mean_curves(self.log(), column, against)
+
+    def plot_curves(self, target: str | None = None, against: Against = "queries", **look: Any) -> Figure:
+        """The same as a figure, with bands over the seeds; of the first column of the report unless said otherwise."""
+        from firstlight.views.figures.runs import ComparisonFigures  # matplotlib is slow to import
+
+        return ComparisonFigures(self.log(), self.report).curves(target, against, **look)
+
+    def as_json(self) -> dict[str, Any]:
+        rows = [
+            {
+                "method": row.method,
+                "after": row.point,
+                "queries": row.queries.as_json(),
+                "figures": {column: spread.as_json() for column, spread in row.figures.items()},
+                "best_value": row.value.as_json(),
+                "epochs": list(row.epochs),
+                "seconds": row.seconds.as_json(),
+            }
+            for row in self.rows
+        ]
+        seeds = {method: [run.seed for run in runs] for method, runs in self.runs.items()}
+        return {
+            "target": self.target,
+            "report": list(self.report),
+            "seeds": seeds,
+            "seconds": self.seconds,
+            "remarks": list(self.remarks),
+            "rows": rows,
+        }
+
+
+def short_labels(methods: Iterable[str]) -> dict[str, str]:
+    """Each method without its settings, where that tells it apart."""
+    texts = list(methods)
+    names = [method.partition(":")[0] for method in texts]
+    return {
+        method: name if names.count(name) == 1 and "@" not in method else method
+        for method, name in zip(texts, names, strict=True)
+    }
+
+
+def run_methods(
+    contest: Contest,
+    methods: Sequence[Method],
+    queries: Sequence[int],
+    seeds: Sequence[int],
+    *,
+    within: float | None = None,
+    watch: Progress = lambda done, total: None,
+) -> Comparison:
+    """Each method with each seed, as far as the largest number of queries."""
+    _check(contest, methods, queries, seeds, within)
+    runs: dict[str, list[Run]] = {str(method): [] for method in methods}
+    total, done = len(methods) * len(seeds) * queries[-1], 0
+
+    def count() -> None:
+        nonlocal done
+        done += 1
+        watch(done, total)
+
+    with contest.executor.staying():
+        for method, seed in itertools.product(methods, seeds):
+            runs[str(method)].append(Run(str(method), seed, tuple(method.run(contest, queries[-1], seed, count))))
+    everyone = itertools.chain.from_iterable(runs.values())
+    best = {query.architecture for run in everyone for query in run.incumbents if query}
+    figures = contest.truth.reached(sorted(best), contest.report)
+    return Comparison(
+        contest.truth.target,
+        contest.report,
+        tuple(queries),
+        runs,
+        figures,
+        contest.seconds,
+        within,
+        tuple(_remarks(contest, methods, runs, queries[-1], within)),
+    )
+
+
+def _remarks(
+    contest: Contest, methods: Sequence[Method], runs: Mapping[str, Sequence[Run]], most: int, within: float | None
+) -> Iterator[str]:
+    """What must be known to read the rows aright."""
+    if contest.seconds is None:
+        yield "The table does not say what a training costs, so that seconds are left out; --seconds names a column."
+    for method, own in zip(methods, runs.values(), strict=True):
+        if said := method.remark(contest):
+            yield said
+        unanswered = sum(not run.queries for run in own)
+        if unanswered:
+            yield f"{method}: {unanswered} of {len(own)} runs decided for a network whose truth is not known here."
+        early = [run for run in own if 0 < len(run.queries) < most]
+        if early:
+            share = f"{len(early)} of {len(own)} runs"
+            yield f"{method}: {share} ended before {most} queries, because nothing new was left to ask."
+        cheap = [run for run in own if within is not None and run.elapsed and run.elapsed[-1] < within]
+        if cheap:
+            share = f"{len(cheap)} of {len(own)} runs"
+            yield f"{method}: {share} spent less than {within:,.0f} s in {most} queries; ask for more queries."
+    if any(len(own) == 1 for own in runs.values()):
+        yield "There is one seed, so that nothing can be said of the deviation; ask for two or more."
+
+
+def _check(
+    contest: Contest, methods: Sequence[Method], queries: Sequence[int], seeds: Sequence[int], within: float | None
+) -> None:
+    for method in methods:
+        method.check(contest)
+    names = [str(method) for method in methods]
+    if not names or len(set(names)) < len(names):
+        raise SettingError(f"The methods are {', '.join(names) or 'none'}; name at least one, and each only once.")
+    if not queries or list(queries) != sorted(set(queries)) or queries[0] < 1:
+        raise SettingError(f"The numbers of queries are {list(queries)}; write ascending ones from 1 on, as 20,50,100.")
+    if not seeds or len(set(seeds)) < len(seeds):
+        raise SettingError(f"The seeds are {list(seeds)}; give one, or several different ones.")
+    try:
+        known = len(contest.truth)
+    except (TypeError, OverflowError):  # the space cannot be counted
+        known = queries[-1]
+    if queries[-1] > known:
+        raise SettingError(f"{queries[-1]} queries are asked for, and there are {known:,} different networks.")
+    if within is not None and (contest.seconds is None or not within > 0):
+        raise SettingError(
+            f"{within:g} seconds are asked for; they must be more than 0, and the table must say what trainings cost "
+            "(--seconds COLUMN)."
+        )

@@ -1,0 +1,294 @@
+"""How well proxies rank the networks of a table: draw some, score them, compare."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from statistics import fmean, stdev
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from firstlight.core.errors import SettingError
+from firstlight.core.seeds import derive
+from firstlight.core.statistics import (
+    Estimate,
+    Groups,
+    Numbers,
+    RankQuality,
+    difference,
+    rank_quality,
+    spearman,
+    unscored_last,
+)
+from firstlight.evaluation.selection import JudgedEnsemble, judge_ensemble, mostly_scored
+from firstlight.execution.executor import Executor
+from firstlight.proxies.requests import ProxyRequest
+from firstlight.scoring.service import NetworkScore, ScoreService, Setting, with_cost
+from firstlight.storage.store import Store
+from firstlight.tables.table import Table
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from firstlight.views.figures.studies import StudyFigures
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Networks of a table: `rows` has their exact text, that of their class, and a column for each target.
+
+    Networks of one class compute the same function, so that they are scored once and share the score: that of the one
+    which stands for the class. A proxy that counts layers or weights would see the idle ones of the others as well.
+    """
+
+    rows: pd.DataFrame
+    targets: tuple[str, ...]
+
+    @property
+    def classes(self) -> list[str]:
+        return list(self.rows["canonical"].unique())
+
+
+@dataclass(frozen=True)
+class Study:
+    """What the proxies say of a sample, once for each seed; the sample stays the same, weights and inputs do not.
+
+    `utilities` are turned so that higher is better; NaN without a score, and such networks rank last. `reasons` has the
+    most frequent one of each proxy that has no score for some. `remarks` say what else must be known.
+    """
+
+    sample: Sample
+    seeds: tuple[int, ...]
+    utilities: tuple[dict[str, Numbers], ...]
+    resamples: int | None = None
+    remarks: tuple[str, ...] = ()
+    reasons: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def names(self) -> list[str]:
+        return list(self.utilities[0])
+
+    @cached_property
+    def groups(self) -> Groups:
+        """The class of each network. Those of one are drawn together for intervals, since they share a score."""
+        return pd.factorize(self.sample.rows["canonical"])[0].astype(np.int64)
+
+    @property
+    def _drawing(self) -> dict[str, Any]:
+        return {"groups": self.groups, "seed": self.seeds[0], "resamples": self.resamples}
+
+    def truth(self, target: str) -> Numbers:
+        return self.sample.rows[target].to_numpy(dtype=float)
+
+    @cached_property
+    def quality(self) -> dict[str, dict[str, RankQuality]]:
+        """By target and name, for the first seed."""
+        return {
+            target: {
+                name: rank_quality(values, self.truth(target), **self._drawing)
+                for name, values in self.utilities[0].items()
+            }
+            for target in self.sample.targets
+        }
+
+    def without_score(self, target: str, name: str) -> str:
+        """How many networks a proxy has no score for, and why; nothing if there are none."""
+        found = self.quality[target][name]
+        if not found.unscored:
+            return ""
+        why = f": {self.reasons[name]}" if name in self.reasons else ""
+        return f"no score for {found.unscored:,} of {found.networks:,} networks, which rank last{why}"
+
+    def best(self, target: str) -> str | None:
+        """The name with the highest Spearman correlation, among those that have a score for most networks."""
+        return next((name for name, found in self.ordered(target) if found.estimates), None)
+
+    def ordered(self, target: str) -> list[tuple[str, RankQuality]]:
+        """Best first; those that score few networks after the others, those without a correlation last."""
+
+        def place(item: tuple[str, RankQuality]) -> tuple[bool, bool, float]:
+            name, found = item
+            value = found.estimates["spearman"].value if found.estimates else 0.0
+            return not found.estimates, not mostly_scored(self.utilities[0][name]), -value
+
+        return sorted(self.quality[target].items(), key=place)
+
+    @cached_property
+    def behind_best(self) -> dict[str, dict[str, Estimate]]:
+        """By target: how far each is behind the best, in Spearman correlation, both over the same networks."""
+        found: dict[str, dict[str, Estimate]] = {}
+        for target in self.sample.targets:
+            best, first, found[target] = self.best(target), self.utilities[0], {}
+            for name in first if best is not None else ():
+                defined = name != best and self.quality[target][name].estimates
+                lead = self._lead(first[best or name], first[name], target) if defined else None
+                if lead is not None:
+                    found[target][name] = lead
+        return found
+
+    def _lead(self, first: Numbers, second: Numbers, target: str) -> Estimate | None:
+        return difference(first, second, self.truth(target), **self._drawing)
+
+    def over_seeds(self, target: str, name: str) -> tuple[float, float] | None:
+        """Mean and standard deviation of Spearman's correlation over the seeds; None for one seed, or if undefined."""
+        values = [_spearman(unscored_last(utilities[name]), self.truth(target)) for utilities in self.utilities]
+        return None if len(values) < 2 or any(map(math.isnan, values)) else (fmean(values), stdev(values))
+
+    @cached_property
+    def ensembles(self) -> dict[str, JudgedEnsemble | None]:
+        """By target: a few proxies whose mean rank follows it best, chosen on one half and judged on the other."""
+        first = self.utilities[0]
+        return {target: judge_ensemble(first, self.truth(target), **self._drawing) for target in self.sample.targets}
+
+    def agreement(self) -> pd.DataFrame:
+        """Spearman's correlation between each pair, over the networks that both have scored."""
+        first = self.utilities[0]
+        table = [[1.0 if a == b else _spearman(first[a], first[b]) for b in first] for a in first]
+        return pd.DataFrame(table, index=self.names, columns=self.names)
+
+    def table(self) -> pd.DataFrame:
+        """One row for each network: its text, the true values, and what each proxy says, higher being better."""
+        rows = self.sample.rows.drop(columns="canonical")
+        named = {f"{name} (score)" if name in rows else name: values for name, values in self.utilities[0].items()}
+        return rows.assign(**named)
+
+    def plot_scatter(self, proxy: str | None = None, target: str | None = None, **look: Any) -> Figure:
+        """A proxy, by default the best, against the truth; `ranks_only=True` draws ranks, `width` is in inches."""
+        return self._figures().scatter(proxy, target, **look)
+
+    def plot_bars(self, target: str | None = None, **look: Any) -> Figure:
+        """How well each proxy ranks, with intervals."""
+        return self._figures().bars(target, **look)
+
+    def plot_agreement(self, **look: Any) -> Figure:
+        """Which proxies rank alike."""
+        return self._figures().agreement(**look)
+
+    def _figures(self) -> StudyFigures:
+        from firstlight.views.figures.studies import StudyFigures  # matplotlib is slow to import
+
+        return StudyFigures(self.table(), self.as_json()["targets"])
+
+    def as_json(self, *, ensemble: bool = False) -> dict[str, Any]:
+        """The statistics of the first target at the top, and those of each under `targets`."""
+        targets = {}
+        for target in self.sample.targets:
+            behind = self.behind_best[target]
+            proxies = {name: found.as_json() for name, found in self.quality[target].items()}
+            for name, found in proxies.items():
+                if found["unscored"] and name in self.reasons:
+                    found["unscored_reason"] = self.reasons[name]
+                if name in behind:
+                    gap = behind[name]
+                    found |= {"behind_best": gap.value, "behind_best_ci": [gap.low, gap.high]}
+                if spread := self.over_seeds(target, name):
+                    found |= {"spearman_mean": spread[0], "spearman_std": spread[1], "seeds": len(self.seeds)}
+            targets[target] = {"best": self.best(target), "proxies": proxies}
+            if ensemble and (judged := self.ensembles[target]):
+                targets[target]["ensemble"] = judged.as_json()
+        first = targets[self.sample.targets[0]]
+        shape = {"networks": len(self.sample.rows), "classes": len(self.sample.classes), "seeds": list(self.seeds)}
+        remarks = {"remarks": list(self.remarks)} if self.remarks else {}
+        return {**shape, "target": self.sample.targets[0], **first, "targets": targets, **remarks}
+
+
+def draw_sample(
+    table: Table,
+    setting: Setting,
+    targets: Sequence[str],
+    *,
+    samples: int | None = None,
+    first: int | None = None,
+    exact: bool = False,
+) -> Sample:
+    """Networks that have a value for the first target: so many at random, the first so many rows, or all.
+
+    `exact` takes each for a class of its own.
+    """
+    joined = table.join(setting.space, targets[0])
+    rows = joined.rows.rename(columns={"value": targets[0]})
+    if exact:
+        rows["canonical"] = rows["architecture"]
+    for target in targets[1:]:
+        values = table.join(setting.space, target).rows.set_index("architecture")["value"]
+        rows[target] = rows["architecture"].map(values)
+    for name, count in (("samples", samples), ("first", first)):
+        if count is not None and not 10 <= count <= len(rows):
+            raise SettingError(
+                f"{name} is {count}; {table.origin} has {len(rows)} networks with a value for {targets[0]}. Ask for 10 "
+                "of them or more, or for all."
+            )
+    if samples is not None and first is not None:
+        raise SettingError("Give either samples, drawn at random, or the first so many rows; not both.")
+    if first is not None:
+        rows = rows.iloc[:first]
+    if samples is not None:
+        chosen = np.random.default_rng(derive(setting.seed, "sample of a table")).permutation(len(rows))[:samples]
+        rows = rows.iloc[np.sort(chosen)]
+    return Sample(rows.reset_index(drop=True), tuple(targets))
+
+
+def study(
+    sample: Sample,
+    settings: Sequence[Setting],
+    requests: Sequence[ProxyRequest],
+    executor: Executor,
+    store: Store,
+    *,
+    resamples: int | None = None,
+    watch: Callable[[int, int], None] = lambda done, total: None,
+) -> Study:
+    """Score the sample's classes once for each setting (which differ in their seed), and spread them to the members.
+
+    `watch` is told how many of how many scores are done.
+    """
+    found: list[dict[str, Numbers]] = []
+    reasons: dict[str, str] = {}
+    classes = sample.classes
+    for number, setting in enumerate(settings):
+        known: dict[str, NetworkScore] = {}
+        for network in ScoreService(setting, requests, executor, store).scores(classes):
+            known[network.architecture] = network
+            watch(number * len(classes) + len(known), len(settings) * len(classes))
+        texts = zip(sample.rows["architecture"], sample.rows["canonical"], strict=True)
+        members = [_member(setting, text, known[canonical]) for text, canonical in texts]
+        utilities = {str(r): np.array([m.scores[str(r)].utility for m in members]) for r in requests}
+        reasons = reasons if found else _reasons(members)  # of the first seed, as the statistics are
+        found.append(utilities)
+    return Study(sample, tuple(setting.seed for setting in settings), tuple(found), resamples, reasons=reasons)
+
+
+def _reasons(members: Sequence[NetworkScore]) -> dict[str, str]:
+    """By proxy: why most of those without a score have none, and the first such network."""
+    counts: dict[str, Counter[str]] = {}
+    examples: dict[tuple[str, str], str] = {}
+    for member in members:
+        for name, score in member.scores.items():
+            if not score.ok:
+                why = f"{score.status} ({score.note.rstrip('.')})" if score.note else score.status
+                counts.setdefault(name, Counter())[why] += 1
+                examples.setdefault((name, why), member.architecture)
+    frequent = {name: count.most_common(1)[0][0] for name, count in counts.items()}
+    return {name: f"{why}, such as {examples[name, why]}" for name, why in frequent.items()}
+
+
+def _member(setting: Setting, text: str, of_class: NetworkScore) -> NetworkScore:
+    """A network of a scored class. Its cost is its own: networks may compute the same and carry idle layers."""
+    if text == of_class.architecture:
+        return of_class
+    network = with_cost(setting, text, of_class.scores, of_class.reused)
+    if network.cost is not None:
+        for name, amount in (("params", network.cost.params), ("macs", network.cost.macs)):
+            if name in network.scores:
+                network.scores[name] = replace(network.scores[name], value=float(amount))
+    return network
+
+
+def _spearman(a: Numbers, b: Numbers) -> float:
+    both = np.isfinite(a) & np.isfinite(b)
+    return spearman(a[both], b[both]) if both.sum() > 1 else math.nan

@@ -1,0 +1,102 @@
+"""Which proxy to trust on one's own task, and how far: an honest answer from a few trained networks.
+
+The best of many proxies on a few networks is partly lucky. So the choice is made again and again on resampled networks,
+and each time judged by the networks that were not drawn: what that comes to on average is what the choice is worth.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from firstlight.core.statistics import Estimate, Numbers, estimate, resampled, spearman
+from firstlight.evaluation.selection import choose_members, mean_rank, mostly_scored
+
+RESAMPLES = 200
+# Fewer networks that were not drawn say nothing about a choice
+FEWEST_LEFT = 4
+# From this width of the interval on, the trained networks are too few to tell
+WIDE = 0.5
+
+
+@dataclass(frozen=True)
+class Recommendation:
+    """`choice` is a proxy or an ensemble, as `firstlight search --proxy` takes it; `expected` the Spearman correlation
+    that such a choice has on networks it was not made by. `chosen` says how often each proxy came out first when the
+    choice was made again: one that seldom does was lucky."""
+
+    choice: str
+    expected: Estimate
+    chosen: Mapping[str, float]
+    warnings: tuple[str, ...]
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "choice": self.choice,
+            "expected_spearman": self.expected.value,
+            "expected_spearman_ci": [self.expected.low, self.expected.high],
+            "chosen": dict(self.chosen),
+            "warnings": list(self.warnings),
+        }
+
+
+def recommend(
+    utilities: Mapping[str, Numbers], truth: Numbers, *, seed: int = 0, resamples: int = RESAMPLES
+) -> Recommendation | None:
+    """One proxy or the mean rank of a few, whichever does better on networks left out; None if no proxy varies.
+
+    Proxies without a score for half of the networks or more are not in the running.
+    """
+    known = np.isfinite(truth)
+    truth = truth[known]
+    fit = {
+        name: values[known]
+        for name, values in utilities.items()
+        if mostly_scored(values[known]) and np.nanmin(values[known]) < np.nanmax(values[known])
+    }
+    if not fit or len(truth) < 2 * FEWEST_LEFT or truth.min() == truth.max():
+        return None
+    left_out: dict[int, list[float]] = {1: [], 4: []}
+    first_choices: Counter[str] = Counter()
+    for rows in resampled(len(truth), seed, resamples):
+        rest = np.setdiff1d(np.arange(len(truth)), rows)
+        if len(rest) < FEWEST_LEFT:
+            continue
+        drawn = {name: values[rows] for name, values in fit.items()}
+        members = choose_members(drawn, truth[rows])
+        first_choices.update(members[:1])
+        for limit, found in left_out.items():
+            there = {name: fit[name][rest] for name in members[:limit]}
+            value = spearman(mean_rank(there, list(there)), truth[rest]) if there else 0.0
+            found.append(value if np.isfinite(value) else 0.0)  # a proxy that tells none of them apart
+    # how many members to take is settled by every other resample, and what that is worth by the rest
+    limit = max(left_out, key=lambda size: np.mean(left_out[size][::2]))
+    judged = left_out[limit][1::2]
+    members = choose_members(fit, truth, limit=limit)
+    if not members or not judged:
+        return None
+    expected = estimate(float(np.mean(judged)), judged)
+    choice = members[0] if len(members) == 1 else f"rank_mean({','.join(members)})"
+    shares = {name: count / first_choices.total() for name, count in first_choices.most_common()}
+    return Recommendation(choice, expected, shares, tuple(_warnings(expected, shares, len(truth))))
+
+
+def _warnings(expected: Estimate, shares: Mapping[str, float], networks: int) -> list[str]:
+    found = []
+    if expected.high <= 0:
+        found.append("The best that was found points the wrong way: no proxy is of use here.")
+    elif expected.low <= 0:
+        found.append(
+            f"{networks} trained networks are too few to tell whether any proxy works here: on others the choice may "
+            "be no better than chance. Train more."
+        )
+    elif expected.high - expected.low > WIDE:
+        found.append(f"{networks} trained networks leave much open. Train more to be surer.")
+    if shares and next(iter(shares.values())) < 0.5:
+        rivals = ", ".join(f"{name} {share:.0%}" for name, share in list(shares.items())[:4])
+        found.append(f"No proxy is clearly first; how often each came out so: {rivals}.")
+    return found

@@ -1,0 +1,140 @@
+"""Which few proxies to ask together: chosen on one half of the networks, judged on the other."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from firstlight.core.seeds import derive
+from firstlight.core.statistics import (
+    FEWEST,
+    Estimate,
+    Groups,
+    Numbers,
+    RankQuality,
+    difference,
+    rank_quality,
+    ranks,
+    spearman,
+)
+
+LARGEST = 4
+
+
+@dataclass(frozen=True)
+class JudgedEnsemble:
+    """Members chosen on one half of the networks; how their mean rank and each proxy alone do on the other.
+
+    `best_single` is the proxy that does best there, which nobody could have known before; `gain` is the ensemble's lead
+    over it.
+    """
+
+    members: tuple[str, ...]
+    networks: int
+    quality: RankQuality
+    all_members: RankQuality
+    best_single: str
+    single: RankQuality
+    gain: Estimate | None
+
+    @property
+    def text(self) -> str:
+        """As `firstlight rank --by` takes it."""
+        return f"rank_mean({','.join(self.members)})"
+
+    def as_json(self) -> dict[str, Any]:
+        gain = None if self.gain is None else {"value": self.gain.value, "ci": [self.gain.low, self.gain.high]}
+        return {
+            "members": list(self.members),
+            "ensemble": self.text,
+            "networks": self.networks,
+            "judged": self.quality.as_json(),
+            "all_proxies": self.all_members.as_json(),
+            "best_single": self.best_single,
+            "single": self.single.as_json(),
+            "gain": gain,
+        }
+
+
+def mostly_scored(values: Numbers) -> bool:
+    """A proxy that has nothing to say of half of the networks or more is not in the running."""
+    return bool(np.isfinite(values).mean() > 0.5)
+
+
+def mean_rank(utilities: Mapping[str, Numbers], members: Sequence[str]) -> Numbers:
+    """The mean over members of each network's rank, as a share; networks without a score rank lowest."""
+    mean: Numbers = np.mean([_shares(utilities[name]) for name in members], axis=0)
+    return mean
+
+
+def _shares(values: Numbers) -> Numbers:
+    return ranks(np.nan_to_num(values, nan=-np.inf)) / len(values)
+
+
+def choose_members(utilities: Mapping[str, Numbers], truth: Numbers, *, limit: int = LARGEST) -> list[str]:
+    """One after the other, the proxy that lifts the Spearman correlation of the mean rank most; until none does."""
+    shares = {name: _shares(values) for name, values in utilities.items()}
+    chosen: list[str] = []
+    together = np.zeros_like(truth)
+    reached = -math.inf
+    while len(chosen) < limit:
+        rest = [name for name in shares if name not in chosen]
+        best, name = max(
+            ((_correlation(together + shares[name], truth), name) for name in rest), default=(-math.inf, "")
+        )
+        if best <= reached:
+            break
+        chosen.append(name)
+        together = together + shares[name]
+        reached = best
+    return chosen
+
+
+def judge_ensemble(
+    utilities: Mapping[str, Numbers],
+    truth: Numbers,
+    *,
+    groups: Groups | None = None,
+    seed: int = 0,
+    resamples: int | None = None,
+) -> JudgedEnsemble | None:
+    """None if there are too few networks to halve, or nothing to choose from. A group is all in one half."""
+    groups = np.arange(len(truth)) if groups is None else groups
+    known = np.flatnonzero(np.isfinite(truth))
+    shuffled = np.random.default_rng(derive(seed, "halves")).permutation(np.unique(groups[known]))
+    in_first = np.isin(groups[known], shuffled[: len(shuffled) // 2])
+    first, second = known[in_first], known[~in_first]
+    fit = {name: values for name, values in utilities.items() if mostly_scored(values[known])}
+    if min(len(first), len(second)) < FEWEST or not fit:
+        return None
+    members = choose_members({name: values[first] for name, values in fit.items()}, truth[first])
+    judged = {name: values[second] for name, values in fit.items()}
+    held_out = truth[second]
+
+    def quality(values: Numbers) -> RankQuality:
+        return rank_quality(values, held_out, groups=groups[second], seed=seed, resamples=resamples)
+
+    alone = {name: quality(values) for name, values in judged.items()}
+    defined = {name: found for name, found in alone.items() if found.estimates}
+    if not members or not defined:
+        return None
+    best = max(defined, key=lambda name: defined[name].estimates["spearman"].value)
+    together = mean_rank(judged, members)
+    return JudgedEnsemble(
+        members=tuple(members),
+        networks=len(second),
+        quality=quality(together),
+        all_members=quality(mean_rank(judged, list(judged))),
+        best_single=best,
+        single=defined[best],
+        gain=difference(together, judged[best], held_out, groups=groups[second], seed=seed, resamples=resamples),
+    )
+
+
+def _correlation(values: Numbers, truth: Numbers) -> float:
+    found = spearman(values, truth)
+    return found if np.isfinite(found) else -math.inf

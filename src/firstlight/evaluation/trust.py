@@ -1,0 +1,119 @@
+"""Which proxy to believe on one's own data: train a few networks briefly, and see who foretold it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import islice
+from typing import Any
+
+import pandas as pd
+
+from firstlight.core.errors import SettingError, TooFewError
+from firstlight.core.seeds import python_generator
+from firstlight.core.statistics import FEWEST
+from firstlight.evaluation.correlate import Sample, Study, study
+from firstlight.evaluation.recommend import Recommendation, recommend
+from firstlight.evaluation.service import Evaluation, EvaluationService, EvaluationSetting
+from firstlight.execution.executor import Executor
+from firstlight.proxies.requests import ProxyRequest
+from firstlight.scoring.service import ScoreService, Setting
+from firstlight.search.objective import Objective
+from firstlight.search.problem import Problem
+from firstlight.storage.store import Store
+
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True)
+class Trust:
+    """The trained networks, what the proxies said of them, and the advice that follows.
+
+    They tell apart so many `classes`, and were `judged_by` so many samples.
+    """
+
+    evaluations: tuple[Evaluation, ...]
+    study: Study
+    classes: int
+    judged_by: int
+
+    @property
+    def target(self) -> str:
+        return self.study.sample.targets[0]
+
+    @property
+    def trained(self) -> int:
+        return sum(not evaluation.reused for evaluation in self.evaluations)
+
+    @property
+    def accuracies(self) -> list[float]:
+        return [entry.result.accuracy for entry in self.evaluations if entry.result.accuracy is not None]
+
+    @property
+    def have_learned(self) -> bool:
+        """Whether the best of them is clearly better than guessing."""
+        chance = 1 / self.classes
+        return max(self.accuracies) > chance + 3 * math.sqrt(chance * (1 - chance) / self.judged_by)
+
+    @property
+    def are_alike(self) -> bool:
+        """Whether half of them or more have reached the best accuracy there is among them."""
+        best = max(self.accuracies)
+        return sum(accuracy >= best for accuracy in self.accuracies) >= len(self.accuracies) / 2
+
+    @cached_property
+    def advice(self) -> Recommendation | None:
+        """None if no proxy tells the networks apart."""
+        return recommend(self.study.utilities[0], self.study.truth(self.target), seed=self.study.seeds[0])
+
+    @property
+    def is_of_use(self) -> bool:
+        """Whether the advice can be followed: the networks have learned something, and the choice is above chance."""
+        return self.advice is not None and self.have_learned and self.advice.expected.value > 0
+
+    def as_json(self) -> dict[str, Any]:
+        unfinished = [entry.as_json() for entry in self.evaluations if not entry.result.ok]
+        advice = None if self.advice is None else self.advice.as_json()
+        return {"recommendation": advice, "unfinished": unfinished, **self.study.as_json()}
+
+
+def train_and_compare(
+    training: EvaluationSetting,
+    scoring: Setting,
+    requests: Sequence[ProxyRequest],
+    count: int,
+    executor: Executor,
+    store: Store,
+    *,
+    watch_training: Progress = lambda done, total: None,
+    watch_scoring: Progress = lambda done, total: None,
+) -> Trust:
+    """Train `count` random networks, score them by all proxies, and compare. What the store knows is not done again."""
+    if not isinstance(count, int) or count < FEWEST:
+        raise SettingError(f"{count!r} networks are to be trained; a rank correlation needs at least {FEWEST}.")
+    service = ScoreService(scoring, requests, executor, store)
+    problem = Problem(service, Objective(requests[0]), python_generator(training.seed, "trust"), count)
+    texts = [str(architecture) for architecture in islice(problem.distinct_samples(), count)]
+    if len(texts) < FEWEST:
+        raise SettingError(f"{training.space_name!r} has {len(texts)} different networks; {FEWEST} are needed.")
+    found: dict[str, Evaluation] = {}
+    for evaluation in EvaluationService(training, executor, store).evaluations(texts):
+        found[evaluation.architecture] = evaluation
+        watch_training(len(found), len(texts))
+    evaluations = tuple(found[text] for text in texts)
+    accuracies = [evaluation.result.accuracy for evaluation in evaluations]
+    finished = sum(accuracy is not None for accuracy in accuracies)
+    if finished < FEWEST:
+        failed = next(entry for entry in evaluations if not entry.result.ok)
+        raise TooFewError(
+            f"Only {finished} of {len(texts)} networks were trained to the end; {FEWEST} are needed. One ended with "
+            f"{failed.result.status}: {failed.result.note}"
+        )
+    target = f"{training.source_name.partition(':')[0]}_val_{training.recipe.epochs}"
+    columns = {"architecture": texts, "canonical": texts, target: [None if a is None else 100 * a for a in accuracies]}
+    rows = pd.DataFrame(columns).astype({target: float})
+    result = study(Sample(rows, (target,)), [scoring], requests, executor, store, watch=watch_scoring)
+    data = training.dataset
+    return Trust(evaluations, result, data.classes, len(data.x_val))

@@ -1,0 +1,187 @@
+"""True performance as something to be searched by: looked up in a table, or found out by training.
+
+Both answer in the place of a `ScoreService`. An answer is a score whose value is the accuracy in percent, whose part
+`epochs` is its fidelity, and whose seconds are those of the training.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from firstlight.core.errors import SettingError, TableError, UnsupportedError
+from firstlight.evaluation.seconds import TrainingTimes
+from firstlight.evaluation.service import EvaluationService, EvaluationSetting
+from firstlight.execution.executor import Executor
+from firstlight.probe import Probe
+from firstlight.proxies.base import Parts, Proxy, Score
+from firstlight.proxies.requests import ProxyRequest
+from firstlight.scoring.in_space import InSpace
+from firstlight.scoring.service import NetworkScore, with_cost
+from firstlight.search.source import Source
+from firstlight.spaces.base import Skeleton
+from firstlight.storage.store import Store
+from firstlight.tables.table import Table
+from firstlight.tables.targets import Target
+from firstlight.training.outcome import TrainingResult
+
+
+def _unknown_untrained(probe: Probe) -> Parts:
+    raise UnsupportedError("What a network reaches cannot be said of it untrained.")
+
+
+# In the place of a proxy: the one that is always right, and costs a training
+TRUTH = ProxyRequest(Proxy("truth", _unknown_untrained, "", True, True, True, revision=1))
+
+
+@dataclass(frozen=True)
+class TableSetting(InSpace):
+    """A table does not say what is around the searched part; limits and costs are those of the skeleton asked for."""
+
+    skeleton_settings: tuple[tuple[str, Any], ...] = ()
+
+    @functools.cached_property
+    def skeleton(self) -> Skeleton:
+        return self.space.skeleton(**dict(self.skeleton_settings))
+
+
+@dataclass(frozen=True)
+class TableTruth:
+    """Looked up: `figures` has for each column a value by the canonical text of the network.
+
+    Networks that compute the same function were trained by themselves. They are known by the one that stands for all,
+    or by the first if the table does not have it.
+    """
+
+    setting: TableSetting
+    target: str
+    columns: Mapping[int, str]
+    figures: Mapping[str, Mapping[str, float]]
+    times: TrainingTimes | None = None
+
+    @property
+    def networks(self) -> list[str]:
+        return list(self.figures[self.target])
+
+    def __len__(self) -> int:
+        return len(self.figures[self.target])
+
+    @property
+    def fidelities(self) -> tuple[int, ...]:
+        return tuple(self.columns)
+
+    def at(self, epochs: int) -> TableTruth:
+        return dataclasses.replace(self, target=self.columns[epochs])
+
+    def knows(self, architecture: str) -> bool:
+        return architecture in self.figures[self.target]
+
+    def scores(self, architectures: Iterable[str]) -> Iterator[NetworkScore]:
+        epochs = Target.of_column(self.target).epochs
+        parts = {"epochs": float(epochs)} if isinstance(epochs, int) else {}
+        for text in dict.fromkeys(architectures):
+            seconds = self.times.seconds(text, epochs) if self.times and isinstance(epochs, int) else math.nan
+            score = Score(self.figures[self.target][text], parts, seconds=seconds)
+            yield _answer(self, text, score, reused=True)
+
+    def reached(self, architectures: Iterable[str], columns: Sequence[str]) -> dict[str, dict[str, float]]:
+        """The figures of some networks, by their text and the column."""
+        return {text: {column: self.figures[column][text] for column in columns} for text in architectures}
+
+
+def read_truth(
+    table: Table, setting: TableSetting, target: str, fidelities: Sequence[str], others: Sequence[str]
+) -> TableTruth:
+    """The networks that have a value for the target; the other columns must have one for all of these."""
+    rows = table.join(setting.space, target).rows
+    rows["exact"] = rows["architecture"] == rows["canonical"]
+    rows = rows.sort_values("exact", ascending=False, kind="stable").drop_duplicates("canonical").set_index("canonical")
+    figures = {target: dict(zip(rows.index, rows["value"], strict=True))}
+    for column in dict.fromkeys([*fidelities, *others]):
+        values = table.join(setting.space, column).rows.set_index("architecture")["value"]
+        found = rows["architecture"].map(values)
+        if missing := int(found.isna().sum()):
+            raise TableError(
+                f"{column} has no value for {missing:,} of the {len(rows):,} different networks of {table.origin} that "
+                f"have one for {target}. Name columns that do with "
+                f"{'--fidelities' if column in fidelities else '--report'}."
+            )
+        figures[column] = dict(zip(rows.index, found, strict=True))
+    return TableTruth(setting, target, {_epochs(column): column for column in fidelities}, figures)
+
+
+def usual_fidelities(table: Table, target: Target) -> list[str]:
+    """The columns that differ from the target in the number of epochs only, fewest first; itself among them."""
+    alike = [
+        other
+        for other in table.targets()
+        if (other.dataset, other.split, other.figure) == (target.dataset, target.split, target.figure)
+        and isinstance(other.epochs, int)
+    ]
+    return [other.name for other in sorted(alike, key=lambda other: _epochs(other.name))]
+
+
+def _epochs(column: str) -> int:
+    epochs = Target.of_column(column).epochs
+    if not isinstance(epochs, int):
+        raise SettingError(f"The name of {column!r} does not say after how many epochs, as cifar10_val_12 does.")
+    return epochs
+
+
+@dataclass(frozen=True)
+class TrainingTruth:
+    """Found out: each network is trained once by the recipe of the setting, and the result is kept in the store.
+
+    `epochs` are the fidelities; a training of fewer epochs has a schedule of its own and is no part of a longer one.
+    """
+
+    setting: EvaluationSetting
+    epochs: tuple[int, ...]
+    executor: Executor
+    store: Store
+
+    @property
+    def fidelities(self) -> tuple[int, ...]:
+        return self.epochs
+
+    @property
+    def target(self) -> str:
+        return f"{self.setting.source_name.partition(':')[0]}_val_{self.setting.recipe.epochs}"
+
+    def __len__(self) -> int:
+        return len(self.setting.space)
+
+    def at(self, epochs: int) -> Source:
+        recipe = dataclasses.replace(self.setting.recipe, epochs=epochs)
+        return dataclasses.replace(self, setting=dataclasses.replace(self.setting, recipe=recipe))
+
+    def knows(self, architecture: str) -> bool:
+        return True
+
+    def scores(self, architectures: Iterable[str]) -> Iterator[NetworkScore]:
+        parts = {"epochs": float(self.setting.recipe.epochs)}
+        for found in EvaluationService(self.setting, self.executor, self.store).evaluations(architectures):
+            result = found.result
+            if result.accuracy is None:
+                score = Score.without_value("failed", _reason(result), result.seconds)
+            else:
+                score = Score(100 * result.accuracy, parts, seconds=result.seconds)
+            yield _answer(self, found.architecture, score, found.reused)
+
+    def reached(self, architectures: Iterable[str], columns: Sequence[str]) -> dict[str, dict[str, float]]:
+        """What they reach by the recipe, which the store knows of most; all columns are the target."""
+        found = {network.architecture: network.scores[str(TRUTH)].value for network in self.scores(architectures)}
+        return {text: dict.fromkeys(columns, value) for text, value in found.items()}
+
+
+def _reason(result: TrainingResult) -> str:
+    return result.note if result.status == "failed" else f"{result.status}: {result.note}"
+
+
+def _answer(truth: TableTruth | TrainingTruth, text: str, score: Score, reused: bool) -> NetworkScore:
+    """Under the name of the objective, whatever the fidelity."""
+    return with_cost(truth.setting, text, {str(TRUTH): score}, reused)

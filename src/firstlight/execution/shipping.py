@@ -1,0 +1,89 @@
+"""Jobs on their way to other machines: packed once with the data they need, unpacked once by each worker process."""
+
+from __future__ import annotations
+
+import io
+import os
+import pickle
+import platform
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ray import cloudpickle
+
+from firstlight.core.errors import DataError, WorkerError
+from firstlight.data.clicks import ClickData
+from firstlight.scoring.in_space import InSpace
+from firstlight.storage.environment import Environment, this_environment
+
+Job = Callable[[Any], Any]
+
+
+@dataclass(frozen=True)
+class Parcel:
+    """A job with what its settings have loaded; where it comes from; files that it cannot take along; and what computes
+    there, to which the store ascribes all results."""
+
+    packed: bytes
+    folder: Path
+    search_path: tuple[str, ...]
+    files: tuple[Path, ...]
+    environment: Environment
+
+    def unpack(self) -> Job:
+        """The job. Where this machine has the same folders, relative paths and imports mean the same."""
+        here = this_environment()
+        if here.may_differ(self.environment):
+            raise WorkerError(
+                f"The node {platform.node()} has {here}, but the driver has {self.environment}: what they compute may "
+                "differ in the last digits, and a run does not mix it. Use nodes of one kind, the driver among them; "
+                "or run each kind by itself, and put the stores together with `firstlight store merge`. See "
+                "docs/cluster.md."
+            )
+        if self.folder.is_dir():
+            os.chdir(self.folder)
+        sys.path.extend(folder for folder in self.search_path if folder not in sys.path)
+        missing = [str(path) for path in self.files if not path.exists()]
+        if missing:
+            raise DataError(
+                f"The node {platform.node()} does not have {', '.join(missing)}. Clicks, shared weights and images for "
+                "one-shot steps are read from files: put them, and the run's folder (--out), where all nodes find them "
+                "under the same path. See docs/cluster.md."
+            )
+        try:
+            job: Job = pickle.loads(self.packed)
+        except ImportError as error:
+            raise WorkerError(
+                f"The node {platform.node()} cannot load the job: {error}. What Firstlight depends on, and the modules "
+                "of your own spaces, must be installed there. See docs/cluster.md."
+            ) from error
+        return job
+
+
+def pack(job: Job) -> Parcel:
+    content = io.BytesIO()
+    packer = _Packer(content)
+    packer.dump(job)  # type: ignore[no-untyped-call]
+    files = [*getattr(job, "files", ()), *packer.files]
+    return Parcel(
+        content.getvalue(), Path.cwd(), tuple(sys.path), tuple(path.absolute() for path in files), this_environment()
+    )
+
+
+class _Packer(cloudpickle.CloudPickler):
+    """Settings take along what they have loaded, which they spare local worker processes; clicks are too many."""
+
+    def __init__(self, content: io.BytesIO) -> None:
+        super().__init__(content)  # type: ignore[no-untyped-call]
+        self.files: list[Path] = []
+
+    def reducer_override(self, thing: Any) -> Any:
+        if isinstance(thing, InSpace):
+            thing.load()
+            return object.__new__, (type(thing),), InSpace.__getstate__(thing)
+        if isinstance(thing, ClickData):
+            self.files.append(thing.path)
+        return super().reducer_override(thing)  # type: ignore[no-untyped-call]

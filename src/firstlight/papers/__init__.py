@@ -1,0 +1,42 @@
+"""Published tables and figures, measured again. `EXPERIMENTS` knows where each one lives."""
+
+from __future__ import annotations
+
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+from firstlight.core.registry import Registry
+
+if TYPE_CHECKING:
+    from firstlight.papers.base import Experiment
+
+_NAMES = {
+    "dextr_curves": "dextr-figure1 dextr-stability",
+    "dextr_layers": "dextr-layers dextr-table5",
+    "dextr_tables": "dextr-table1 dextr-table4",
+    "hnas": "hnas-table1 hnas-table13 hnas-table4 hnas-table6",
+    "hnas_ablations": "hnas-tables10-12",
+    "hnas_cells": "hnas-table2",
+    "hnas_search": "hnas-table15 hnas-table16 hnas-table3",
+    "nasi": "nasi-figure1 nasi-table3 nasi-table6 nasi-table7",
+    "nasi_search": "nasi-nb201 nasi-table2 nasi-table8",
+    "sigeo": "sigeo-table2",
+    "sigeo_clicks": "sigeo-table5",
+    "sigeo_figure2": "sigeo-figure2",
+    "sigeo_warm": "sigeo-ablation sigeo-table3",
+}
+
+
+def _experiments_of(module: ModuleType) -> dict[str, Experiment]:
+    from firstlight.papers.base import Experiment
+
+    return {entry.name: entry for entry in vars(module).values() if isinstance(entry, Experiment)}
+
+
+EXPERIMENTS: Registry[Experiment] = Registry(
+    "experiment",
+    {name: f"{__name__}.{module}" for module, names in _NAMES.items() for name in names.split()},
+    _experiments_of,
+)
+
+__all__ = ["EXPERIMENTS"]

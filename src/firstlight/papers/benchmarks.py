@@ -1,0 +1,155 @@
+"""The benchmarks that papers report on: which space and columns they are, and whether they are at hand."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+
+from firstlight.core.errors import DataError, MissingFileError
+from firstlight.data.sources import DATA_FOLDER, find_images
+from firstlight.spaces import SPACES
+from firstlight.spaces.nasbench1shot1.space import NASBench1Shot1
+from firstlight.spaces.nasbench101.cell import read_cell
+from firstlight.tables.table import ARCHITECTURE, Table, load_table
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    """Trained networks of a space: the files that may hold them, and what their column may be called.
+
+    `part_of` names a larger space, if the files are tables of that one.
+    """
+
+    name: str
+    space: str
+    files: tuple[str, ...]
+    columns: tuple[str, ...]
+    importing: str  # how the first of the files comes about
+    dearness: int = 1  # how many times as much as others its networks cost: so many times fewer are taken
+    part_of: str = ""
+
+
+_NB201_FILES = ("nb201.parquet", "nb201.csv")
+_NB201_IMPORT = "firstlight table import nats NATS-tss-v1_0-3ffb9-simple -o {path}"
+_NB101_IMPORT = "firstlight table import nasbench101 nasbench_only108.tfrecord -o {path}"
+_TRANSNAS_IMPORT = "firstlight table import transnas_micro transnas-bench_v10141024.pth -o {path}"
+_WRITTEN = "a table in the form of docs/tables.md with the column {column}, saved as {path}"
+
+
+def _nb201(dataset: str, column: str) -> Benchmark:
+    return Benchmark(f"NB201 {dataset}", "nasbench201", _NB201_FILES, (column,), _NB201_IMPORT)
+
+
+NB201_TEST = (
+    _nb201("CIFAR-10", "cifar10_test_200"),
+    _nb201("CIFAR-100", "cifar100_test_200"),
+    _nb201("ImageNet16-120", "imagenet16_test_200"),
+)
+NB201_C10 = NB201_TEST[0]
+# What searches ask about, as on this benchmark since it was published
+NB201_BRIEFLY = _nb201("CIFAR-10 after 12 epochs", "cifar10_val_12")
+NB201_VALIDATED = (_nb201("CIFAR-10", "cifar10_val_200"), *NB201_TEST[1:])
+NB101 = Benchmark(
+    "NB101",
+    "nasbench101",
+    ("nb101.parquet", "nb101.csv", "nb101_sample.parquet"),
+    ("cifar10_val_108", "val_acc_108"),
+    _NB101_IMPORT,
+    dearness=10,
+)
+# Its networks are those of NAS-Bench-101, and their accuracies are looked up there
+ONE_SHOT = tuple(
+    replace(NB101, name=f"NB-1Shot1 S{number}", space=f"nasbench1shot1-s{number}", part_of=NB101.space)
+    for number in (1, 2, 3)
+)
+NB301 = Benchmark("NB301", "darts", ("nb301.parquet",), ("cifar10_val_100",), _WRITTEN)
+TRANSNAS = tuple(
+    Benchmark(f"TransNAS {title}", "transnas-micro", ("transnas_micro.parquet",), (column,), _TRANSNAS_IMPORT)
+    for title, column in (
+        ("Object", "class_object_val_best"),
+        ("Scene", "class_scene_val_best"),
+        ("Jigsaw", "jigsaw_val_best"),
+    )
+)
+
+
+@dataclass(frozen=True)
+class Shelf:
+    """The folder of data: tables of benchmarks, and images."""
+
+    folder: Path | None
+
+    def missing(self, benchmark: Benchmark) -> str:
+        """What is missing before networks of a benchmark can be compared with; empty if nothing is."""
+        lacking = []
+        if benchmark.space not in SPACES:
+            lacking.append(f"the space {benchmark.space!r}, which this version does not have")
+        path = self._path(benchmark)
+        if self.folder is None:
+            lacking.append(f"a folder of data: set {DATA_FOLDER}, or name one with --data")
+        elif path is None:
+            wanted = self.folder / benchmark.files[0]
+            lacking.append(f"{benchmark.files[0]} in {self.folder}: {self._importing(benchmark, wanted)}")
+        elif self._column_in(_load(path), benchmark) is None:
+            columns = " or ".join(benchmark.columns)
+            lacking.append(f"a column {columns} in {path.name}: {self._importing(benchmark, path)}")
+        return ", and ".join(lacking)
+
+    def available(self, benchmarks: tuple[Benchmark, ...]) -> list[Benchmark]:
+        return [benchmark for benchmark in benchmarks if not self.missing(benchmark)]
+
+    def table(self, benchmark: Benchmark) -> Table:
+        path = self._path(benchmark)
+        if path is None:
+            raise MissingFileError(f"{benchmark.name} needs {self.missing(benchmark)}.")
+        return _load_part(path, benchmark.space) if benchmark.part_of else _load(path)
+
+    def column(self, benchmark: Benchmark) -> str:
+        found = self._column_in(self.table(benchmark), benchmark)
+        if found is None:
+            raise MissingFileError(f"{benchmark.name} needs {self.missing(benchmark)}.")
+        return found
+
+    def images(self, name: str) -> str | None:
+        """The source of inputs that a name of images stands for, or None if the folder has none."""
+        try:
+            return f"npz:{find_images(name, self.folder)}" if self.folder else None
+        except DataError:
+            return None
+
+    def _path(self, benchmark: Benchmark) -> Path | None:
+        paths = [self.folder / name for name in benchmark.files] if self.folder else []
+        return next((path for path in paths if path.is_file()), None)
+
+    @staticmethod
+    def _column_in(table: Table, benchmark: Benchmark) -> str | None:
+        return next((name for name in benchmark.columns if name in table.frame.columns), None)
+
+    @staticmethod
+    def _importing(benchmark: Benchmark, path: Path) -> str:
+        return benchmark.importing.format(path=path, column=benchmark.columns[0])
+
+
+@cache
+def _read(path: Path, _changed: int) -> Table:
+    return load_table(path)
+
+
+def _load(path: Path) -> Table:
+    return _read(path, path.stat().st_mtime_ns)
+
+
+@cache
+def _read_part(path: Path, changed: int, name: str) -> Table:
+    """The rows of a table of NAS-Bench-101 whose cells are in a space of NAS-Bench-1Shot1, as that one writes them."""
+    space = SPACES[name]
+    assert isinstance(space, NASBench1Shot1)
+    whole = _read(path, changed)
+    cells = [space.standing_for(read_cell(text)[0]) for text in whole.frame[ARCHITECTURE]]
+    rows = whole.frame[[cell is not None for cell in cells]].reset_index(drop=True)
+    return Table(rows.assign(architecture=[str(cell) for cell in cells if cell is not None]), whole.origin)
+
+
+def _load_part(path: Path, space: str) -> Table:
+    return _read_part(path, path.stat().st_mtime_ns, space)

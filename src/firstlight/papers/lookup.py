@@ -1,0 +1,103 @@
+"""What networks that searches found reach, looked up in a table, and the controls that stand beside them."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from firstlight.core.statistics import FEWEST, Numbers
+from firstlight.evaluation.truth import TableSetting, read_truth
+from firstlight.papers.base import ACCURACY, FIGURE, Finding, Published
+from firstlight.papers.benchmarks import Benchmark
+from firstlight.papers.groups import mean_of
+from firstlight.papers.lab import Lab
+from firstlight.scoring.in_space import in_space
+from firstlight.spaces import SPACES
+
+
+@dataclass(frozen=True)
+class Lookup:
+    """Of one benchmark, in percent: accuracies, or `errors` where that is what a paper gives."""
+
+    lab: Lab
+    benchmark: Benchmark
+    errors: bool = False
+
+    def mean(self, what: str, architectures: Sequence[str], published: Published | None = None) -> Finding:
+        """Over searches, each of which found one; those that the table does not have are left out and counted."""
+        return self._line(what, self._reached(architectures), published)
+
+    def difference(self, what: str, architectures: Sequence[str], others: Sequence[str]) -> Finding:
+        """Between searches that have the seed in common."""
+        return self._line(what, self._reached(architectures) - self._reached(others))
+
+    def best_of(self, architectures: Sequence[str]) -> str:
+        """The one that reaches most; those that the table does not have are left out."""
+        return max((text for text in architectures if text in self._figures), key=self._merit)
+
+    def _merit(self, text: str) -> float:
+        return -self._figures[text] if self.errors else self._figures[text]
+
+    def controls(self) -> list[Finding]:
+        """What cells reach that nobody searched for."""
+        return [
+            self._control("control: cells of convolutions only", lambda operation: "conv" in operation),
+            self._control("control: random cells without none", lambda operation: operation != "none"),
+        ]
+
+    def _line(self, what: str, values: Numbers, published: Published | None = None) -> Finding:
+        known = values[np.isfinite(values)]
+        note = f"{len(known)} of {len(values)} searches"
+        if len(known) > 1:
+            note += f", deviation {known.std(ddof=1):.2f}"
+        if 0 < len(known) < FEWEST:
+            note += f", mean {known.mean():.2f}"
+        ours = self.lab.estimate(lambda column: float(column.mean()), values)
+        return Finding(f"{what}: {self._unit}", self.benchmark.name, ours, published, ACCURACY, note)
+
+    def _control(self, what: str, allowed: Callable[[str], bool]) -> Finding:
+        chosen = self._rows[[all(map(allowed, operations)) for operations in self._rows["operations"]]]
+        values, alike = chosen["value"].tolist(), chosen["canonical"].tolist()
+        return mean_of(self.lab, f"{what}: {self._unit}", self.benchmark.name, values, None, FIGURE, alike)
+
+    @property
+    def _unit(self) -> str:
+        return "error, %" if self.errors else "accuracy, %"
+
+    def _reached(self, architectures: Sequence[str]) -> Numbers:
+        return np.array([self._figures.get(text, np.nan) for text in architectures])
+
+    @functools.cached_property
+    def _figures(self) -> dict[str, float]:
+        """By the text that stands for all networks of the same function."""
+        column = self.lab.shelf.column(self.benchmark)
+        setting = TableSetting(**in_space(self.benchmark.space))
+        figures = read_truth(self.lab.shelf.table(self.benchmark), setting, column, (), ()).figures[column]
+        return dict(zip(figures, self._in_unit(np.array(list(figures.values()))), strict=True))
+
+    @functools.cached_property
+    def _rows(self) -> pd.DataFrame:
+        """All networks of the table, with their operations."""
+        space, column = SPACES[self.benchmark.space], self.lab.shelf.column(self.benchmark)
+        rows = self.lab.shelf.table(self.benchmark).join(space, column).rows
+        operations = [space.parse(text).operations for text in rows["architecture"]]
+        return rows.assign(value=self._in_unit(rows["value"].to_numpy(dtype=float)), operations=operations)
+
+    def _in_unit(self, accuracies: Numbers) -> Numbers:
+        percent = in_percent(accuracies)
+        return 100 - percent if self.errors else percent
+
+
+def in_percent(accuracies: Numbers) -> Numbers:
+    """Tables may have fractions."""
+    return accuracies * (100 if np.nanmax(accuracies) <= 1 else 1)
+
+
+def few_seeds_remark(lab: Lab) -> Iterator[str]:
+    if len(lab.seeds) < FEWEST:
+        given = f"{len(lab.seeds)} {'was' if len(lab.seeds) == 1 else 'were'} given"
+        yield f"An interval needs {FEWEST} seeds, and {given}: searches have a mean in the notes, and no verdict."

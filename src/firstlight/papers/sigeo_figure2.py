@@ -1,0 +1,231 @@
+"""SiGeo (Zheng et al., 2023): what statistics of a short training foretell of the loss at the end of a long one."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import ClassVar
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from firstlight.core.errors import MissingFileError, ParseError
+from firstlight.core.statistics import Numbers, spearman
+from firstlight.data import InputSource
+from firstlight.data.inputs import SYNTHETIC
+from firstlight.data.shares import Share, load_test_share
+from firstlight.papers.base import CORRELATION, Experiment, Finding, Findings, Published
+from firstlight.papers.lab import Lab
+from firstlight.papers.sigeo_warm import title_of
+from firstlight.probe import Probe
+from firstlight.proxies.base import Parts, Score
+from firstlight.proxies.sigeo import fisher_rao
+from firstlight.scoring.in_space import in_space
+from firstlight.scoring.service import Setting
+from firstlight.spaces.base import Architecture, Skeleton, Space
+from firstlight.spaces.ops import Linear
+from firstlight.training.shared_warm_up import SharedWarmUp
+from firstlight.training.warm_up import WarmUp
+from firstlight.views.charts.panels import Panel, panels
+
+NARROWEST, WIDEST = 2, 48
+BATCHES, BATCH_SIZE = 4, 128
+# The rate of the paper's text (its appendix has 0.01), without momentum
+RATE = 0.02
+FINAL = WarmUp(1.0, epochs=30, learning_rate=RATE, momentum=0.0)
+# Six passes over a tenth of 10,000 images are 48 steps, and over four tenths 192: as many as in the paper
+WARM_UPS = ("0", *(f"{share}:epochs=6:learning_rate={RATE}:momentum=0" for share in ("10%", "40%")))
+LOSS, FISHER_RAO, GRADIENT, PER_WEIGHT = "loss", "fisher_rao", "gradient", "per_weight"
+TITLES = {
+    LOSS: "current loss",
+    FISHER_RAO: "ln of the Fisher-Rao norm",
+    GRADIENT: "mean |gradient|, summed over weights",
+    PER_WEIGHT: "mean |gradient| of a weight",
+}
+# By the share of the data
+PUBLISHED = {
+    LOSS: {0.0: 0.30, 0.1: 0.71, 0.2: 0.79, 0.4: 0.80, 1.0: 0.85},
+    FISHER_RAO: {0.0: -0.31, 0.1: -0.61, 0.2: -0.70, 0.4: -0.71, 1.0: -0.69},
+    GRADIENT: {0.0: -0.48, 0.1: -0.54, 0.2: -0.57, 0.4: -0.58, 1.0: -0.59},
+}
+PUBLISHED[PER_WEIGHT] = PUBLISHED[GRADIENT]
+TRAIN, TEST = "final training loss", "final test loss"
+
+
+@dataclass(frozen=True)
+class Width(Architecture):
+    units: int
+
+    def __str__(self) -> str:
+        return str(self.units)
+
+
+class Perceptrons(Space[Width]):
+    """One hidden layer between the pixels of a grey image and its class."""
+
+    name = "two-layer-perceptrons"
+    summary = "one hidden layer of 2 to 48 units"
+    reference = "Zheng2023sigeo"
+
+    def sample(self, rng: random.Random) -> Width:
+        return Width(rng.randint(NARROWEST, WIDEST))
+
+    def mutate(self, architecture: Width, rng: random.Random) -> Width:
+        others = [units for units in (architecture.units - 1, architecture.units + 1) if NARROWEST <= units <= WIDEST]
+        return Width(rng.choice(others))
+
+    def parse(self, text: str) -> Width:
+        if not text.isdecimal() or not NARROWEST <= int(text) <= WIDEST:
+            raise ParseError(text, 0, f"a number of units from {NARROWEST} to {WIDEST}")
+        return Width(int(text))
+
+    def canonical(self, architecture: Width) -> Width:
+        return architecture
+
+    def network(self, architecture: Width, skeleton: Skeleton) -> nn.Module:
+        _, height, width = skeleton.input_shape
+        hidden = Linear(height * width, architecture.units)
+        return nn.Sequential(Grey(), nn.Flatten(), hidden, nn.ReLU(), Linear(architecture.units, skeleton.classes))
+
+
+class Grey(nn.Module):
+    """One channel: grey images come as three equal ones."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x[:, :1]
+
+
+PERCEPTRONS = Perceptrons()
+
+
+@dataclass(frozen=True)
+class Now:
+    """What can be seen of a network at this point of its training: means over four batches that it was trained on."""
+
+    revision: ClassVar[int] = 1
+
+    def __call__(self, setting: Setting, architecture: str) -> Parts:
+        probe = Probe(setting.network(architecture), setting.inputs.batches, seed=setting.seed)
+        gradients = probe.all_loss_gradients(BATCHES)
+        loss = sum(entry.loss for entry in gradients) / len(gradients)
+        sizes = [float(gradient.abs().sum()) for entry in gradients for gradient in entry.weights.values()]
+        along, size = fisher_rao(probe.weights(), gradients), sum(sizes) / len(gradients)
+        weights = sum(weight.numel() for weight in probe.weights().values())
+        return Parts(loss, loss=loss, fisher_rao=along, gradient=size, per_weight=size / weights)
+
+
+@dataclass(frozen=True)
+class InTheEnd:
+    """The loss on all training images after the training of the setting, and on those that are left for tests."""
+
+    revision: ClassVar[int] = 1
+
+    def __call__(self, setting: Setting, architecture: str) -> Parts:
+        network = setting.network(architecture).eval()
+        learned_from = setting.learned_from
+        assert isinstance(learned_from, Share)
+        train, test = (_loss(network, share) for share in (learned_from, _for_tests(setting.source)))
+        return Parts(train, train=train, test=test)
+
+
+@lru_cache(maxsize=1)  # which is the same for all networks
+def _for_tests(source: InputSource) -> Share:
+    return load_test_share(source)
+
+
+@torch.no_grad()
+def _loss(network: nn.Module, share: Share) -> float:
+    return float(F.cross_entropy(network(share.x), share.y))
+
+
+def _figure2(lab: Lab) -> Findings:
+    if lab.images == SYNTHETIC:
+        raise MissingFileError(
+            "sigeo-figure2 trains networks on handwritten digits: put mnist.npz or mnist_*.npz into the folder of "
+            "data, or name other images with --input, such as digits."
+        )
+    widths = sorted({round(width) for width in np.linspace(NARROWEST, WIDEST, lab.samples)})
+    texts = [str(width) for width in widths]
+    groups = np.tile(np.arange(len(texts), dtype=np.int64), len(lab.seeds))  # those of one width, of all seeds
+    ends = _measured(lab, FINAL, texts, InTheEnd())
+    final = {TRAIN: ends["train"], TEST: ends["test"]}
+    units = np.tile(np.array(widths, dtype=float), len(lab.seeds))
+    findings, rows = [], []
+    for target, reached in final.items():
+        ours = lab.estimate(spearman, units, reached, groups=groups)
+        findings.append(Finding(f"control: number of units and {target}", "any", ours, None, CORRELATION))
+    for warm_up in lab.warm_ups:
+        now = _measured(lab, warm_up, texts, Now())
+        share = 0.0 if warm_up is None else warm_up.share
+        for name in TITLES:
+            for target, reached in final.items():
+                value = PUBLISHED[name].get(share) if target == TRAIN else None
+                ours = lab.estimate(spearman, now[name], reached, groups=groups)
+                published = Published.value("SiGeo Figure 2, code's README", value)
+                findings.append(Finding(f"{TITLES[name]} and {target}", _level(warm_up), ours, published, CORRELATION))
+        rows.append(
+            [
+                Panel(
+                    _level(warm_up),
+                    TITLES[name],
+                    "final loss",
+                    {target: _points(now[name], reached) for target, reached in final.items()},
+                    logarithmic=True,
+                )
+                for name in TITLES
+            ]
+        )
+    remarks = (
+        f"{len(texts)} widths from {widths[0]} to {widths[-1]} units, each with the weights of {len(lab.seeds)} seeds; "
+        "intervals are over widths.",
+        f"SGD at a constant rate of {RATE} (the paper's text; its appendix has 0.01) without momentum, batches of "
+        f"{FINAL.batch_size}. The final loss is that after {FINAL.epochs} epochs over all images to learn from, "
+        "starting anew from the seeded weights. Unless --warmup says otherwise, warm-ups pass six times over their "
+        "share, which makes as many steps as in the paper (48 and 192) where there are 10,000 images.",
+        f"Current loss, Fisher-Rao norm and |gradient| are means over {BATCHES} batches of {BATCH_SIZE} images that "
+        "the warm-up has seen. How long the paper trains in the end is not in our records, nor which of the two final "
+        "losses its figures are of, nor whether sizes of the gradient are summed over weights, which grow in number "
+        "with the width, or averaged: its figures stand beside the training loss, and beside both sizes.",
+    )
+    return Findings(tuple(findings), remarks, (("Final loss against what is seen after a warm-up", str(panels(rows))),))
+
+
+def _measured(
+    lab: Lab, warm_up: WarmUp | SharedWarmUp | None, texts: list[str], measure: Now | InTheEnd
+) -> dict[str, Numbers]:
+    """The parts of each width, for all seeds one after the other; NaN where a training diverged."""
+    scores: list[Score] = []
+    for seed in lab.seeds:
+        source = InputSource(lab.images, BATCH_SIZE, BATCHES)
+        setting = Setting(**in_space(PERCEPTRONS), source=source, seed=seed, warm_up=warm_up)
+        setting.check()
+        scores += lab.measured(setting, texts, measure).values()
+    names = {name for score in scores for name in score.parts}
+    return {name: np.array([score.parts.get(name, np.nan) for score in scores]) for name in names}
+
+
+def _level(warm_up: WarmUp | SharedWarmUp | None) -> str:
+    """The rate is that of all."""
+    return title_of(warm_up).partition(", rate")[0]
+
+
+def _points(xs: Numbers, ys: Numbers) -> list[tuple[float, float]]:
+    return [(float(x), float(y)) for x, y in zip(xs, ys, strict=True) if np.isfinite(x) and np.isfinite(y)]
+
+
+sigeo_figure2 = Experiment(
+    "sigeo-figure2",
+    "SiGeo Figure 2",
+    "Zheng2023sigeo",
+    "what the loss, the Fisher-Rao norm and the gradient of a short training foretell of a long one",
+    (),
+    samples=24,
+    run=_figure2,
+    seeds=3,
+    sampled=("widths",),
+    images="mnist",
+    warm_ups=WARM_UPS,
+)

@@ -1,0 +1,1 @@
+"""From architectures to scores: settings, costs, and the service that answers from the store or the executor."""

@@ -1,0 +1,183 @@
+"""Networks in order of merit, and how far the proxies agree about that order."""
+
+from __future__ import annotations
+
+import csv
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from firstlight.core.errors import SettingError
+from firstlight.core.seeds import python_generator
+from firstlight.proxies.base import Proxies, Proxy, Shown
+from firstlight.proxies.ensembles import Criterion, Ensemble, after_warm_up, asked_for, parse_criterion
+from firstlight.proxies.requests import ProxyRequest, read_requests
+from firstlight.scoring.service import NetworkScore, ScoreService
+from firstlight.search.objective import Candidate, Objective, best_first
+from firstlight.search.problem import Problem
+
+# With fewer networks, a rank correlation says next to nothing
+FEWEST_TO_COMPARE = 3
+DEFAULT_PROXY = "dextr"
+
+
+@dataclass(frozen=True)
+class RankedNetwork:
+    """`rank` is 1 for the best, and equals share one; `value` is what they are ordered by. None: without a score."""
+
+    rank: int | None
+    value: float | None
+    network: NetworkScore
+
+    def as_json(self) -> dict[str, Any]:
+        return {"rank": self.rank, "value": self.value, **self.network.as_json()}
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """Rank correlation of two proxies over the `networks` that have a score by both, each turned so that higher is
+    better. None where it is not defined: too few networks, or a proxy that has one value for all of them."""
+
+    first: str
+    second: str
+    networks: int
+    spearman: float | None
+    kendall: float | None
+
+    def as_json(self) -> dict[str, Any]:
+        numbers = {"networks": self.networks, "spearman": self.spearman, "kendall": self.kendall}
+        return {"proxies": [self.first, self.second], **numbers}
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """Networks, best first and those without a score last; `agreement` has each pair of the proxies once."""
+
+    by: Criterion
+    proxies: tuple[str, ...]
+    rows: tuple[RankedNetwork, ...]
+    agreement: tuple[Agreement, ...]
+
+    def __str__(self) -> str:
+        """A table to print: a line for each network, the best first."""
+        rows = self.table()
+        columns = [name for name in rows[0] if name not in ("rank", "network", "remarks")]
+        lines = [["rank", *columns, "network"]]
+        for row in rows:
+            figures = ["-" if row[name] is None else f"{row[name]:,.6g}" for name in columns]
+            lines.append([str(row["rank"] or "-"), *figures, row["network"]])
+        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+        aligned = (
+            [cell.rjust(width) for cell, width in zip(line[:-1], widths[:-1], strict=True)] + line[-1:]
+            for line in lines
+        )
+        return "\n".join("  ".join(line) for line in aligned)
+
+    def as_json(self) -> dict[str, Any]:
+        networks = [row.as_json() for row in self.rows]
+        return {"by": str(self.by), "networks": networks, "agreement": [pair.as_json() for pair in self.agreement]}
+
+    def table(self) -> list[dict[str, Any]]:
+        """Flat rows for a spreadsheet or a data frame: None where there is no value, and `remarks` say why."""
+        return [
+            {
+                "rank": row.rank,
+                "network": row.network.architecture,
+                str(self.by): row.value,
+                **{name: score.value if score.ok else None for name, score in row.network.scores.items()},
+                # the same columns as those of proxies which are these very counts
+                "params": None if row.network.cost is None else row.network.cost.params,
+                "macs": None if row.network.cost is None else row.network.cost.macs,
+                "remarks": _remarks(row.network),
+            }
+            for row in self.rows
+        ]
+
+    def write_csv(self, path: Path) -> None:
+        rows = self.table()
+        try:
+            with path.open("w", newline="", encoding="utf-8") as file:
+                writer = csv.DictWriter(file, list(rows[0]))
+                writer.writeheader()
+                writer.writerows(rows)
+        except OSError as error:
+            raise SettingError(f"{path} cannot be written: {error}. Name another file.") from error
+
+
+def read_criteria(
+    proxies: Proxies | None, by: str | Proxy | None, warmed: Shown | None = None
+) -> tuple[list[ProxyRequest], Criterion]:
+    """All proxies to ask, those of the ordering among them; and what to order by, which is by default the first.
+
+    `warmed` is what networks are shown, if they are scored after a warm-up.
+    """
+    wanted = None if by is None else parse_criterion(by)
+    if wanted is not None and warmed is not None:
+        wanted = after_warm_up(wanted, warmed)
+    if proxies is None:
+        requests = [] if wanted else read_requests(DEFAULT_PROXY)
+    else:
+        requests = read_requests(proxies, warmed)
+    criterion = wanted or requests[0]
+    return list(dict.fromkeys([*requests, *asked_for(criterion)])), criterion
+
+
+def rank_networks(networks: Iterable[NetworkScore], requests: Sequence[ProxyRequest], by: Criterion) -> Ranking:
+    """Put scored networks in order, and say how far the proxies agree about it."""
+    candidates = best_first(by, networks)
+    ranks: dict[float | None, int] = {}
+    for position, candidate in enumerate(candidates, start=1):
+        ranks.setdefault(candidate.utility, position)
+    rows = tuple(_row(candidate, ranks[candidate.utility], by) for candidate in candidates)
+    pool = [candidate.network for candidate in candidates]
+    names = tuple(map(str, requests))
+    return Ranking(by, names, rows, tuple(_agreement(pool, *pair) for pair in itertools.combinations(names, 2)))
+
+
+def score_architectures(service: ScoreService, given: Iterable[object], samples: int) -> Iterator[NetworkScore]:
+    """The given architectures, and as many random ones that differ from them and from each other."""
+    space = service.setting.space
+    architectures = [space.read(str(item)) for item in given]
+    if not isinstance(samples, int) or samples < 0:
+        raise SettingError(f"The number of samples is {samples!r}; it must be a whole number, 0 or more.")
+    if not architectures and not samples:
+        raise SettingError(
+            f"There is nothing to rank. Name architectures of {space.name!r}, or have some drawn at random with "
+            "samples (--samples 100)."
+        )
+    taken = {space.canonical(architecture) for architecture in architectures}
+    objective = Objective(next(iter(service.requests.values())))
+    drawn = Problem(service, objective, python_generator(service.setting.seed, "rank"), samples).distinct_samples()
+    fresh = itertools.islice((architecture for architecture in drawn if architecture not in taken), samples)
+    yield from service.scores(map(str, itertools.chain(architectures, fresh)))
+
+
+def _remarks(network: NetworkScore) -> str:
+    names: dict[str, list[str]] = {}
+    for name, score in network.scores.items():
+        if score.note or not score.ok:
+            names.setdefault(score.note if score.ok else f"{score.status} ({score.note})", []).append(name)
+    return "; ".join(f"{', '.join(own)}: {remark}" for remark, own in names.items())
+
+
+def _row(candidate: Candidate, rank: int, by: Criterion) -> RankedNetwork:
+    network = candidate.network
+    if candidate.utility is None:
+        return RankedNetwork(None, None, network)
+    return RankedNetwork(
+        rank, candidate.utility if isinstance(by, Ensemble) else network.scores[str(by)].value, network
+    )
+
+
+def _agreement(networks: Sequence[NetworkScore], first: str, second: str) -> Agreement:
+    from scipy.stats import kendalltau, spearmanr  # slow to import
+
+    pairs = [(network.scores[first], network.scores[second]) for network in networks]
+    both = [(one.utility, other.utility) for one, other in pairs if one.ok and other.ok]
+    ones, others = [one for one, _ in both], [other for _, other in both]
+    if len(both) < FEWEST_TO_COMPARE or len(set(ones)) == 1 or len(set(others)) == 1:
+        return Agreement(first, second, len(both), None, None)
+    rho, tau = spearmanr(ones, others).statistic, kendalltau(ones, others).statistic
+    return Agreement(first, second, len(both), float(rho), float(tau))

@@ -1,0 +1,360 @@
+"""From an architecture's text to its scores: look them up, else have them computed, and remember them."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import itertools
+import math
+import shutil
+import tempfile
+import time
+import weakref
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from torch import nn
+
+from firstlight.core.errors import SettingError
+from firstlight.data import Inputs, InputSource, load_inputs
+from firstlight.execution.executor import Executor, Lost
+from firstlight.probe import Probe
+from firstlight.probe.cost import Cost
+from firstlight.proxies.base import Score
+from firstlight.proxies.requests import ProxyRequest, measure_all
+from firstlight.scoring.checks import check_device, check_seed, skeleton_for
+from firstlight.scoring.in_space import InSpace, Surroundings, in_space
+from firstlight.scoring.repeats import combine, draw_seeds
+from firstlight.spaces.base import Skeleton, Space
+from firstlight.storage.records import ScoreKey
+from firstlight.storage.store import Store
+from firstlight.training.shared_warm_up import LearnedFrom, SharedWarmUp, WatchSteps
+from firstlight.training.warm_up import FOLDER, WarmUp
+
+
+@dataclass(frozen=True)
+class NetworkScore:
+    """What is known of one network: its scores by the text of the request, and its cost.
+
+    The cost is None where there is nothing to count: the network cannot be built or run, or its worker was lost.
+    """
+
+    architecture: str
+    scores: dict[str, Score]
+    cost: Cost | None
+    reused: bool = False
+
+    @property
+    def seconds(self) -> float:
+        """Of computing, now or when the scores were new."""
+        return math.fsum(score.seconds for score in self.scores.values())
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "architecture": self.architecture,
+            "scores": {name: score.as_json() for name, score in self.scores.items()},
+            "cost": None if self.cost is None else dataclasses.asdict(self.cost),
+        }
+
+
+def source_for(
+    requests: Iterable[ProxyRequest],
+    name: str = "synthetic",
+    batch_size: int | None = None,
+    batches: int | None = None,
+    labels: str = "true",
+) -> InputSource:
+    """As large and as many batches as the most demanding of the proxies takes, unless the user says otherwise.
+
+    Batches are smaller where the data have too few samples for the usual size; one that is asked for stays.
+    """
+    requests = list(requests)
+    size = max((max(request.proxy.batch_size, request.samples) for request in requests), default=1)
+    count = max((request.batches for request in requests), default=1)
+    count = count if batches is None else batches
+    if batch_size is None:
+        return InputSource(name, size, count, labels).fitting()
+    return InputSource(name, batch_size, count, labels)
+
+
+def read_by(request: ProxyRequest, source: InputSource) -> InputSource:
+    """The part of the source that a proxy looks at: its score does not depend on what others are shown beside it."""
+    size = source.batch_size if request.proxy.batch_size > 1 else min(request.samples, source.batch_size)
+    return replace(source, batch_size=size, batches=min(request.batches, source.batches))
+
+
+@dataclass(frozen=True)
+class Setting(InSpace):
+    """What all scores of a run have in common. With a `warm_up`, networks are trained a little before they are scored.
+
+    What proxies are shown is the same with a warm-up and without.
+    """
+
+    source: InputSource = InputSource()
+    seed: int = 0
+    skeleton_settings: tuple[tuple[str, Any], ...] = ()
+    device: str | None = None
+    repeats: int = 1
+    initialisation: str = "default"
+    warm_up: WarmUp | SharedWarmUp | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        draw_seeds(0, self.repeats)
+        check_seed(self.seed)
+        check_device(self.device)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without what is learned from: each worker process loads its own, which spares the way through a pipe."""
+        return {name: value for name, value in super().__getstate__().items() if name != "learned_from"}
+
+    def load(self) -> None:
+        for setting in (self, *self.draws):
+            setting.check()
+
+    def check(self) -> None:
+        """Data, skeleton and warm-up, before any work starts."""
+        self.skeleton  # noqa: B018 - it depends on the data, which are read
+        self.described  # noqa: B018 - and this on those to learn from
+
+    @functools.cached_property
+    def learned_from(self) -> LearnedFrom:
+        """The data of the warm-up; which ones depends on the seed, as that of those which proxies are shown."""
+        assert self.warm_up is not None
+        return self.warm_up.load(self.source, self.seed)
+
+    @functools.cached_property
+    def inputs(self) -> Inputs:
+        asked = self.space.skeleton(**dict(self.skeleton_settings))
+        return load_inputs(self.source, seed=self.seed, input_shape=asked.input_shape, classes=asked.classes)
+
+    @functools.cached_property
+    def skeleton(self) -> Skeleton:
+        asked, inputs = dict(self.skeleton_settings), self.inputs
+        name = self.source.name
+        return skeleton_for(self.space, asked, name, inputs.input_shape, inputs.classes, inputs.skeleton)
+
+    @functools.cached_property
+    def draws(self) -> list[Setting]:
+        """One setting for each initialisation and choice of inputs."""
+        seeds = draw_seeds(self.seed, self.repeats)
+        return [self] if self.repeats == 1 else [replace(self, seed=seed, repeats=1) for seed in seeds]
+
+    @functools.cached_property
+    def described(self) -> str:
+        """The skeleton, how its weights are drawn unless that is the usual way, and how they are warmed up if so."""
+        drawn = "" if self.initialisation == "default" else f",initialisation={self.initialisation}"
+        warmed = "" if self.warm_up is None else f",warmup={self.warm_up} on {self.learned_from.fingerprint}"
+        return f"{self.skeleton}{drawn}{warmed}"
+
+    def build(self, architecture: str) -> nn.Module:
+        return self.space.build(
+            architecture, self.skeleton, seed=self.seed, device=self.device, initialisation=self.initialisation
+        )
+
+    def network(self, architecture: str, kept_in: Path | None = None) -> nn.Module:
+        """Ready to be scored: built, and warmed up if that is asked for; weights are looked for and kept in a folder.
+
+        Raises `DivergedError` if the warm-up does not end with numbers.
+        """
+        if self.warm_up is None:
+            return self.build(architecture)
+        return self.warm_up.network(self, architecture, kept_in)
+
+    def key(self, architecture: str, request: ProxyRequest) -> ScoreKey:
+        return ScoreKey(
+            space=self.space_key,
+            skeleton=self.described,
+            architecture=architecture,
+            proxy=str(request),
+            revision=request.proxy.revision,
+            input=self._fingerprint(request) + (f":{self.repeats} repeats" if self.repeats > 1 else ""),
+            seed=self.seed,
+        )
+
+    def _fingerprint(self, request: ProxyRequest) -> str:
+        source = read_by(request, self.source)
+        if source not in self._fingerprints:
+            self._fingerprints[source] = replace(self, source=source).inputs.fingerprint
+        return self._fingerprints[source]
+
+    @functools.cached_property
+    def _fingerprints(self) -> dict[InputSource, str]:
+        return {self.source: self.inputs.fingerprint}
+
+
+def make_setting(
+    space: str | Space[Any],
+    source: InputSource,
+    skeleton: Mapping[str, Any] | None,
+    seed: int,
+    device: str | None,
+    repeats: int,
+    warm_up: WarmUp | SharedWarmUp | None = None,
+) -> Setting:
+    """A setting in the words of the library's calls."""
+    if skeleton is not None and not isinstance(skeleton, Mapping):
+        raise SettingError(f'skeleton is {skeleton!r}; write a dictionary such as {{"channels": 8, "cells": 2}}.')
+    return Setting(
+        **in_space(space),
+        source=source,
+        seed=seed,
+        skeleton_settings=tuple(sorted((skeleton or {}).items())),
+        device=device,
+        repeats=repeats,
+        warm_up=warm_up,
+    )
+
+
+def count(setting: Surroundings, architecture: str) -> Cost | Score:
+    """What a network costs; or, if it cannot be built or run, the score that says why."""
+    space, skeleton = setting.space, setting.skeleton
+    try:
+        return space.cost(space.parse(architecture), skeleton)
+    except SettingError:  # which would meet every network
+        raise
+    except Exception as error:  # whatever a space of the user's own does
+        return Score.of_error(error)
+
+
+def with_cost(
+    setting: Surroundings, architecture: str, scores: Mapping[str, Score], reused: bool = False
+) -> NetworkScore:
+    """What is known of a network. One whose cost cannot be counted has failed, whatever was known of it."""
+    cost = count(setting, architecture)
+    if isinstance(cost, Score):
+        scores = {name: cost if score.ok else score for name, score in scores.items()}
+    return NetworkScore(architecture, dict(scores), None if isinstance(cost, Score) else cost, reused)
+
+
+Task = tuple[str, tuple[str, ...]]  # an architecture's text, and the proxies to ask about it
+
+
+@dataclass(frozen=True)
+class ScoreJob:
+    """Build, probe, ask: the job that executors run. A network that fails costs only its own scores.
+
+    The `requests` are all that tasks may name. Weights that were warmed up are kept in a folder, if there is one.
+    """
+
+    setting: Setting
+    requests: tuple[ProxyRequest, ...]
+    kept_in: Path | None = None
+
+    @property
+    def files(self) -> list[Path]:
+        """What every machine must find: weights that networks inherit were trained before."""
+        shared = isinstance(self.setting.warm_up, SharedWarmUp) and self.setting.warm_up.share
+        return [self.kept_in] if shared and self.kept_in is not None else []
+
+    def __call__(self, task: Task) -> NetworkScore:
+        text, names = task
+        cost = count(self.setting, text)
+        if isinstance(cost, Score):
+            return NetworkScore(text, dict.fromkeys(names, cost), None)
+        asked = [request for request in self.requests if str(request) in names]
+        draws = [self._draw(setting, text, asked, cost) for setting in self.setting.draws]
+        return NetworkScore(text, {name: combine([draw[name] for draw in draws]) for name in names}, cost)
+
+    def _draw(self, setting: Setting, text: str, requests: Collection[ProxyRequest], cost: Cost) -> dict[str, Score]:
+        start = time.perf_counter()
+        try:
+            network = setting.network(text, self.kept_in)
+            probe = Probe(network, setting.inputs.batches, seed=setting.seed, cost=cost)
+        except Exception as error:
+            return {str(request): Score.of_error(error) for request in requests}
+        prepared = 0.0 if setting.warm_up is None else time.perf_counter() - start
+        found = measure_all(requests, probe)
+        first = next(iter(found))  # which bears what all have in common, as with quantities that several need
+        return found | {first: replace(found[first], seconds=found[first].seconds + prepared)}
+
+
+class ScoreService:
+    """Answers from the store what it can, lets the executor compute the rest, and commits each score as it arrives."""
+
+    def __init__(
+        self,
+        setting: Setting,
+        requests: Iterable[ProxyRequest],
+        executor: Executor,
+        store: Store,
+        watch_warm_up: WatchSteps = lambda done, total: None,
+    ) -> None:
+        self.setting = setting
+        self._watch_warm_up = watch_warm_up
+        self._temporary: Path | None = None
+        self.requests = {str(request): request for request in requests}
+        self.executor = executor
+        self.store = store
+
+    def scores(self, architectures: Iterable[str]) -> Iterator[NetworkScore]:
+        """One answer for each different architecture among these, as they become known; in any order."""
+        known: dict[str, dict[str, Score]] = {}
+        answered: list[NetworkScore] = []
+        looked_up = ((text, self._stored(text)) for text in _without_repeats(architectures))
+        first_missing = []
+        for text, found in looked_up:  # no need to wait for a computed score while all are known
+            if len(found) < len(self.requests):
+                first_missing.append((text, found))
+                break
+            yield with_cost(self.setting, text, found, reused=True)
+
+        def unanswered() -> Iterator[Task]:
+            for text, found in itertools.chain(first_missing, looked_up):
+                missing = tuple(name for name in self.requests if name not in found)
+                if missing:
+                    known[text] = found
+                    yield text, missing
+                else:
+                    answered.append(with_cost(self.setting, text, found, reused=True))
+
+        kept_in = self._kept_in()
+        if self.setting.warm_up is not None and first_missing:
+            self.setting.warm_up.prepare(self.setting, kept_in, self._watch_warm_up)
+        job = ScoreJob(self.setting, tuple(self.requests.values()), kept_in)
+        for (text, missing), result in self.executor.map(job, unanswered()):
+            yield from _drain(answered)
+            if isinstance(result, Lost):
+                failed = {name: Score.without_value(result.status, result.reason) for name in missing}
+                # counting the cost of the user's own here, what crashed or hung the worker would do so again
+                own = self.setting.own_space is not None
+                result = NetworkScore(text, failed, None) if own else with_cost(self.setting, text, failed)
+            for name, score in result.scores.items():
+                self.store.add_score(self.setting.key(text, self.requests[name]), score)
+            scores = known.pop(text) | result.scores
+            yield NetworkScore(text, {name: scores[name] for name in self.requests}, result.cost)
+        yield from _drain(answered)
+
+    def _kept_in(self) -> Path | None:
+        """Where warmed weights are kept: by the store; without a folder, workers still have to find shared ones."""
+        if self.setting.warm_up is None:
+            return None
+        if self.store.folder is not None:
+            return self.store.folder / FOLDER
+        if self._temporary is None and isinstance(self.setting.warm_up, SharedWarmUp):
+            self._temporary = Path(tempfile.mkdtemp(prefix="firstlight-"))
+            weakref.finalize(self, shutil.rmtree, self._temporary, ignore_errors=True)
+        return self._temporary
+
+    def _stored(self, text: str) -> dict[str, Score]:
+        found = {}
+        for name, request in self.requests.items():
+            score = self.store.find_score(self.setting.key(text, request))
+            if score is not None:  # the direction is a fact about the proxy, so the store does not repeat it
+                found[name] = dataclasses.replace(score, higher_is_better=request.proxy.higher_is_better)
+        return found
+
+
+def _without_repeats(texts: Iterable[str]) -> Iterator[str]:
+    seen: set[str] = set()
+    for text in texts:
+        if text not in seen:
+            seen.add(text)
+            yield text
+
+
+def _drain(waiting: list[NetworkScore]) -> Iterator[NetworkScore]:
+    while waiting:
+        yield waiting.pop(0)

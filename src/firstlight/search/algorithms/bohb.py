@@ -1,0 +1,127 @@
+"""BOHB: a density model proposes networks, and most of them are given up after few epochs (through Optuna)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from firstlight.core.errors import MissingExtraError
+from firstlight.search.algorithm import algorithm
+from firstlight.search.problem import Problem
+from firstlight.search.queries import Queries
+from firstlight.spaces.base import Architecture
+
+
+@algorithm(reference="Falkner2018bohb", needs=("choices", "optuna"))
+def bohb(problem: Problem, *, startup: int = 10) -> None:
+    """Tree-structured Parzen estimators propose networks, Hyperband says how long each is trained.
+
+    A trial climbs the fidelities that there are, fewest epochs first, each a query of its own, until Hyperband gives
+    it up; the share that is promoted is the ratio of the epochs. Without a choice of fidelities it is plain TPE. The
+    first `startup` networks are drawn at random, and one in the place of any that is proposed a second time.
+    """
+    import_optuna()
+    levels = problem.fidelities if isinstance(problem, Queries) and len(problem.fidelities) > 1 else ()
+    with quiet():
+        search = _Trials(problem, _study(problem, levels, startup))
+        while problem.remaining and (proposal := search.propose()):
+            search.climb(*proposal, levels)
+
+
+class _Trials:
+    """The study, the space's choices in its words, and what has been proposed."""
+
+    def __init__(self, problem: Problem, study: Any) -> None:
+        self.problem, self.study = problem, study
+        self.options = {f"choice {place}": len(options) for place, options in enumerate(problem.space.choices())}
+        self.seen: set[str] = set()
+        self.newcomers = problem.distinct_samples()
+
+    def propose(self) -> tuple[Any, Architecture] | None:
+        """A trial with a network that is new: the model's, or a random one instead. None if all are known."""
+        from optuna.trial import TrialState
+
+        trial, architecture = self._ask()
+        if str(architecture) in self.seen or not self.problem.allows(architecture):
+            self.study.tell(trial, state=TrialState.FAIL)  # the model learns nothing from it
+            fresh = next((other for other in self.newcomers if str(other) not in self.seen), None)
+            if fresh is None:
+                return None
+            indices = self.problem.space.to_choices(fresh)
+            self.study.enqueue_trial(dict(zip(self.options, indices, strict=True)))
+            trial, architecture = self._ask()
+        self.seen.add(str(architecture))
+        return trial, architecture
+
+    def _ask(self) -> tuple[Any, Architecture]:
+        trial = self.study.ask()
+        indices = [trial.suggest_categorical(name, range(size)) for name, size in self.options.items()]
+        return trial, self.problem.space.canonical(self.problem.space.from_choices(indices))
+
+    def climb(self, trial: Any, architecture: Architecture, levels: tuple[int, ...]) -> None:
+        """Ask about the network, at one fidelity after the other, and tell the model."""
+        from optuna.trial import TrialState
+
+        problem = self.problem
+        if not levels:
+            (candidate,) = problem.score_all([architecture])
+            worth = problem.worth(candidate)
+            self.study.tell(trial, worth, state=TrialState.FAIL if worth is None else TrialState.COMPLETE)
+            return
+        assert isinstance(problem, Queries)
+        factor = _factor(levels)
+        for rung, epochs in enumerate(levels):
+            worth = problem.score_at(architecture, epochs).utility
+            if worth is None:
+                self.study.tell(trial, state=TrialState.FAIL)
+                return
+            trial.report(worth, factor**rung)
+            if epochs == levels[-1]:
+                self.study.tell(trial, worth)
+            elif not problem.remaining or trial.should_prune():
+                self.study.tell(trial, state=TrialState.PRUNED)
+                return
+
+
+def _study(problem: Problem, levels: tuple[int, ...], startup: int) -> Any:
+    """In memory: a run that is started again replays, and finds what it asked for in the store."""
+    import optuna
+
+    seed = problem.rng.getrandbits(32)
+    sampler = optuna.samplers.TPESampler(seed=seed, n_startup_trials=startup)
+    pruner: Any = optuna.pruners.NopPruner()
+    if levels:
+        factor = _factor(levels)
+        pruner = optuna.pruners.HyperbandPruner(
+            min_resource=1, max_resource=factor ** (len(levels) - 1), reduction_factor=factor
+        )
+    # Hyperband deals out its brackets by the study's name, which is drawn from nowhere unless it is given
+    return optuna.create_study(study_name=f"bohb {seed}", direction="maximize", sampler=sampler, pruner=pruner)
+
+
+def _factor(levels: tuple[int, ...]) -> int:
+    """By which the epochs grow from rung to rung, on average; as many times fewer networks are promoted."""
+    growth: float = (levels[-1] / levels[0]) ** (1 / (len(levels) - 1))
+    return max(2, round(growth))
+
+
+def import_optuna() -> None:
+    """Say early, and in words, that it is not there."""
+    try:
+        import optuna  # noqa: F401
+    except ImportError as error:
+        raise MissingExtraError("bohb, which is done by Optuna,", "optuna") from error
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Without Optuna's messages, for as long as it works here."""
+    import optuna
+
+    before = optuna.logging.get_verbosity()
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    try:
+        yield
+    finally:
+        optuna.logging.set_verbosity(before)

@@ -1,0 +1,44 @@
+"""Several aims at once: a front of networks, none of which is beaten in everything by another."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+
+from firstlight.search.algorithm import algorithm
+from firstlight.search.algorithms.evolution import first_population, new_mutants
+from firstlight.search.front import crowding, layers
+from firstlight.search.problem import Problem
+
+
+@algorithm(reference="Deb2002nsga", costs=("macs",))
+def pareto(problem: Problem, *, population: int = 64, children: int = 32, mutations: int = 1) -> None:
+    """Evolution towards a front of score against costs (NSGA-II): who is beaten by fewer, and stands alone, lives on.
+
+    The aims are the score and the costs of `--objectives`. Networks are sorted into layers, each the front of what is
+    left without those before it; within a layer, those with more room between their neighbours are better. Parents win
+    a contest of two, and the best `population` of parents and children go on.
+    """
+    first = first_population(problem, problem.distinct_samples(), population)
+    living = [candidate.network.architecture for candidate in first]
+    seen = set(living)
+    while problem.remaining and living:
+        order = _best_first(problem, living)
+        pairs = (problem.rng.sample(range(len(order)), 2) if len(order) > 1 else [0] for _ in range(children))
+        parents = [order[min(pair)] for pair in pairs]
+        brood = problem.score_all(itertools.islice(new_mutants(problem, seen, parents, mutations), children))
+        if not brood:
+            return  # everything within reach has been seen
+        everyone = [*order, *(candidate.network.architecture for candidate in brood)]
+        living = _best_first(problem, everyone)[:population]
+
+
+def _best_first(problem: Problem, texts: list[str]) -> list[str]:
+    """By layer, and by room within a layer."""
+    points = problem.points(texts)
+    layer = layers(points)
+    room = np.zeros(len(texts))
+    for number in np.unique(layer):
+        room[layer == number] = crowding(points[layer == number])
+    return [texts[place] for place in sorted(range(len(texts)), key=lambda p: (layer[p], -room[p], texts[p]))]

@@ -1,0 +1,348 @@
+"""Steps through a one-shot network: paths drawn at random, and how fast each learns at initialisation.
+
+Weights and logits never change, so that a step depends on its number and on nothing else: steps run on all workers,
+are kept in the store, and serve whatever is made of them afterwards.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import itertools
+import math
+import pathlib
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from firstlight.core.errors import NothingScoredError
+from firstlight.core.seeds import derive, torch_generator
+from firstlight.data import load_inputs
+from firstlight.execution.executor import DIED, Executor, Lost
+from firstlight.proxies.base import Score
+from firstlight.scoring.service import Setting
+from firstlight.spaces.base import Architecture, Skeleton
+from firstlight.spaces.supernets import Choice, OneShot
+from firstlight.spaces.supernets.trace_step import (
+    Path,
+    ready_for_steps,
+    saved_on_disk,
+    trace_along,
+    trace_step,
+)
+from firstlight.storage.records import ScoreKey
+from firstlight.storage.store import Store
+
+# Of the steps, so many may come to nothing before the search is given up
+MOST_FAILED = 0.25
+# Raise it when a step comes to other numbers than before
+REVISION = 1
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class StepSetting:
+    """What all steps of a search have in common. Without `slopes` only the trace norm is asked for."""
+
+    setting: Setting
+    batch_size: int
+    slopes: bool = True
+    none: bool = False
+    temperature: float = 1.0
+
+    def __post_init__(self) -> None:
+        self.skeleton  # noqa: B018 - one that cannot be searched in is refused before any step
+
+    @functools.cached_property
+    def one_shot(self) -> OneShot:
+        return self.setting.space.one_shot()
+
+    @functools.cached_property
+    def skeleton(self) -> Skeleton:
+        return self.one_shot.skeleton(self.setting.skeleton)
+
+    @functools.cached_property
+    def choices(self) -> tuple[Choice, ...]:
+        """Those of the one-shot network, without the option `none` unless it is asked for."""
+        return tuple(
+            choice if self.none else replace(choice, options=tuple(name for name in choice.options if name != "none"))
+            for choice in self.one_shot.choices
+        )
+
+    def drawn(self, number: int) -> Draw:
+        """The path of a step: noise decides among options that are all as good as each other."""
+        generator = torch_generator(self.setting.seed, "one-shot step", str(number))
+        soft, path = [], {}
+        for choice in self.choices:
+            uniform = torch.rand(len(choice.options), generator=generator, dtype=torch.float64)
+            noise = -(-uniform.log()).log()
+            soft.append((noise / self.temperature).softmax(0).numpy())
+            taken = noise.topk(choice.sampled).indices.sort().values.tolist()
+            path[choice.name] = tuple(choice.options[index] for index in taken)
+        return Draw(path, np.concatenate(soft))
+
+    def batch(self, number: int) -> tuple[Tensor, Tensor]:
+        """Another one for each step."""
+        setting = self.setting
+        source = replace(setting.source, batch_size=self.batch_size, batches=1).fitting()
+        seed = derive(setting.seed, "one-shot step", str(number))
+        skeleton = setting.skeleton
+        inputs = load_inputs(source, seed=seed, input_shape=skeleton.input_shape, classes=skeleton.classes)
+        x, labels = inputs.batches[0]
+        assert labels is not None
+        return x.to(setting.device), labels.to(setting.device)
+
+    def build(self) -> nn.Module:
+        setting = self.setting
+        network = self.one_shot.build(
+            self.skeleton, seed=setting.seed, device=setting.device, initialisation=setting.initialisation
+        )
+        return ready_for_steps(network)
+
+    @property
+    def slope_names(self) -> set[str]:
+        return {f"{choice.name}:{option}" for choice in self.choices for option in choice.options}
+
+    def key(self, number: int) -> ScoreKey:
+        setting = self.setting
+        path = " ".join(f"{name}={','.join(options)}" for name, options in self.drawn(number).path.items())
+        return ScoreKey(
+            space=setting.space_key,
+            skeleton=f"{self.one_shot.name}:{self.skeleton},{setting.initialisation}",
+            architecture=path,
+            proxy=f"one-shot {'slopes' if self.slopes else 'trace'}",
+            revision=REVISION,
+            input=f"{setting.inputs.fingerprint}:step {number} of {self.batch_size}",
+            seed=setting.seed,
+        )
+
+
+@dataclass(frozen=True)
+class Draw:
+    """A path, and the soft sample that it is the hard version of: options of all choices one behind the other."""
+
+    path: Path
+    soft: Floats
+
+
+@dataclass(frozen=True)
+class StepJob:
+    """One step by its number; the score's value is T, and its parts are the slopes H."""
+
+    asked: StepSetting
+    on_disk: bool = False  # what the second backward pass needs of the first: slower, for batches too large for memory
+
+    @property
+    def files(self) -> list[pathlib.Path]:
+        """What every machine must find: each step reads other images."""
+        return self.asked.setting.source.files
+
+    def __call__(self, number: int) -> Score:
+        start = time.perf_counter()
+        try:
+            score = self._measured(number)
+        except Exception as error:  # a step that fails costs only itself
+            score = Score.of_error(error)
+        return replace(score, seconds=time.perf_counter() - start)
+
+    def _measured(self, number: int) -> Score:
+        path, (x, labels) = self.asked.drawn(number).path, self.asked.batch(number)
+        network = _network(self.asked)
+        slopes: dict[str, float] = {}
+        with saved_on_disk() if self.on_disk else contextlib.nullcontext():
+            if self.asked.slopes:
+                found = trace_step(network, path, x, labels)
+                trace = found.trace
+                for choice in self.asked.one_shot.choices:  # all of them, whoever asks next
+                    slopes |= {f"{choice.name}:{name}": found.slopes[choice.name][name] for name in choice.options}
+            else:
+                trace = trace_along(network, path, x, labels)
+        if not all(map(math.isfinite, (trace, *slopes.values()))):
+            return Score.without_value("non_finite", f"the gradients of this step are not finite: T is {trace}")
+        return Score(trace, slopes)
+
+
+@functools.lru_cache(maxsize=1)  # its weights never change
+def _network(asked: StepSetting) -> nn.Module:
+    return asked.build()
+
+
+@dataclass(frozen=True)
+class Steps:
+    """What some steps came to, as arrays: a row for each step, a column for each option of each choice."""
+
+    choices: tuple[Choice, ...]
+    traces: Floats
+    soft: Floats
+    taken: Floats
+    slopes: Floats
+
+    def __len__(self) -> int:
+        return len(self.traces)
+
+    def by_choice(self, values: Floats) -> dict[str, list[float]]:
+        """A number for each option, under the name of its choice."""
+        ends = np.cumsum([len(choice.options) for choice in self.choices])[:-1]
+        return {choice.name: part.tolist() for choice, part in zip(self.choices, np.split(values, ends), strict=True)}
+
+    def summed(self, values: Floats) -> Floats:
+        """In each column, the sum over all options of its choice."""
+        sizes = [len(choice.options) for choice in self.choices]
+        starts = np.cumsum([0, *sizes[:-1]])
+        return np.repeat(np.add.reduceat(values, starts, axis=1), sizes, axis=1)
+
+
+class StepJudge:
+    """Takes steps on the workers of a run, keeps them in its store, and counts what they cost."""
+
+    def __init__(self, asked: StepSetting, executor: Executor, store: Store) -> None:
+        self.asked = asked
+        self._executor = executor
+        self._store = store
+        self._entered: dict[int, Score] = {}  # by number, those that came to nothing among them
+        self._rows: dict[int, _Row] = {}
+        self._new: set[int] = set()
+
+    @property
+    def scored(self) -> int:
+        return len(self._entered)
+
+    @property
+    def reused(self) -> int:
+        """How many of them were known from before."""
+        return len(self._entered.keys() - self._new)
+
+    @property
+    def seconds(self) -> float:
+        """Of computing."""
+        return math.fsum(score.seconds for score in self._entered.values())
+
+    @property
+    def reused_seconds(self) -> float:
+        """Those of what was known from before."""
+        return math.fsum(score.seconds for number, score in self._entered.items() if number not in self._new)
+
+    @property
+    def failed(self) -> list[Score]:
+        """Steps that came to nothing."""
+        return [score for score in self._entered.values() if not score.ok]
+
+    def take(self, count: int, seconds: float, watch: Callable[[], None]) -> None:
+        """So many steps, or fewer if they take more than `seconds` together; `watch` is called behind each.
+
+        Which those are depends on what each one took, never on the order in which they come in. From the first that is
+        too large for the memory on, they are taken on disk.
+        """
+        numbers = self._unknown(count, seconds, watch)
+        too_large: list[int] = []
+        for number, score in self._computed(itertools.takewhile(lambda _: not too_large, numbers), on_disk=False):
+            if score.status == "out_of_memory" or score.note.startswith(DIED):
+                too_large.append(number)
+            else:
+                self._enter(number, score, count, watch, new=True)
+        if too_large:
+            for number, score in self._computed(self._unknown(count, seconds, watch), on_disk=True):
+                self._enter(number, score, count, watch, new=True)
+        spent = 0.0
+        for number in sorted(self._entered):
+            if spent >= seconds:
+                del self._entered[number]
+                self._rows.pop(number, None)
+            else:
+                spent += self._entered[number].seconds
+        self._give_up_beyond(len(self._entered))
+
+    def _unknown(self, count: int, seconds: float, watch: Callable[[], None]) -> Iterator[int]:
+        for number in range(count):
+            if self.seconds >= seconds:
+                return
+            if number in self._entered:
+                continue
+            score = self._found(number)
+            if score is None:
+                yield number
+            else:
+                self._enter(number, score, count, watch)
+
+    def _found(self, number: int) -> Score | None:
+        """What the store knows of a step: one with slopes serves as well where only T is asked for."""
+        found = self._store.find_score(self.asked.key(number))
+        if found is None and not self.asked.slopes:
+            return self._store.find_score(replace(self.asked, slopes=True).key(number))
+        if found is not None and found.ok and self.asked.slopes and not found.parts.keys() >= self.asked.slope_names:
+            return None  # damaged, though it looks like a score
+        return found
+
+    def _computed(self, numbers: Iterable[int], *, on_disk: bool) -> Iterator[tuple[int, Score]]:
+        for number, result in self._executor.map(StepJob(self.asked, on_disk), numbers):
+            yield number, (Score.without_value(result.status, result.reason) if isinstance(result, Lost) else result)
+
+    def _enter(self, number: int, score: Score, count: int, watch: Callable[[], None], *, new: bool = False) -> None:
+        if new:
+            self._store.add_score(self.asked.key(number), score)
+            self._new.add(number)
+        self._entered[number] = score
+        if score.ok:
+            self._rows[number] = _Row.of(self.asked, number, score)
+        self._give_up_beyond(count)
+        watch()
+
+    def _give_up_beyond(self, count: int) -> None:
+        """Whether to go on must not depend on the order in which steps come in: it is a share of all."""
+        failed = self.failed
+        if len(failed) > MOST_FAILED * count:
+            score = failed[0]
+            raise NothingScoredError(
+                f"{len(failed)} of {self.scored} steps through the one-shot network came to nothing: the search was "
+                f"given up. One of them ended with {score.status}: {score.note}. Try a smaller skeleton or batch, "
+                "another initialisation, or other inputs."
+            )
+
+    def architecture(self, preferences: Floats) -> Architecture:
+        """What is read off preferences for the options of all choices, one behind the other."""
+        asked, known = self.asked, iter(preferences.tolist())
+        found = {choice.name: {option: next(known) for option in choice.options} for choice in asked.choices}
+        return asked.one_shot.architecture(
+            {
+                choice.name: [found[choice.name].get(option, -math.inf) for option in choice.options]
+                for choice in asked.one_shot.choices
+            }
+        )
+
+    def steps(self) -> Steps:
+        """Those that came to something, in their order."""
+        rows = [self._rows[number] for number in sorted(self._rows)]
+        columns = sum(len(choice.options) for choice in self.asked.choices)
+
+        def stacked(arrays: Iterable[Floats]) -> Floats:
+            return np.array(list(arrays)).reshape(len(rows), columns)
+
+        return Steps(
+            self.asked.choices,
+            np.array([row.trace for row in rows]),
+            stacked(row.soft for row in rows),
+            stacked(row.taken for row in rows),
+            stacked(row.slopes for row in rows),
+        )
+
+
+@dataclass(frozen=True)
+class _Row:
+    trace: float
+    soft: Floats
+    taken: Floats
+    slopes: Floats
+
+    @classmethod
+    def of(cls, asked: StepSetting, number: int, score: Score) -> _Row:
+        draw = asked.drawn(number)
+        options = [(choice.name, option) for choice in asked.choices for option in choice.options]
+        taken = [float(option in draw.path[name]) for name, option in options]
+        slopes = [score.parts[f"{name}:{option}"] if asked.slopes else math.nan for name, option in options]
+        return cls(score.value, draw.soft, np.array(taken), np.array(slopes))

@@ -1,0 +1,120 @@
+"""What a search took, and how to go on with what it found, in words for the terminal and the page."""
+
+from __future__ import annotations
+
+import math
+import shlex
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+from firstlight.core.quoting import joined
+from firstlight.data.inputs import CIRCLE, SYNTHETIC, TRUE_LABELS
+from firstlight.proxies.ensembles import members
+
+if TYPE_CHECKING:
+    from firstlight.search.result import SearchResult
+
+
+def effort(result: SearchResult) -> str:
+    """What the search took."""
+    if result.setting.truth is not None:
+        return _effort_of_queries(result)
+    plural = "" if result.scored == 1 else "s"
+    words = f"{result.scored} network{plural} scored and {result.reused} reused in {result.seconds:.1f} s"
+    if result.states:
+        what = "steps through the one-shot network" if goes_in_steps(result) else "states of the supernet"
+        known = f", {result.states_reused:,} of them known from before" if result.states_reused else ""
+        words += f", and {result.states:,} {what}{known}"
+    if result.rejected:
+        words += f"; {result.rejected:,} beyond the limits were not scored"
+    if result.forward_passes > 1:
+        before = f" ({result.reused_seconds:,.1f} s of it before)" if result.reused_seconds else ""
+        passes = f"{float(f'{result.forward_passes:.2g}'):,.0f}"
+        words += (
+            f". All scores together took {result.score_seconds:,.1f} s of scoring{before}, as much as "
+            f"{passes} forward pass{'es' * (passes != '1')} of the chosen network with one input"
+        )
+    return words + "."
+
+
+def _effort_of_queries(result: SearchResult) -> str:
+    """What a search by the truth took."""
+    words = f"{result.scored + result.reused} networks were asked about"
+    if result.scored and result.reused:
+        words += f", {result.reused} of them known from before"
+    if not math.isnan(result.training_seconds):
+        words += f"; training them {'took' if result.scored else 'had taken'} {result.training_seconds:,.0f} s"
+    if result.judged:
+        before = f" ({result.reused_seconds:,.0f} s of it before)" if result.reused_seconds else ""
+        words += f". Proxies had judged {result.judged:,} networks, in {result.score_seconds:,.0f} s of scoring{before}"
+    return f"{words}. The search took {result.seconds:,.1f} s."
+
+
+def goes_in_steps(result: SearchResult) -> bool:
+    return "one_shot" in result.setting.request.algorithm.needs
+
+
+def next_steps(result: SearchResult) -> list[str]:
+    """Commands, without the name of the program; none for a search that has no folder."""
+    if result.directory is None:
+        return []
+    folder = shlex.quote(str(result.directory))
+    trained = shlex.quote(str(result.directory / "trained"))
+    training = (
+        f"train {folder} --data {shlex.quote(_data(result))} --out {trained}",
+        f"export {trained} -o {shlex.quote(str(result.directory / 'exported'))}",
+    )
+    exported = (f"export {folder} -o {shlex.quote(str(result.directory / 'exported'))}",)
+    if result.setting.setting.space.shown == "images":
+        further: tuple[str, ...] = training
+    else:
+        further = exported if result.retrained is not None and result.retrained.best is not None else ()
+    return [f"report {folder}", *further, f"score {_arguments(result)}"]
+
+
+def building(result: SearchResult) -> str:
+    """The call that makes the chosen network."""
+    setting = result.setting.setting
+    skeleton, usual = asdict(result.setting.skeleton), asdict(setting.space.skeleton())
+    changed = ", ".join(f"{name}={value!r}" for name, value in skeleton.items() if value != usual[name])
+    words = f"space = firstlight.space({setting.space_name!r}); model = space.build({result.best.architecture!r}"
+    seed = f", seed={setting.seed}" if setting.seed else ""
+    return f"{words}, space.skeleton({changed}){seed})" if changed else f"{words}{seed})"
+
+
+def _arguments(result: SearchResult) -> str:
+    """What `score` must be told to see the chosen network exactly as the search did."""
+    setting = result.setting.setting
+    judged_by = [setting.space.proxy] if result.setting.truth else map(str, members(result.setting.by))
+    proxies = dict.fromkeys([*judged_by, "params"])
+    words = [setting.space_name, result.best.architecture, "--proxy", ",".join(proxies)]
+    words += [
+        "--input",
+        setting.source.name,
+        "--batch-size",
+        str(setting.source.batch_size),
+        "--batches",
+        str(setting.source.batches),
+        "--seed",
+        str(setting.seed),
+    ]
+    if setting.source.labels != TRUE_LABELS:
+        words += ["--labels", setting.source.labels]
+    if setting.repeats > 1:
+        words += ["--repeats", str(setting.repeats)]
+    if setting.warm_up is not None:
+        words += ["--warmup", str(setting.warm_up)]
+    return joined([*words, *_skeleton(result)])
+
+
+def _data(result: SearchResult) -> str:
+    """What networks were trained on, or the images that they were shown, or some that are always at hand."""
+    truth = result.setting.truth
+    shown = (truth.data if truth else None) or result.setting.setting.source.name
+    return "digits" if shown in (SYNTHETIC, CIRCLE) else shown
+
+
+def _skeleton(result: SearchResult) -> list[str]:
+    settings = result.setting.setting.skeleton_settings
+    pairs = (f"{n}={'x'.join(map(str, v)) if isinstance(v, tuple) else v}" for n, v in settings)
+    return ["--skeleton", ",".join(pairs)] if settings else []

@@ -1,0 +1,1 @@
+"""AutoFormer: vision transformers."""

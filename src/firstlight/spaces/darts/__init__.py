@@ -1,0 +1,1 @@
+"""DARTS and NAS-Bench-301: two cells of four nodes."""

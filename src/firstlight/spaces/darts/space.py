@@ -1,0 +1,135 @@
+"""DARTS and NAS-Bench-301: two cells of four nodes, seven operations, 10^18 genotypes (Liu et al., ICLR 2019)."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import json
+import math
+import random
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from torch import nn
+
+from firstlight.probe.cost import Cost
+from firstlight.spaces.base import Drawing, Skeleton, Space
+from firstlight.spaces.darts.genotypes import CHOICES, NODES, Cell, Edge, Genotype, read_configuration, read_genotype
+from firstlight.spaces.darts.network import DartsNetwork, DartsSkeleton, genotype_cost, genotype_wiring
+
+if TYPE_CHECKING:
+    from firstlight.spaces.supernets import OneShot, Supernet
+
+
+class DARTS(Space[Genotype]):
+    """Each node of a cell reads two different earlier states through an operation each."""
+
+    name = "darts"
+    summary = "two cells of four nodes that read two states each, seven operations: 10^18 genotypes, as NAS-Bench-301"
+    reference = "Liu2019darts"
+    benchmark = "NAS-Bench-301: accuracies on CIFAR-10 foretold by a model of some that were trained"
+    used_by = ("Asthana2025dextr", "Chen2021tenas", "Shu2022hnas", "Shu2022nasi", "Zheng2023sigeo")
+    skeleton_type = DartsSkeleton
+
+    def __len__(self) -> int:
+        """Genotypes of four nodes with both inputs of each in order; some of them are the same graph."""
+        cells = math.prod(math.comb(2 + node, 2) * len(CHOICES) ** 2 for node in range(NODES))
+        return cells * cells
+
+    def sample(self, rng: random.Random) -> Genotype:
+        """Uniform, which is what decoding random weights of the relaxed cell comes to."""
+        return Genotype(_random_cell(rng), _random_cell(rng))
+
+    def mutate(self, architecture: Genotype, rng: random.Random) -> Genotype:
+        """Another operation on one edge, or another state that it reads, in one of both cells."""
+        if rng.random() < 0.5:
+            return replace(architecture, normal=_mutated(architecture.normal, rng))
+        return replace(architecture, reduce=_mutated(architecture.reduce, rng))
+
+    def parse(self, text: str) -> Genotype:
+        """A genotype in the customary form, or a configuration of NAS-Bench-301.
+
+        Read are also those of other spaces that are written the same way, with one to five nodes, other lists of
+        nodes to concatenate, `none`, sep_conv_7x7 and conv_7x1_1x7, such as NASNet and AmoebaNet.
+        """
+        return read_configuration(text) if text.lstrip().startswith("{") else read_genotype(text)
+
+    def from_nasbench301(self, configuration: Mapping[str, Any]) -> Genotype:
+        """The genotype of a configuration's dictionary; what is not of the cells, such as a batch size, is ignored."""
+        return read_configuration(json.dumps(dict(configuration)))
+
+    def canonical(self, architecture: Genotype) -> Genotype:
+        """Neither the order of a node's inputs nor the numbers of the nodes make a difference."""
+        return Genotype(_canonical_cell(architecture.normal), _canonical_cell(architecture.reduce))
+
+    def network(self, architecture: Genotype, skeleton: DartsSkeleton) -> nn.Module:
+        return DartsNetwork(skeleton, functools.partial(genotype_wiring, architecture))
+
+    def cost(self, architecture: Genotype, skeleton: Skeleton | None = None) -> Cost:
+        """Without the auxiliary head, which is thrown away after training: so are published sizes."""
+        skeleton = skeleton or self.skeleton()
+        assert isinstance(skeleton, DartsSkeleton)
+        return genotype_cost(architecture, skeleton)
+
+    def supernet(self) -> Supernet:
+        from firstlight.spaces.darts.supernet import DartsSupernet
+
+        return DartsSupernet()
+
+    def one_shot(self) -> OneShot:
+        from firstlight.spaces.darts.supernet import DartsOneShot
+
+        return DartsOneShot()
+
+    def drawing(self, architecture: Genotype) -> Drawing:
+        """Both cells beside each other; n0, n1 and r0, r1 are the outputs of the two cells before."""
+        nodes: list[str] = []
+        edges: list[tuple[int, int, str]] = []
+        for kind, cell in (("normal", architecture.normal), ("reduce", architecture.reduce)):
+            start, output = len(nodes), len(nodes) + 2 + cell.nodes
+            nodes += [*(f"{kind[0]}{state}" for state in range(2 + cell.nodes)), kind]
+            edges += [
+                (start + source, start + 2 + number // 2, operation)
+                for number, (operation, source) in enumerate(cell.edges)
+            ]
+            edges += [(start + state, output, "concat") for state in cell.concat]
+        return Drawing(tuple(nodes), tuple(edges))
+
+
+def _random_cell(rng: random.Random) -> Cell:
+    edges: list[Edge] = []
+    for node in range(NODES):
+        edges += [(rng.choice(CHOICES), source) for source in sorted(rng.sample(range(2 + node), 2))]
+    return Cell(tuple(edges))
+
+
+def _mutated(cell: Cell, rng: random.Random) -> Cell:
+    edges = list(cell.edges)
+    place = rng.randrange(len(edges))
+    operation, source = edges[place]
+    taken = {source, edges[place ^ 1][1]}  # the node's other edge is its neighbour in the list
+    other_sources = [state for state in range(2 + place // 2) if state not in taken]
+    # a state that only this edge reads must stay read, unless it is part of the output
+    read_elsewhere = {*cell.concat, 0, 1, *(state for i, (_, state) in enumerate(edges) if i != place)}
+    if other_sources and source in read_elsewhere and rng.random() < 0.5:
+        edges[place] = operation, rng.choice(other_sources)
+    else:
+        edges[place] = rng.choice([other for other in CHOICES if other != operation]), source
+    return replace(cell, edges=tuple(edges))
+
+
+def _canonical_cell(cell: Cell) -> Cell:
+    """The first in alphabetical order of all ways to number the nodes."""
+    return min(_renumbered(cell), key=lambda other: ([(source, name) for name, source in other.edges], other.concat))
+
+
+def _renumbered(cell: Cell) -> Iterator[Cell]:
+    for order in itertools.permutations(range(2, 2 + cell.nodes)):
+        number = {0: 0, 1: 1} | {state: 2 + place for place, state in enumerate(order)}
+        edges: list[Edge] = []
+        for state in order:
+            pair = [(name, number[source]) for name, source in cell.edges_of(state - 2)]
+            edges += sorted(pair, key=lambda edge: edge[::-1])
+        if all(source < 2 + place // 2 for place, (_, source) in enumerate(edges)):
+            yield Cell(tuple(edges), tuple(sorted(number[state] for state in cell.concat)))

@@ -1,0 +1,1 @@
+"""NAS-Bench-101: cells of at most seven vertices."""

@@ -1,0 +1,1 @@
+"""NAS-Bench-201: cells of four nodes."""

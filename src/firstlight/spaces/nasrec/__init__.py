@@ -1,0 +1,1 @@
+"""NASRec: networks that predict clicks."""

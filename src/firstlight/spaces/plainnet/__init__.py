@@ -1,0 +1,1 @@
+"""PlainNet: structures that grow by mutation."""

@@ -1,0 +1,24 @@
+"""Weight-sharing networks: all operations of a space on every edge at once, of which a search takes some away.
+
+A state of such a network, which is what is still there, is an architecture like any other: it has an exact text, is
+built by a `Supernet`, which is a `Space`, and is scored by any proxy. All states share the same weights.
+"""
+
+from firstlight.spaces.supernets.base import Supernet
+from firstlight.spaces.supernets.mixed import ChoicePoint, MixedEdge, MixedInputs, set_weights
+from firstlight.spaces.supernets.one_shot import Choice, OneShot, Preferences
+from firstlight.spaces.supernets.state import Layout, Place, State
+
+__all__ = [
+    "Choice",
+    "ChoicePoint",
+    "Layout",
+    "MixedEdge",
+    "MixedInputs",
+    "OneShot",
+    "Place",
+    "Preferences",
+    "State",
+    "Supernet",
+    "set_weights",
+]

@@ -1,0 +1,231 @@
+"""How fast a path through a one-shot network learns at initialisation, and what every other option would change.
+
+    T = || gradient of the loss with respect to the weights ||^2        the trace norm of the tangent kernel, estimated
+    H = dT/dz for the weight z of each option, 1 on the path and 0 off it
+
+Weights of options off the path enter T with z^2 = 0: neither T nor H needs a backward pass through them. With g the
+gradient, a dot for how a value moves when the weights move along g, x what an option reads, o what it puts out, and
+delta the gradient of the loss with respect to the point's output,
+
+    H = 2 ( <delta-dot, o(x)> + <delta, J x-dot> ),        J the Jacobian of o
+
+which takes one forward pass of the option in forward mode. x-dot and delta-dot come from one second backward pass
+along the path: they are the derivatives of T/2 by the gradient that arrives at x, and by the point's output.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import pathlib
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+import torch.autograd.forward_ad as forward_mode
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from firstlight.spaces.supernets.mixed import ChoicePoint, MixedEdge
+
+Path = Mapping[str, Sequence[str]]  # the options that are taken, by the name of the choice
+Packed = tuple[pathlib.Path, torch.device]
+# Tensors with fewer numbers are not worth a file
+SMALL = 10_000
+Slopes = dict[str, dict[str, float]]  # H, by choice and option
+
+
+@dataclass(frozen=True)
+class TraceStep:
+    trace: float
+    slopes: Slopes
+
+
+def ready_for_steps(network: nn.Module) -> nn.Module:
+    """Normalised by the batch alone, as running statistics cannot be kept in forward mode, and with faster pools."""
+    for module in list(network.modules()):
+        if isinstance(module, nn.BatchNorm2d):
+            module.running_mean = module.running_var = module.num_batches_tracked = None
+            module.track_running_stats = False
+        for name, child in module.named_children():
+            if isinstance(child, nn.AvgPool2d) and _is_box(child):
+                setattr(module, name, BoxPool())
+    return network.train()
+
+
+def _is_box(pool: nn.AvgPool2d) -> bool:
+    return (pool.kernel_size, pool.stride, pool.padding, pool.count_include_pad) == (3, 1, 1, False)
+
+
+class BoxPool(nn.Module):
+    """The mean of the 3x3 pixels around each, of those that exist; PyTorch's own is several times slower on a CPU."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        counts = _three(_three(x.new_ones(x.shape[-2:]), -1), -2)
+        return _three(_three(x, -1), -2) / counts
+
+
+def _three(x: Tensor, dimension: int) -> Tensor:
+    """The sum of each entry and its two neighbours along a dimension."""
+    padded = F.pad(x, (1, 1) if dimension == -1 else (0, 0, 1, 1))
+    size = x.shape[dimension]
+    before, own, behind = (padded.narrow(dimension, shift, size) for shift in range(3))
+    return before + own + behind
+
+
+def trace_along(network: nn.Module, path: Path, x: Tensor, labels: Tensor) -> float:
+    """T alone: one pass forward and back along the path."""
+    for point in choice_points(network):
+        point.weights = {**_hard(point, path)}
+    gradients = torch.autograd.grad(F.cross_entropy(network(x), labels), list(network.parameters()), allow_unused=True)
+    return float(_squared_norm(gradients))
+
+
+def trace_step(network: nn.Module, path: Path, x: Tensor, labels: Tensor) -> TraceStep:
+    """T and H of a network that is `ready_for_steps`; its choice points are left with the weights of the path."""
+    points = choice_points(network)
+    free = {str(point.place): _free_weights(point, path, x) for point in points}
+    for point in points:
+        point.weights = dict(free[str(point.place)])
+    edges = [point for point in points if isinstance(point, MixedEdge)]
+    with _watched(edges) as watched:
+        loss = F.cross_entropy(network(x), labels)
+    weights = list(network.parameters())
+    outputs = [watched.outputs[edge] for edge in edges]
+    gradients = torch.autograd.grad(loss, [*weights, *outputs], create_graph=True, allow_unused=True)
+    trace = _squared_norm(gradients[: len(weights)])
+    deltas = gradients[len(weights) :]
+    tensors = {place: [w for w in named.values() if isinstance(w, Tensor)] for place, named in free.items()}
+    asked = [*outputs, *watched.etas, *(weight for group in tensors.values() for weight in group)]
+    found = iter(torch.autograd.grad(trace, asked, materialize_grads=True))
+    delta_dots = [next(found) for _ in outputs]  # these and the next are twice what they are called
+    watched.moves.update((key, next(found)) for key in watched.moves)
+    slopes = {
+        place: {name: float(next(found)) if isinstance(weight, Tensor) else 0.0 for name, weight in named.items()}
+        for place, named in free.items()
+    }
+    for edge, delta, delta_dot in zip(edges, deltas, delta_dots, strict=True):
+        place = str(edge.place)
+        source = watched.inputs[edge].detach()
+        for name, operation in edge.operations.items():
+            if not isinstance(free[place][name], Tensor):
+                slopes[place][name] += _slope_off_path(operation, source, watched.move_of(edge), delta, delta_dot)
+    return TraceStep(float(trace.detach()), slopes)
+
+
+@contextlib.contextmanager
+def saved_on_disk() -> Iterator[None]:
+    """What backward passes need is kept in temporary files meanwhile: the same numbers in less memory, and slower.
+
+    BatchNorm couples the samples of a batch, so that a batch in pieces would come to other numbers.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        numbers = itertools.count()
+
+        def pack(tensor: Tensor) -> Tensor | Packed:
+            if tensor.numel() < SMALL:
+                return tensor
+            file = pathlib.Path(folder) / str(next(numbers))
+            torch.save(tensor.detach().clone(), file)  # of a view, all that it is a part of would be written
+            return file, tensor.device
+
+        def unpack(packed: Tensor | Packed) -> Tensor:
+            if isinstance(packed, Tensor):
+                return packed
+            file, device = packed
+            tensor: Tensor = torch.load(file, map_location=device, weights_only=True)
+            return tensor
+
+        with torch.autograd.graph.saved_tensors_hooks(pack, unpack):
+            yield
+
+
+def choice_points(network: nn.Module) -> list[ChoicePoint]:
+    return [module for module in network.modules() if isinstance(module, ChoicePoint)]
+
+
+def _hard(point: ChoicePoint, path: Path) -> dict[str, float]:
+    return {name: float(name in path[str(point.place)]) for name in point.weights}
+
+
+def _free_weights(point: ChoicePoint, path: Path, like: Tensor) -> dict[str, float | Tensor]:
+    """Weights that derivatives can be taken by: of operations, those on the path; of inputs, which cost next to
+    nothing, all of them."""
+    everything = not isinstance(point, MixedEdge)
+    return {
+        name: like.new_tensor(value, requires_grad=True) if value or everything else value
+        for name, value in _hard(point, path).items()
+    }
+
+
+def _squared_norm(gradients: Sequence[Tensor | None]) -> Tensor:
+    return torch.stack([gradient.square().sum() for gradient in gradients if gradient is not None]).sum()
+
+
+@torch.no_grad()
+def _slope_off_path(operation: nn.Module, x: Tensor, x_dot: Tensor, delta: Tensor, delta_dot: Tensor) -> float:
+    with forward_mode.dual_level():
+        out, out_dot = forward_mode.unpack_dual(operation(forward_mode.make_dual(x, x_dot)))
+        return float(_inner(delta_dot, out) + _inner(delta, out_dot))
+
+
+def _inner(a: Tensor, b: Tensor) -> Tensor:
+    return torch.dot(a.reshape(-1), b.reshape(-1))
+
+
+class _Watched:
+    """What passed through the edges, and where their inputs' movements are asked for."""
+
+    def __init__(self) -> None:
+        self.inputs: dict[MixedEdge, Tensor] = {}
+        self.outputs: dict[MixedEdge, Tensor] = {}
+        self.etas: list[Tensor] = []
+        self.moves: dict[int, Tensor | None] = {}  # by the identity of the input, which stays alive in `inputs`
+
+    def before(self, edge: nn.Module, arguments: tuple[Any, ...]) -> tuple[Tensor]:
+        (x,) = arguments
+        assert isinstance(edge, MixedEdge)
+        self.inputs[edge] = x
+        if id(x) in self.moves:  # one of the edges that read it is enough
+            return (x,)
+        self.moves[id(x)] = None
+        self.etas.append(torch.zeros_like(x, requires_grad=True))
+        return (_WithSideGradient.apply(x, self.etas[-1]),)  # type: ignore[no-untyped-call]
+
+    def behind(self, edge: nn.Module, arguments: object, out: Tensor) -> Tensor:
+        assert isinstance(edge, MixedEdge)
+        self.outputs[edge] = out if out.requires_grad else out.requires_grad_()
+        return self.outputs[edge]
+
+    def move_of(self, edge: MixedEdge) -> Tensor:
+        move = self.moves[id(self.inputs[edge])]
+        assert move is not None
+        return move
+
+
+@contextlib.contextmanager
+def _watched(edges: Sequence[MixedEdge]) -> Iterator[_Watched]:
+    watched = _Watched()
+    hooks = [edge.register_forward_pre_hook(watched.before) for edge in edges]
+    hooks += [edge.register_forward_hook(watched.behind) for edge in edges]
+    try:
+        yield watched
+    finally:
+        for hook in hooks:
+            hook.remove()
+
+
+class _WithSideGradient(torch.autograd.Function):
+    """x, to whose gradient eta is added on the way back; eta is zero, and only there for derivatives by it."""
+
+    @staticmethod
+    def forward(context: Any, x: Tensor, eta: Tensor) -> Tensor:
+        context.save_for_backward(eta)
+        return x.view_as(x)
+
+    @staticmethod
+    def backward(context: Any, gradient: Tensor) -> tuple[Tensor, None]:
+        (eta,) = context.saved_tensors
+        return gradient + eta, None

@@ -1,0 +1,1 @@
+"""TransNAS-Bench-101: cells, and skeletons."""

@@ -1,0 +1,312 @@
+"""One SQLite file holding every score, every evaluation and every run.
+
+Each result is committed as it arrives, under a key that names everything it depends on. A run that is cut off and
+started again asks for the same in the same order and finds what was computed before.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, astuple
+from pathlib import Path
+from sqlite3 import OperationalError
+from types import TracebackType
+from typing import Any, TypeVar
+
+from firstlight.core.errors import StoreError
+from firstlight.proxies.base import Score
+from firstlight.storage.database import MEMORY, explained, open_database
+from firstlight.storage.environment import Environment, this_environment
+from firstlight.storage.records import EvaluationKey, Run, ScoreKey, Trial
+from firstlight.storage.rows import (
+    DamagedRowError,
+    damage,
+    damaged_error,
+    read_environment,
+    read_evaluation,
+    read_run,
+    read_score,
+    read_trial,
+)
+from firstlight.training.outcome import TrainingResult
+
+# What may be different the next time: these are kept for the record and computed again when asked for
+PASSING_STATUSES = ("failed", "out_of_memory")
+STORE_NAME = "store.sqlite"
+# No time is larger, and to SQLite every text is
+_IS_TIME = "trials.elapsed BETWEEN 0 AND 1e12"
+
+
+Found = TypeVar("Found", Score, TrainingResult)
+
+
+@contextmanager
+def open_store(directory: Path | None, file: Path | None = None, *, same_versions: bool = False) -> Iterator[Store]:
+    """The store of a run's folder, or a `file` that several share; without either, all is forgotten afterwards.
+
+    Folders are made. What fails before it has stored anything leaves nothing behind that was not there before.
+    """
+    path = directory / STORE_NAME if directory and not file else file
+    if path is None:
+        with Store(MEMORY, same_versions=same_versions) as store:
+            yield store
+        return
+    is_new = not path.exists()
+    folders = [path.parent, directory or path.parent]
+    made = [place for folder in folders for place in (folder, *folder.parents) if not place.exists()]
+    try:
+        for folder in folders:
+            make_folder(folder)
+        with Store(path, same_versions=same_versions) as store:
+            try:
+                yield store
+            except BaseException:
+                if is_new:
+                    store.remove_if_useless()
+                raise
+    except BaseException:
+        for folder in made:
+            with suppress(OSError):  # as far as nothing has come to lie there; the error is what matters
+                folder.rmdir()
+        raise
+
+
+def find_store(path: Path) -> Path:
+    """The file of this name, or that of the folder."""
+    file = path / STORE_NAME if path.is_dir() else path
+    if not file.is_file():
+        raise StoreError(
+            f"There is no store {file}. Give the folder of a run, such as runs/mine, or the file that --store named."
+        )
+    return file
+
+
+def make_folder(directory: Path) -> None:
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StoreError(f"The folder {directory} cannot be made: {error}. Name another one with --out.") from error
+
+
+class Store:
+    """`Store(path)` opens or creates the file; `Store(":memory:")` keeps everything for the life of the object.
+
+    With `same_versions`, results that were computed in another environment, and may differ, count as unknown.
+    """
+
+    def __init__(self, path: Path | str, *, same_versions: bool = False) -> None:
+        self.path = str(path)
+        self.same_versions = same_versions
+        self._connection = open_database(self.path)
+        if self.path != MEMORY and not Path(self.path).exists():
+            self._connection.close()  # in this moment another process has removed what it had made
+            self._connection = open_database(self.path)
+        self._environments: dict[int | None, Environment | None] = {None: None}
+        self._own_environment: int | None = None
+        # By environment, if it may differ: what was found, once each though it may be asked for several times
+        self._reused_from: dict[int | None, set[int]] = defaultdict(set)
+        self._damaged: set[int] = set()
+
+    @property
+    def folder(self) -> Path | None:
+        """Where the file lies; None for a store that is in memory only."""
+        return None if self.path == MEMORY else Path(self.path).parent
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def remove_if_useless(self) -> None:
+        """Delete the file if it holds no result and no one else has it open."""
+        with suppress(OperationalError):  # others are there: this fails while anyone else is connected
+            self._connection.execute("PRAGMA busy_timeout = 0")
+            self._connection.execute("PRAGMA journal_mode = DELETE")
+            self._connection.execute("BEGIN EXCLUSIVE")
+            if self.is_empty():
+                Path(self.path).unlink(missing_ok=True)
+            self._connection.execute("ROLLBACK")
+
+    def is_empty(self) -> bool:
+        """Whether it holds no result; a run that has only begun is none."""
+        ((found,),) = self._execute(
+            "SELECT EXISTS (SELECT 1 FROM scores UNION ALL SELECT 1 FROM evaluations UNION ALL SELECT 1 FROM trials)"
+        )
+        return not found
+
+    def find_score(self, key: ScoreKey) -> Score | None:
+        """The stored score, unless it is of a kind that may turn out differently next time."""
+        rows = self._execute(
+            "SELECT environment, status, value, parts, note, seconds FROM scores "
+            "WHERE (space, skeleton, architecture, proxy, revision, input, seed) = (?, ?, ?, ?, ?, ?, ?)",
+            key.as_tuple(),
+        )
+        return self._reusable(key, rows[0], read_score) if rows else None
+
+    def add_score(self, key: ScoreKey, score: Score) -> None:
+        value = score.value if score.ok else None
+        self._execute(
+            f"INSERT OR REPLACE INTO scores VALUES ({', '.join('?' * 13)})",
+            (
+                *key.as_tuple(),
+                value,
+                json.dumps(dict(score.parts)),
+                score.status,
+                score.note,
+                score.seconds,
+                self._here(),
+            ),
+        )
+
+    def find_evaluation(self, key: EvaluationKey) -> TrainingResult | None:
+        """The stored result, unless it is of a kind that may turn out differently next time."""
+        rows = self._execute(
+            "SELECT environment, status, accuracy, epochs, note, seconds FROM evaluations "
+            "WHERE (space, skeleton, architecture, data, recipe, seed, revision) = (?, ?, ?, ?, ?, ?, ?)",
+            astuple(key),
+        )
+        return self._reusable(key, rows[0], read_evaluation) if rows else None
+
+    def add_evaluation(self, key: EvaluationKey, result: TrainingResult) -> None:
+        epochs = json.dumps([asdict(epoch) for epoch in result.epochs])
+        self._execute(
+            f"INSERT OR REPLACE INTO evaluations VALUES ({', '.join('?' * 13)})",
+            (*astuple(key), result.accuracy, epochs, result.status, result.note, result.seconds, self._here()),
+        )
+
+    def remarks(self) -> list[str]:
+        """What there is to say of results that were found here and come from elsewhere, or could not be read."""
+        unread = len(self._damaged)
+        damaged = f"{unread} stored {'result was' if unread == 1 else 'results were'} damaged and computed again."
+        return [damaged] * bool(unread) + [
+            f"{len(found)} reused {'result was' if len(found) == 1 else 'results were'} computed by "
+            f"{self._environments[identifier] or 'versions that were not recorded'}, and here is {this_environment()}: "
+            "digits may differ. To have them computed again: --same-versions."
+            for identifier, found in self._reused_from.items()
+        ]
+
+    def begin_run(self, settings: dict[str, Any], version: str, seed: int) -> Run:
+        """The run of exactly these settings: the stored one, to be resumed, or a new one."""
+        text = json.dumps(settings, sort_keys=True)
+        self._execute("INSERT OR IGNORE INTO runs (settings, version, seed) VALUES (?, ?, ?)", (text, version, seed))
+        ((identifier,),) = self._execute("SELECT id FROM runs WHERE settings = ?", (text,))
+        return self.run(identifier)
+
+    def run(self, identifier: int) -> Run:
+        rows = self._execute(
+            "SELECT id, settings, version, started, finished, result FROM runs WHERE id = ?", (identifier,)
+        )
+        if not rows:
+            raise StoreError(f"{self.path} has no run {identifier}.")
+        try:
+            return read_run(*rows[0])
+        except DamagedRowError as error:
+            raise damaged_error(self.path, f"runs, id {identifier}: {error}") from None
+
+    def runs(self) -> list[Run]:
+        return [self.run(identifier) for (identifier,) in self._execute("SELECT id FROM runs ORDER BY id")]
+
+    def activity(self) -> tuple[int | float, ...]:
+        """Numbers that change with everything a report shows: whoever looks on need read no more while they do not."""
+        (of_runs,) = self._execute(
+            "SELECT count(*), count(finished), total(length(result)), (SELECT count(*) FROM trials), "
+            "(SELECT total(elapsed) + total(utility) FROM trials), (SELECT count(*) FROM scores), "
+            "(SELECT count(*) FROM evaluations) FROM runs"
+        )
+        return tuple(of_runs)
+
+    def finish_run(self, run: Run, result: dict[str, Any]) -> None:
+        self.keep_result(run, result)
+        self._execute("UPDATE runs SET finished = CURRENT_TIMESTAMP WHERE id = ?", (run.id,))
+
+    def keep_result(self, run: Run, result: dict[str, Any]) -> None:
+        """What a run that may not be finished has come to so far."""
+        self._execute("UPDATE runs SET result = ? WHERE id = ?", (json.dumps(result), run.id))
+
+    def add_trial(self, run: Run, trial: Trial) -> None:
+        """Remember that the run looked at this network; a replayed trial keeps its first time, if that is one."""
+        self._execute(
+            "INSERT INTO trials VALUES (?, ?, ?, ?, ?, ?, ?) "
+            "ON CONFLICT (run, architecture) DO UPDATE SET (params, macs, utility, elapsed, dear_costs) = "
+            "(excluded.params, excluded.macs, excluded.utility, "
+            f"CASE WHEN {_IS_TIME} THEN trials.elapsed ELSE excluded.elapsed END, excluded.dear_costs)",
+            (
+                run.id,
+                trial.architecture,
+                None if trial.cost is None else trial.cost.params,
+                None if trial.cost is None else trial.cost.macs,
+                trial.utility,
+                trial.elapsed,
+                json.dumps(trial.dear_costs),
+            ),
+        )
+
+    def elapsed(self, run: Run) -> float:
+        """Seconds that the run had been going on when its last network was scored."""
+        ((seconds,),) = self._execute(f"SELECT max(elapsed) FROM trials WHERE run = ? AND {_IS_TIME}", (run.id,))
+        return float(seconds or 0.0)
+
+    def set_utilities(self, run: Run, utilities: Mapping[str, float | None]) -> None:
+        """How well the networks of a run did, by architecture: an ensemble says so when all have been looked at."""
+        rows = [(utility, run.id, architecture) for architecture, utility in utilities.items()]
+        with explained(self.path), self._connection:  # all of them or none
+            self._connection.execute("BEGIN")
+            self._connection.executemany("UPDATE trials SET utility = ? WHERE run = ? AND architecture = ?", rows)
+
+    def trials(self, run: Run) -> list[Trial]:
+        """In the order in which they came in."""
+        rows = self._execute(
+            "SELECT architecture, params, macs, utility, elapsed, dear_costs FROM trials WHERE run = ? "
+            "ORDER BY elapsed, architecture",
+            (run.id,),
+        )
+        try:
+            return [read_trial(*row) for row in rows]
+        except DamagedRowError:
+            what = next(filter(None, (damage("trials", (run.id, *row)) for row in rows)))
+            raise damaged_error(self.path, what) from None
+
+    def _execute(self, statement: str, values: tuple[Any, ...] = ()) -> list[Any]:
+        with explained(self.path):
+            return self._connection.execute(statement, values).fetchall()
+
+    def _reusable(self, key: ScoreKey | EvaluationKey, row: Sequence[Any], read: Callable[..., Found]) -> Found | None:
+        environment, *values = row
+        try:
+            found = read(*values)
+            if environment not in self._environments:
+                columns = "firstlight, torch, python, cpu"
+                rows = self._execute(f"SELECT {columns} FROM environments WHERE id = ?", (environment,))
+                self._environments[environment] = read_environment(*rows[0]) if rows else None
+        except DamagedRowError:
+            self._damaged.add(hash(key))
+            return None
+        return found if found.status not in PASSING_STATUSES and self._is_comparable(key, environment) else None
+
+    def _is_comparable(self, key: ScoreKey | EvaluationKey, environment: int | None) -> bool:
+        if this_environment().may_differ(self._environments[environment]):
+            if self.same_versions:
+                return False
+            self._reused_from[environment].add(hash(key))
+        return True
+
+    def _here(self) -> int:
+        """The number of this environment, which is entered when its first result is."""
+        if self._own_environment is None:
+            values = astuple(this_environment())
+            self._execute(
+                "INSERT OR IGNORE INTO environments (firstlight, torch, python, cpu) VALUES (?, ?, ?, ?)", values
+            )
+            ((self._own_environment,),) = self._execute(
+                "SELECT id FROM environments WHERE (firstlight, torch, python, cpu) = (?, ?, ?, ?)", values
+            )
+        return self._own_environment

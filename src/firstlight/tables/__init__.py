@@ -1,0 +1,1 @@
+"""Tables of trained networks, and the importers that read official benchmark files into them."""

@@ -1,0 +1,1 @@
+"""Training: one loop, recipes, checkpoints, warm-up."""

@@ -1,0 +1,81 @@
+"""What a recipe asks of a network besides being trained: edges that can be left out, and an auxiliary head."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import replace
+from typing import Any
+
+import torch
+from torch import nn
+
+from firstlight.core.errors import SettingError
+from firstlight.spaces.base import Architecture, Skeleton, Space
+from firstlight.training.recipe import TrainingRecipe
+from firstlight.training.recipes import RecipeRequest
+
+
+def has_drop_path(network: nn.Module) -> bool:
+    """Whether a chance of leaving out edges can be set on it."""
+    return isinstance(getattr(network, "drop_path", None), float)
+
+
+def fit_recipe(
+    request: RecipeRequest, space: Space[Any], architecture: Architecture, skeleton: Skeleton
+) -> tuple[TrainingRecipe, list[str]]:
+    """The recipe as far as the network can follow it, and notes on what was left out.
+
+    Only what a named recipe brings along is left out; what the user has written is an error.
+    """
+    recipe, unfit = request.recipe, dict[str, str]()
+    if recipe.drop_path:
+        with torch.device("meta"):
+            network = space.network(architecture, skeleton)
+        if not has_drop_path(network):
+            unfit["drop_path"] = f"networks of {space.name!r} have no edges that can be dropped"
+    if recipe.auxiliary_weight:
+        try:
+            with_auxiliary_head(space, skeleton)
+        except SettingError as error:
+            unfit["auxiliary_weight"] = str(error).rstrip(".")
+    notes = []
+    for name, reason in unfit.items():
+        if name in request.written:
+            raise SettingError(f"{name} is {getattr(recipe, name)}, but {reason}. Set {name}=0.")
+        notes.append(f"{name}={getattr(recipe, name)} of the recipe {request.name!r} was left out: {reason}.")
+    nothing: dict[str, Any] = dict.fromkeys(unfit, 0.0)
+    return replace(recipe, **nothing), notes
+
+
+def with_auxiliary_head(space: Space[Any], skeleton: Skeleton) -> Skeleton:
+    if "auxiliary" not in {field.name for field in dataclasses.fields(skeleton)}:
+        raise SettingError(f"networks of {space.name!r} have no place for an auxiliary head.")
+    return replace(skeleton, auxiliary=1)  # type: ignore[call-arg] # it has the field
+
+
+def build_for_training(
+    space: Space[Any],
+    architecture: Architecture,
+    skeleton: Skeleton,
+    recipe: TrainingRecipe,
+    *,
+    seed: int = 0,
+    device: str | None = None,
+) -> nn.Module:
+    """The network that `space.build` makes, weight for weight; with an auxiliary head if the recipe weighs one."""
+    network = space.build(architecture, skeleton, seed=seed, device=device)
+    if not recipe.auxiliary_weight:
+        return network
+    larger = space.build(architecture, with_auxiliary_head(space, skeleton), seed=seed, device=device)
+    larger.load_state_dict(network.state_dict(), strict=False)
+    return larger
+
+
+def without_auxiliary_head(
+    trained: nn.Module, space: Space[Any], architecture: Architecture, skeleton: Skeleton
+) -> nn.Module:
+    """The plain network with the weights of the trained one."""
+    network = space.build(architecture, skeleton)
+    weights = trained.state_dict()
+    network.load_state_dict({name: weights[name] for name in network.state_dict()})
+    return network.eval()

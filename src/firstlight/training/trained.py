@@ -1,0 +1,96 @@
+"""A network that was trained to be used, and the folder that keeps it."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+from torch import nn
+
+from firstlight._version import __version__
+from firstlight.core.errors import StoreError
+from firstlight.storage.tensor_files import read_tensors, write_tensors, write_whole
+from firstlight.training.checkpoint import refuse_others
+from firstlight.training.outcome import Epoch, TrainingResult
+
+CHECKPOINT_NAME, WEIGHTS_NAME = "checkpoint.safetensors", "weights.safetensors"
+RESULT_NAME, HISTORY_NAME = "result.json", "history.csv"
+
+
+@dataclass(frozen=True)
+class Trained:
+    """How the training went, what the network reaches on samples that played no part in it, and the network itself.
+
+    `model` has the weights of the last epoch and is in eval mode. `samples` counts those of each part of the data,
+    `inputs` says how images are prepared, `known` counts the epochs that were done before, by an earlier call for the
+    same folder.
+    """
+
+    settings: Mapping[str, Any]
+    result: TrainingResult
+    test_accuracy: float | None
+    samples: Mapping[str, int]
+    notes: tuple[str, ...] = ()
+    inputs: Mapping[str, Any] = field(default_factory=dict)
+    model: nn.Module | None = field(default=None, compare=False, repr=False)
+    directory: Path | None = field(default=None, compare=False)
+    known: int = field(default=0, compare=False)
+
+    def as_json(self) -> dict[str, Any]:
+        best, last = self.result.best, self.result.last
+        return {
+            "settings": dict(self.settings),
+            "samples": dict(self.samples),
+            "inputs": dict(self.inputs),
+            "status": self.result.status,
+            "note": self.result.note,
+            "notes": list(self.notes),
+            "best_epoch": None if best is None else self.result.epochs.index(best) + 1,
+            "best_validation_accuracy": None if best is None else best.val_accuracy,
+            "last_validation_accuracy": None if last is None else last.val_accuracy,
+            "test_accuracy": self.test_accuracy,
+            "seconds": self.result.seconds,
+            "epochs": [asdict(epoch) for epoch in self.result.epochs],
+            "version": __version__,
+        }
+
+    def write(self, directory: Path) -> None:
+        """The result comes last: where it is, all is."""
+        if self.model is not None and self.result.ok:
+            write_tensors(directory / WEIGHTS_NAME, self.model.state_dict(), {"settings": dict(self.settings)})
+        write_whole(directory / HISTORY_NAME, _history(self.result.epochs).encode())
+        write_whole(directory / RESULT_NAME, (json.dumps(self.as_json(), indent=2) + "\n").encode())
+        (directory / CHECKPOINT_NAME).unlink(missing_ok=True)
+
+
+def find_trained(directory: Path, settings: Mapping[str, Any], network: nn.Module) -> Trained | None:
+    """What is kept in a folder, with its weights loaded into the network; None if nothing was trained to the end."""
+    path = directory / RESULT_NAME
+    if not path.exists():
+        return None
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        known = dict(content["settings"])
+        epochs = tuple(Epoch(**epoch) for epoch in content["epochs"])
+        result = TrainingResult(epochs, content["status"], content["note"], content["seconds"])
+        test_accuracy, samples, notes = content["test_accuracy"], content["samples"], tuple(content["notes"])
+        inputs = dict(content["inputs"])
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise StoreError(f"{path} is no result of a training. Name another folder with --out.") from error
+    refuse_others(directory, known, settings)
+    if result.ok:
+        network.load_state_dict(read_tensors(directory / WEIGHTS_NAME))
+    return Trained(known, result, test_accuracy, samples, notes, inputs, network.eval(), directory, len(epochs))
+
+
+def _history(epochs: Sequence[Epoch]) -> str:
+    text = io.StringIO()
+    rows = csv.writer(text, lineterminator="\n")
+    rows.writerow(["epoch", *(column.name for column in fields(Epoch))])
+    rows.writerows([number, *asdict(epoch).values()] for number, epoch in enumerate(epochs, start=1))
+    return text.getvalue()

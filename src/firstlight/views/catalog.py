@@ -1,0 +1,195 @@
+"""What is known about proxies, ensembles and spaces, for listings and pages: declared, or in their docstrings."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import shlex
+import textwrap
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+from firstlight.core.references import REFERENCES
+from firstlight.core.settings import choices
+from firstlight.proxies.base import Proxy
+from firstlight.proxies.ensembles import AGGREGATIONS, NAMED, Ensemble
+from firstlight.search.algorithm import Algorithm
+from firstlight.spaces.base import Space
+
+# How a docstring ends: "Scale: ... Higher is better. Cost: ..."
+ENDING = re.compile(r"Scale: (?P<scale>.+?) (?P<direction>(?:Higher|Lower) .+?) Cost: (?P<cost>.+)")
+
+
+@dataclass(frozen=True)
+class Facts:
+    """A proxy in words. What its docstring does not say is empty."""
+
+    name: str
+    family: str
+    summary: str
+    formula: str
+    remarks: tuple[str, ...]  # paragraphs
+    direction: str
+    scale: str
+    cost: str
+    higher_is_better: bool
+    needs_data: bool
+    needs_labels: bool
+    batch_size: int
+    batches: int
+    settings: dict[str, Any]  # their defaults
+    choices: dict[str, tuple[str, ...]]  # what settings may be, where that is limited
+    reference: str
+    citation: str
+
+    @property
+    def better(self) -> Literal["higher", "lower"]:
+        return "higher" if self.higher_is_better else "lower"
+
+    @property
+    def needs(self) -> Literal["nothing", "inputs", "labels"]:
+        return "labels" if self.needs_labels else "inputs" if self.needs_data else "nothing"
+
+    @property
+    def needs_in_words(self) -> str:
+        if self.needs == "nothing":
+            drawn = f"; it draws noise in the shape of {self.batch_size} inputs" if self.batch_size > 1 else ""
+            return f"nothing but the shape of an input{drawn}."
+        number = "one batch" if self.batches == 1 else f"{self.batches} batches"
+        inputs = "one input" if self.batch_size == 1 else f"{self.batch_size} inputs"
+        return f"{number} of {inputs}, {'with' if self.needs_labels else 'without'} labels."
+
+
+def facts(proxy: Proxy) -> Facts:
+    """Formulas are the indented paragraphs of the docstring; the family is what the module's docstring begins with."""
+    document = inspect.getdoc(proxy.function) or ""
+    paragraphs = [text for text in document.split("\n\n")[1:] if text.strip()]
+    formulas = [textwrap.dedent(text) for text in paragraphs if text.startswith("    ")]
+    prose = [" ".join(text.split()) for text in paragraphs if not text.startswith("    ")]
+    ending = ENDING.fullmatch(prose[-1]) if prose else None
+    reference = REFERENCES.get(proxy.reference)
+    return Facts(
+        name=proxy.name,
+        family=family(proxy)[0],
+        summary=proxy.summary,
+        formula="\n".join(formulas),
+        remarks=tuple(prose[:-1] if ending else prose),
+        direction=ending["direction"] if ending else "",
+        scale=ending["scale"] if ending else "",
+        cost=ending["cost"] if ending else "",
+        higher_is_better=proxy.higher_is_better,
+        needs_data=proxy.needs_data,
+        needs_labels=proxy.needs_labels,
+        batch_size=proxy.batch_size,
+        batches=proxy.batches,
+        settings={name: setting.default for name, setting in proxy.settings.items()},
+        choices={name: allowed for name, setting in proxy.settings.items() if (allowed := choices(setting))},
+        reference=proxy.reference,
+        citation=str(reference or proxy.reference),
+    )
+
+
+def family(proxy: Proxy) -> tuple[str, str]:
+    """Title and explanation of the file that a proxy is in, from its docstring `Title: explanation.`"""
+    module = inspect.getmodule(proxy.function)
+    title, _, explanation = ((module and module.__doc__) or "").strip().partition("\n")[0].partition(": ")
+    return title.rstrip("."), explanation[:1].upper() + explanation[1:]
+
+
+@dataclass(frozen=True)
+class EnsembleFacts:
+    """An ensemble in words."""
+
+    name: str
+    summary: str
+    members: tuple[str, ...]  # none: those that the user names
+    example: str  # as it is written
+    reference: str
+    citation: str
+
+    @property
+    def uses(self) -> tuple[str, ...]:
+        written = shlex.quote(self.example)
+        return (
+            f"firstlight rank nasbench201 --samples 100 --by {written}",
+            f"firstlight search nasbench201 --samples 100 --proxy {written}",
+        )
+
+
+def ensemble_facts() -> dict[str, EnsembleFacts]:
+    """All that there are, by name."""
+    known = {}
+    for name, text in NAMED.items():
+        ensemble = Ensemble.parse(text)
+        # those who put members of others together bring the last of them
+        reference = [request.proxy.reference for request in ensemble.requests if request.proxy.reference][-1]
+        members = tuple(map(str, ensemble.requests))
+        weighed = [
+            member if weight == 1 else f"{member} (which counts {weight:g})"
+            for member, weight in zip(members, ensemble.weights, strict=True)
+        ]
+        summary = f"The {ensemble.aggregation} of {', '.join(weighed[:-1])} and {weighed[-1]}."
+        known[name] = EnsembleFacts(name, summary, members, name, reference, str(REFERENCES[reference]))
+    for name, aggregation in AGGREGATIONS.items():
+        summary = inspect.getdoc(aggregation) or ""
+        known[name] = EnsembleFacts(name, summary, (), f"{name}(dextr*2,params)", "", "")
+    return known
+
+
+@dataclass(frozen=True)
+class SpaceFacts:
+    """A space in words and numbers."""
+
+    name: str
+    summary: str
+    architectures: int | None  # None where they cannot be counted
+    skeleton: dict[str, Any]
+    reference: str
+    citation: str
+    used_by: tuple[str, ...]
+    benchmark: str
+    proxy: str  # the usual one
+
+
+def space_facts(space: Space[Any]) -> SpaceFacts:
+    try:
+        size: int | None = len(space)
+    except (TypeError, OverflowError):  # not counted, or too many for Python's len
+        size = None
+    return SpaceFacts(
+        name=space.name,
+        summary=space.summary,
+        architectures=size,
+        skeleton=asdict(space.skeleton()),
+        reference=space.reference,
+        citation=str(REFERENCES.get(space.reference, space.reference)),
+        used_by=tuple(REFERENCES[key].short if key in REFERENCES else key for key in space.used_by),
+        benchmark=space.benchmark,
+        proxy=space.proxy,
+    )
+
+
+@dataclass(frozen=True)
+class AlgorithmFacts:
+    """A search algorithm in words."""
+
+    name: str
+    summary: str
+    remarks: tuple[str, ...]  # paragraphs, of which formulas keep their lines
+    settings: dict[str, Any]
+    costs: tuple[str, ...]  # what it keeps low besides, unless told otherwise
+    reference: str
+    citation: str
+
+
+def algorithm_facts(algorithm: Algorithm) -> AlgorithmFacts:
+    paragraphs = (inspect.getdoc(algorithm.function) or "").split("\n\n")[1:]
+    return AlgorithmFacts(
+        name=algorithm.name,
+        summary=algorithm.summary,
+        remarks=tuple(text if text.startswith("    ") else " ".join(text.split()) for text in paragraphs),
+        settings={name: setting.default for name, setting in algorithm.settings.items()},
+        costs=algorithm.costs,
+        reference=algorithm.reference,
+        citation=str(REFERENCES.get(algorithm.reference, algorithm.reference)),
+    )

@@ -1,0 +1,69 @@
+"""Networks in their order, and how far proxies agree about it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from firstlight.scoring.ranking import FEWEST_TO_COMPARE, Agreement, Ranking
+from firstlight.views.console.scores import describe, figure_or_dash
+from firstlight.views.console.terminal import console, show_figures
+
+
+def show_ranking(ranking: Ranking, top: int | None = None) -> None:
+    """The best networks, why some have no value, and how far the proxies agree."""
+    rows = ranking.table()[:top]
+    headers = [name for name in rows[0] if name not in ("rank", "network", "remarks")]
+    cells = []
+    for row, ranked in zip(rows, ranking.rows, strict=False):
+        statuses = {name: score.status for name, score in ranked.network.scores.items() if not score.ok}
+        figures = (statuses.get(name, figure_or_dash(row[name])) for name in headers)
+        cells.append([figure_or_dash(row["rank"]), *figures, row["network"]])
+    show_figures(["rank", *headers, "network"], cells, "network")
+    if len(rows) < len(ranking.rows):
+        console.print(f"The best {len(rows)} of {len(ranking.rows)} networks, by {ranking.by}.", markup=False)
+    _explain_missing(ranking)
+    _show_agreement(ranking)
+
+
+def _explain_missing(ranking: Ranking) -> None:
+    """One line for all proxies that have no value for the same networks and reason."""
+    networks: dict[tuple[str, str], list[str]] = {}
+    for row in ranking.rows:
+        for name, score in row.network.scores.items():
+            if not score.ok:
+                networks.setdefault((name, describe(score)), []).append(row.network.architecture)
+    proxies: dict[tuple[str, ...], list[str]] = {}
+    for (name, reason), without in networks.items():
+        proxies.setdefault((reason, *without), []).append(name)
+    for (reason, *without), names in proxies.items():
+        subject = f"{', '.join(names)} {'has' if len(names) == 1 else 'have'} no value"
+        which = f"{len(without)} of {len(ranking.rows)} networks" + (f" ({without[0]})" if len(without) == 1 else "")
+        console.print(f"{subject} for {which}: {reason}", markup=False, soft_wrap=True)
+
+
+def _show_agreement(ranking: Ranking) -> None:
+    names = ranking.proxies
+    known = {(pair.first, pair.second): pair for pair in ranking.agreement}
+    if not known:
+        return
+    if len(ranking.rows) < FEWEST_TO_COMPARE:
+        console.print(f"\nHow far the proxies agree can be said of {FEWEST_TO_COMPARE} networks or more.")
+        return
+    for title, statistic in (("Spearman's rho", "spearman"), ("Kendall's tau", "kendall")):
+        console.print(f"\nAgreement of the proxies, {title}:")
+        cells = []
+        for one in names:
+            pairs = (known.get((one, other)) or known.get((other, one)) for other in names)
+            values = (1.0 if pair is None else getattr(pair, statistic) for pair in pairs)
+            cells.append([one, *("-" if value is None else f"{value:.2f}" for value in values)])
+        show_figures(["", *names], cells, "")
+    few = [pair for pair in ranking.agreement if pair.networks < FEWEST_TO_COMPARE]
+    constant = [pair for pair in ranking.agreement if pair.spearman is None and pair not in few]
+    _explain_dashes(few, f"fewer than {FEWEST_TO_COMPARE} networks have values by both")
+    _explain_dashes(constant, "one of the two is the same for all networks")
+
+
+def _explain_dashes(pairs: Sequence[Agreement], reason: str) -> None:
+    if pairs:
+        names = ", ".join(f"{pair.first} and {pair.second}" for pair in pairs)
+        console.print(f"No agreement where {reason}: {names}.", markup=False, soft_wrap=True)

@@ -1,0 +1,74 @@
+"""What a search found, what it took, and how to go on."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from firstlight.proxies.requests import ProxyRequest
+from firstlight.scoring.costs import written
+from firstlight.search.result import SearchResult
+from firstlight.search.summary import building, effort, goes_in_steps, next_steps
+from firstlight.views.console.retraining import show_retraining
+from firstlight.views.console.scores import figure, show_network
+from firstlight.views.console.terminal import console, program, show_figures
+
+# So many networks of a front are shown; all are in the files of the run
+SHOWN_OF_FRONT = 12
+
+
+def show_result(result: SearchResult) -> None:
+    console.print(f"\n{_headline(result)}:")
+    if result.setting.truth is None:
+        show_network(result.best)
+    else:
+        _show_trained(result)
+    for name, amount in result.dear_costs.items():
+        source = f" ({result.setting.latency})" if name == "latency" else ""
+        console.print(f"  {written(name, amount)}{source}", markup=False)
+    _show_front(result)
+    if result.retrained is not None:
+        show_retraining(result.retrained)
+    console.print(effort(result), markup=False, soft_wrap=True)
+    for note in result.notes:
+        console.print(note, markup=False, soft_wrap=True)
+    if result.directory is not None:
+        console.print(f"Files of this run: {result.directory}", markup=False, soft_wrap=True)
+        console.print("Go on with:")
+        for words in next_steps(result):
+            console.print(f"  {program()} {words}", markup=False, soft_wrap=True)
+    if result.setting.setting.own_space is None:
+        console.print("In Python:")
+        console.print(f"  {building(result)}", markup=False, soft_wrap=True)
+
+
+def _show_trained(result: SearchResult) -> None:
+    """What the network reaches, in the place of what a proxy says of it."""
+    truth, value = result.setting.truth, result.score.value
+    assert truth is not None
+    show_network(replace(result.best, scores={}))
+    console.print(f"  {truth.merit}: {value:.2f}{' %' if value > 1 else ''}", markup=False)
+
+
+def _headline(result: SearchResult) -> str:
+    if result.finished:
+        return "The chosen network"
+    if goes_in_steps(result):
+        return f"What {result.states:,} steps lead to so far"
+    return f"The best so far, of {result.scored + result.reused} of {result.setting.samples}"
+
+
+def _show_front(result: SearchResult) -> None:
+    if not result.front:
+        return
+    costs = result.setting.wanted_costs
+    shown = result.front[:SHOWN_OF_FRONT]
+    console.print(f"\nThe front of {len(result.front)} networks, none of which is beaten in everything:")
+    by = result.setting.by
+    sign = -1 if isinstance(by, ProxyRequest) and not by.proxy.higher_is_better else 1
+    rows = [
+        [figure(sign * (trial.utility or 0.0)), *(figure(trial.amount(name)) for name in costs), trial.architecture]
+        for trial in shown
+    ]
+    show_figures([str(by), *costs, "network"], rows, "network")
+    if len(shown) < len(result.front):
+        console.print(f"... and {len(result.front) - len(shown)} more.")

@@ -1,0 +1,104 @@
+"""What steps through a one-shot network have found out, as charts of a search's report."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from markupsafe import Markup
+
+from firstlight.views.charts.heat_map import heat_map
+from firstlight.views.charts.lines import Line, legend, small_lines
+from firstlight.views.charts.scatter import Point, scatter
+
+# Wide enough for a number
+CELL = (56, 30)
+
+
+@dataclass(frozen=True)
+class Block:
+    """Choices of one kind: the preference for each option, and how each choice came to be made."""
+
+    title: str
+    preferences: Markup
+    legend: Markup
+    growth: Mapping[str, Markup]
+
+
+@dataclass(frozen=True)
+class OneShotCharts:
+    """`scale` is the largest of all preferences, which has the full colour."""
+
+    steps: int
+    scale: float
+    blocks: Sequence[Block]
+    traces: Markup
+    has_thresholds: bool
+
+
+def one_shot_charts(found: Mapping[str, Any]) -> OneShotCharts:
+    """`found` is what a search leaves as its findings under `one_shot`."""
+    numbers = [abs(value) for values in found["preferences"].values() for value in values]
+    scale = max(numbers) or 1.0
+    blocks = [_block(found, title, names, scale) for title, names in _kinds(found["options"]).items()]
+    traces, thresholds = found["traces"], found.get("thresholds")
+    return OneShotCharts(len(traces), scale, blocks, _trace_chart(traces, thresholds), thresholds is not None)
+
+
+def _kinds(choices: Mapping[str, Any]) -> dict[str, list[str]]:
+    """Choices among the same: what is chosen in which kind of cell, as told by names such as `inputs of normal 3`."""
+    kinds: dict[str, list[str]] = {}
+    for name in choices:
+        what, _, where = name.rpartition(" of ")
+        cell = where.rpartition(" ")[0]
+        title = ", ".join(filter(None, (what, f"{cell} cell" if cell else "")))
+        kinds.setdefault(title, []).append(name)
+    return kinds
+
+
+def _place(name: str) -> str:
+    return name.rpartition(" of ")[2]
+
+
+def _block(found: Mapping[str, Any], title: str, names: Sequence[str], scale: float) -> Block:
+    options, chosen = found["options"], found["chosen"]
+    columns = list(dict.fromkeys(option for name in names for option in options[name]))
+    taken = {(row, columns.index(option)) for row, name in enumerate(names) for option in chosen[name]}
+    values = [dict(zip(options[name], found["preferences"][name], strict=True)) for name in names]
+    rows = [[known.get(option) for option in columns] for known in values]
+    label = f"preferences{f' for {title}' if title else ''}, {len(names)} choices among {len(columns)}"
+    return Block(
+        title,
+        heat_map([*map(_place, names)], columns, rows, label, scale=scale, largest=CELL, chosen=taken),
+        legend(columns),
+        dict(_growth(found, names, columns)),
+    )
+
+
+def _growth(found: Mapping[str, Any], names: Sequence[str], columns: Sequence[str]) -> Iterator[tuple[str, Markup]]:
+    """For each choice, its options over the steps, from 0 on; nothing if all that is known is how it ended."""
+    growth = found["growth"]
+    if len(growth) < 2:
+        return
+    everything = [value for name in names for row in growth for value in row[name]]
+    bounds = min(0.0, *everything), max(0.0, *everything)
+    for name in names:
+        entries = [
+            Line(
+                f"{option}: {growth[-1][name][place]:.4g} after {growth[-1]['steps']} steps",
+                [(0.0, 0.0), *((row["steps"], row[name][place]) for row in growth)],
+                series=columns.index(option) + 1,
+                strong=option in found["chosen"][name],
+            )
+            for place, option in enumerate(found["options"][name])
+        ]
+        yield _place(name), small_lines(entries, f"preferences for {name} over the steps", bounds)
+
+
+def _trace_chart(traces: Sequence[float], thresholds: Sequence[float] | None) -> Markup:
+    """T of each step; the few that are 0 have no place on a logarithmic scale."""
+    points = [Point(step, trace, f"step {step}: T {trace:.4g}") for step, trace in enumerate(traces, 1) if trace > 0]
+    level = [(float(step), nu) for step, nu in enumerate(thresholds or (), 1) if nu > 0]
+    line = Line(f"nu, {level[-1][1]:.4g} at the last step", level, other=True) if level else None
+    return scatter(points, "step", "T", logarithmic=True, level=line, of="steps") if points else Markup()

@@ -1,0 +1,217 @@
+"""The report of a search: one HTML page that needs no network, made from the run's folder."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from jinja2 import UndefinedError
+
+from firstlight.core.errors import FirstlightError, StoreError
+from firstlight.core.quoting import joined
+from firstlight.scoring.costs import UNITS, written
+from firstlight.search.result import front_of, front_over_time, store_of_run
+from firstlight.search.run_folder import asks_truth, merit, run_in
+from firstlight.spaces import SPACES
+from firstlight.spaces.base import Drawing
+from firstlight.storage.records import Run, Trial
+from firstlight.storage.store import Store
+from firstlight.views.charts.lines import Line, lines
+from firstlight.views.pages.blocks import draw_in_page
+from firstlight.views.pages.headline import headline, turned
+from firstlight.views.pages.hnas import hnas_charts
+from firstlight.views.pages.networks import Column, Networks, digits_for
+from firstlight.views.pages.one_shot import one_shot_charts
+from firstlight.views.pages.search_charts import Drawn, against_cost, choose_drawn, over_time
+from firstlight.views.pages.template import render_page
+
+PAGE_NAME = "report.html"
+FRONT_ROWS = 60
+# Rows of the table; a page of them stays below 2 MB whatever the space
+MOST_ROWS = 10_000
+# What comes of values that are not of the form that is expected of them
+_MISFITS = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, UndefinedError, ValueError)
+
+
+def write_report(directory: Path) -> Path:
+    """Write `report.html` into the run's folder and return its path; a run still going on is shown as far as it is.
+
+    In folders of `correlate`, `trust` and `compare` it has been written already, when they ended.
+    """
+    target, path = directory / PAGE_NAME, store_of_run(directory)
+    if not path.is_file():
+        raise StoreError(
+            f"{directory} holds no run ({path.name} is missing). Give the folder named by `firstlight search --out`; "
+            "with --store it can be reported when it has ended."
+        )
+    with Store(path) as store:
+        page = last_run_page(store, directory)
+    if page is not None:
+        try:
+            target.write_text(page, encoding="utf-8")
+        except OSError as error:
+            raise StoreError(f"The report {target} cannot be written: {error}.") from error
+    elif not target.is_file():
+        raise StoreError(
+            f"The store {path} holds no run yet. Start one with `firstlight search ... --out {directory}`; "
+            "`correlate`, `trust` and `compare` write their report.html themselves when they are done."
+        )
+    return target
+
+
+def last_run_page(store: Store, directory: Path, *, live: str = "") -> str | None:
+    """None while no search has begun in the folder."""
+    run = run_in(store, directory)
+    if run is None:
+        return None
+    trials = store.trials(run)
+    try:
+        return render(run, trials, live=live)
+    except _MISFITS as error:  # settings and results may be of any form in a file that was damaged or made up
+        raise StoreError(
+            f"Run {run.id} of the store {store.path} cannot be shown: its settings or its result are damaged, or of "
+            f"another Firstlight ({type(error).__name__}: {error!s:.80}). Start the search again, which repeats no "
+            "work and stores its result anew, or name a new folder."
+        ) from error
+
+
+def render(run: Run, trials: list[Trial], *, live: str = "") -> str:
+    scored = [trial for trial in trials if trial.utility is not None]
+    ranking = sorted(scored, key=lambda trial: (-(trial.utility or 0), trial.architecture))
+    result = run.result or {}
+    decided = result["best"]["architecture"] if result else None
+    best = _chosen(decided, ranking)
+    chosen = best.architecture if best else decided
+    costs = tuple(filter(None, run.settings.get("objectives", "").split(",")))
+    front = front_of(scored, costs) if costs else ()
+    drawn = choose_drawn(scored, ranking, front, charts=1 + max(1, len(costs)))
+    findings = result.get("findings", {})
+    steps, learned = findings.get("one_shot"), findings.get("hnas")
+    percent = asks_truth(run.settings)
+    score = Column("score", 2 if percent else digits_for(trial.utility or 0.0 for trial in scored))
+    networks = _networks(ranking, drawn, score)
+    rows = {str(row[-1]): place for place, row in enumerate(networks.rows)}
+    named = merit(run)
+    emphasised = {trial.architecture for trial in front} or {chosen or ""}
+    drawing = _drawing(run.settings["space"], chosen) if chosen else None
+    seconds = max((trial.elapsed for trial in trials), default=result.get("seconds", 0.0))
+    return render_page(
+        "search.html",
+        live=live,
+        run=run,
+        headline=headline(
+            run,
+            best,
+            score,
+            networks=len(trials),
+            costs=costs,
+            front=len(front),
+            steps=len(steps["traces"]) if steps else 0,
+        ),
+        trials=trials,
+        best=best,
+        chosen=chosen,
+        facts=_facts(best, run, score, len(trials), seconds),
+        graph=draw_in_page(drawing) if drawing else "",
+        networks=networks
+        if len(networks.rows) > 1 and not steps
+        else None,  # steps decide, and not a choice among them
+        drawn=drawn,
+        scored=len(scored),
+        against_costs=[
+            (UNITS[cost], against_cost(cost, drawn.trials, rows, emphasised, named, joined=len(costs) == 1))
+            for cost in costs or ("params",)
+        ],
+        over_time=over_time(drawn.trials, rows, best, named),
+        costs=costs,
+        front=front[:FRONT_ROWS],
+        front_size=len(front),
+        score=score,
+        volume=lines([Line("front", front_over_time(scored, costs))], "networks scored", "hypervolume")
+        if len(costs) in (1, 2) and front
+        else "",
+        effort=result.get("effort") or f"{len(trials):,} network{'s' * (len(trials) != 1)} in {seconds:,.1f} s.",
+        parts={} if percent else _parts_of(best, run),
+        one_shot=one_shot_charts(steps) if steps else None,
+        hnas=hnas_charts(learned, chosen) if learned else None,
+        retrained=result.get("retrained"),
+        commands_given=_commands(run, chosen),
+        notes=result.get("notes", ()),
+        versions=result.get("versions") or {"firstlight": run.version},
+    )
+
+
+def _chosen(decided: str | None, ranking: list[Trial]) -> Trial | None:
+    """An algorithm may decide for another one than the best that was scored, or for one that is yet to be scored."""
+    if decided is None:
+        return ranking[0] if ranking else None
+    return next((trial for trial in ranking if trial.architecture == decided), None)
+
+
+def _networks(ranking: Sequence[Trial], drawn: Drawn, score: Column) -> Networks:
+    """The best, and those that charts show."""
+    best = ranking[:MOST_ROWS]
+    known = {trial.architecture for trial in best}
+    shown = [*best, *(trial for trial in drawn.trials if trial.architecture not in known)]
+    dear = list(dict.fromkeys(name for trial in shown for name in trial.dear_costs if name not in ("params", "macs")))
+    columns = [
+        Column("rank", 0),
+        score,
+        Column("params", 0),
+        Column("MACs", 0),
+        *(Column(name, 3 if name == "latency" else 0) for name in dear),
+        Column("found after, s", 1),
+        Column("architecture"),
+    ]
+    places = {trial.architecture: place for place, trial in enumerate(ranking, start=1)} if known else {}
+    rows = [
+        [
+            places[trial.architecture],
+            trial.utility,
+            trial.amount("params"),
+            trial.amount("macs"),
+            *(trial.dear_costs.get(name) for name in dear),
+            trial.elapsed,
+            trial.architecture,
+        ]
+        for trial in shown
+    ]
+    return Networks(columns, rows)
+
+
+def _facts(best: Trial | None, run: Run, score: Column, networks: int, seconds: float) -> dict[str, str]:
+    known = {"networks": f"{networks:,}", "seconds": f"{seconds:,.1f}"}
+    if best is None:
+        return known
+    dear = {UNITS[name]: written(name, amount).split(" ")[0] for name, amount in best.dear_costs.items()}
+    costs = {"parameters": f"{best.amount('params'):,.0f}", "MACs for one input": f"{best.amount('macs'):,.0f}"}
+    name = merit(run).removeprefix("-")
+    reached = {} if name == "params" else {name: score.written(turned(best.utility, run))}
+    return {**reached, **costs, **dear, **known}
+
+
+def _drawing(space_name: str, architecture: str) -> Drawing | None:
+    """None for a space that is not registered: a page may be asked for of someone else's run, whose code is not run."""
+    if space_name not in SPACES:
+        return None
+    space = SPACES[space_name]
+    try:
+        return space.drawing(space.parse(architecture))
+    except FirstlightError:  # the space was another one when it was searched
+        return None
+
+
+def _parts_of(best: Trial | None, run: Run) -> dict[str, Any]:
+    if best is None or run.result is None or run.result["best"]["architecture"] != best.architecture:
+        return {}
+    scores = run.result["best"].get("scores")  # a run that was killed has put by nothing but the architecture
+    return dict(scores[run.settings["proxy"]]["parts"]) if scores else {}
+
+
+def _commands(run: Run, chosen: str | None) -> list[str]:
+    """How to go on; a run that was cut off knows of no more than the network that leads."""
+    if chosen is None:
+        return []
+    show = joined(["show", run.settings["space"], chosen])
+    return [f"firstlight {words}" for words in (show, *(run.result or {}).get("next_steps", ()))]

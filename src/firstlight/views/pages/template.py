@@ -1,0 +1,62 @@
+"""One family of pages: the same head, styles and script for all, in one file that asks for nothing.
+
+Nothing runs on a page but the script that belongs to it: its digest is named in the page's policy, which also forbids
+every request. A live page, served by `firstlight watch`, may ask its own server.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from functools import cache
+from importlib import resources
+from typing import Any
+
+from jinja2 import Environment, PackageLoader
+from markupsafe import Markup
+
+from firstlight._version import __version__
+
+
+def render_page(template: str, *, live: str = "", **content: Any) -> str:
+    """A whole HTML page; `live` is what tells this state of a run from others, for a page that is served."""
+    return (
+        _environment()
+        .get_template(template)
+        .render(
+            version=__version__,
+            styles=_asset("page.css"),
+            script=_asset("page.js"),
+            policy=policy(live=bool(live)),
+            live=live,
+            **content,
+        )
+    )
+
+
+def policy(*, live: bool) -> str:
+    """What the browser lets the page do."""
+    digest = base64.b64encode(hashlib.sha256(_asset("page.js").encode()).digest()).decode()
+    rules = [
+        "default-src 'none'",
+        "style-src 'unsafe-inline'",
+        f"script-src 'sha256-{digest}'",
+        "base-uri 'none'",
+        "form-action 'none'",
+    ]
+    return "; ".join([*rules, "connect-src 'self'"] if live else rules)
+
+
+@cache
+def _environment() -> Environment:
+    return Environment(
+        loader=PackageLoader("firstlight.views.pages", "templates"),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+
+
+@cache
+def _asset(name: str) -> Markup:
+    return Markup((resources.files("firstlight.views.pages") / "templates" / name).read_text(encoding="utf-8"))

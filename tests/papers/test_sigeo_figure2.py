@@ -1,0 +1,90 @@
+"""Two-layer perceptrons: what is measured of them, and how it stands beside the paper."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from math import log
+from pathlib import Path
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+from firstlight.core.errors import DataError, ParseError
+from firstlight.data import InputSource
+from firstlight.papers import EXPERIMENTS, sigeo_figure2
+from firstlight.papers.runner import reproduce
+from firstlight.papers.sigeo_figure2 import FINAL, PERCEPTRONS, TITLES, InTheEnd, Now
+from firstlight.scoring.in_space import in_space
+from firstlight.scoring.service import Setting
+from firstlight.training.warm_up import WarmUp
+
+BRIEF = WarmUp(0.4, batch_size=64, learning_rate=0.02, momentum=0.0)
+SETTING = Setting(**in_space(PERCEPTRONS), source=InputSource("digits@8", 32, 4), warm_up=BRIEF)
+
+
+def test_the_space_of_widths() -> None:
+    rng = random.Random(0)
+    for _ in range(20):
+        width = PERCEPTRONS.sample(rng)
+        assert PERCEPTRONS.parse(str(width)) == PERCEPTRONS.canonical(width) == width
+        assert abs(PERCEPTRONS.mutate(width, rng).units - width.units) == 1
+    for text in ("1", "49", "wide"):
+        with pytest.raises(ParseError, match="from 2 to 48"):
+            PERCEPTRONS.parse(text)
+    network = PERCEPTRONS.build("6", SETTING.skeleton)
+    assert [tuple(p.shape) for p in network.parameters()] == [(6, 64), (6,), (10, 6), (10,)]
+
+
+def test_statistics_by_autograd() -> None:
+    found = Now()(SETTING, "6").parts
+    network = SETTING.network("6")
+    weights = [p for p in network.parameters() if p.ndim == 2]
+    losses, along, sizes = [], [], []
+    for x, y in SETTING.inputs.batches:
+        loss = F.cross_entropy(network(x), y)
+        gradients = torch.autograd.grad(loss, weights)
+        losses.append(float(loss.detach()))
+        along.append(sum(float((w.detach() * g).sum()) for w, g in zip(weights, gradients, strict=True)))
+        sizes.append(sum(float(g.abs().sum()) for g in gradients))
+    expected = {
+        "loss": sum(losses) / 4,
+        "fisher_rao": log(sum(product**2 for product in along) / 4 + 1e-5),
+        "gradient": sum(sizes) / 4,
+        "per_weight": sum(sizes) / 4 / (6 * 64 + 10 * 6),
+    }
+    assert found == pytest.approx(expected, rel=1e-4)
+
+
+def test_the_end_is_judged_on_all_training_images_and_on_those_for_tests() -> None:
+    setting = replace(SETTING, warm_up=replace(BRIEF, share=1.0, epochs=3))
+    found = InTheEnd()(setting, "20").parts
+    assert found.keys() == {"train", "test"}
+    assert found["train"] < log(10)
+    before = InTheEnd()(replace(setting, warm_up=replace(BRIEF, share=1.0, learning_rate=1e-9)), "20").parts
+    assert found["test"] < before["test"]
+
+
+def test_it_runs_and_remembers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sigeo_figure2, "FINAL", replace(FINAL, epochs=1))
+    experiment = replace(EXPERIMENTS["sigeo-figure2"], seeds=1)
+    small = {"samples": 10, "seed": (3,), "input": "digits@8", "warmup": "0,40%:batch_size=64", "workers": 0}
+    outcome = reproduce(experiment, data=tmp_path, out=tmp_path / "out", resamples=20, **small)
+    lines = outcome.findings.lines
+    assert [line.on for line in lines] == ["any"] * 2 + ["no warm-up"] * 8 + ["40 %"] * 8
+    assert all(line.ours is not None and -1 <= line.ours.value <= 1 for line in lines)
+    published = {(line.what, line.on): line.published.low for line in lines if line.published}
+    assert published["current loss and final training loss", "40 %"] == 0.80
+    assert published["ln of the Fisher-Rao norm and final training loss", "no warm-up"] == -0.31
+    assert len(published) == 2 * len(TITLES)
+    ((_, chart),) = outcome.findings.charts
+    assert chart.count("<circle") == 1 + 2 * len(TITLES) * 10
+    assert outcome.settings["widths"] == "10, evenly spaced"
+    again = reproduce(experiment, data=tmp_path, out=tmp_path / "out", resamples=20, **small)
+    assert again == outcome
+
+
+def test_noise_teaches_nothing(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"put mnist\.npz"):
+        reproduce(EXPERIMENTS["sigeo-figure2"], data=tmp_path, workers=0)

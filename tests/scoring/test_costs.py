@@ -1,0 +1,48 @@
+"""Costs are found out when they are asked for, each once."""
+
+from __future__ import annotations
+
+import pytest
+from tests.search.test_problem import SETTING
+
+from firstlight.core.errors import UnknownNameError
+from firstlight.scoring.costs import UNITS, Costs, read_costs, written
+
+CELL = SETTING.space.parse("|nor_conv_3x3~0|+|none~0|none~1|+|skip_connect~0|none~1|nor_conv_1x1~2|")
+
+
+class Slow:
+    measures = True
+    asked = 0
+
+    def milliseconds(self, architecture: object) -> float:
+        self.asked += 1
+        return 2.5
+
+
+def test_every_cost_has_an_amount() -> None:
+    costs = Costs(SETTING, Slow())
+    counted = SETTING.space.cost(CELL, SETTING.skeleton)
+    footprint = SETTING.space.footprint(CELL, SETTING.skeleton)
+    assert costs.amounts(CELL, UNITS) == {
+        "params": counted.params,
+        "macs": counted.macs,
+        "activations": footprint.activations,
+        "memory": footprint.memory,
+        "latency": 2.5,
+    }
+    with pytest.raises(UnknownNameError, match=r"no cost 'energy'.*latency"):
+        costs.amount(CELL, "energy")
+
+
+def test_latency_is_not_asked_for_in_vain() -> None:
+    source = Slow()
+    Costs(SETTING, source).amounts(CELL, ("params", "memory"))
+    assert source.asked == 0
+
+
+def test_names() -> None:
+    assert read_costs(["macs", " latency ", "macs"]) == ("macs", "latency")
+    with pytest.raises(UnknownNameError, match="no cost 'flops'"):
+        read_costs(["flops"])
+    assert [written("latency", 2.345), written("params", 12345)] == ["2.35 ms of latency", "12,345 parameters"]

@@ -1,0 +1,136 @@
+"""Milliseconds: trimmed medians of what was measured, or what a table says."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pandas as pd
+import pytest
+import torch
+from tests.search.test_problem import SETTING
+from torch import nn
+
+from firstlight.core.errors import DataError, FirstlightError, SettingError, UnknownNameError
+from firstlight.scoring import latency
+from firstlight.scoring.latency import Latency, LatencyRequest, LookedUp, MeasuredHere, measure_latency, time_runs
+from firstlight.scoring.service import Setting
+from firstlight.storage.store import Store
+
+CELLS = list(itertools.islice(SETTING.space, 40, 60))
+
+
+def clock(monkeypatch: pytest.MonkeyPatch, seconds: Iterator[float]) -> None:
+    """Each run takes the next of these."""
+    ticks = itertools.accumulate(itertools.chain.from_iterable((0.0, taken) for taken in seconds))
+    monkeypatch.setattr(latency.time, "perf_counter", lambda: next(ticks))
+
+
+def test_a_few_slow_runs_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = []
+    clock(monkeypatch, itertools.chain([9.0, 9.0, 1e-9], itertools.repeat(0.002)))
+    found = time_runs(lambda: calls.append(1), warm_up=3, runs=20)
+    assert (found.median, found.low, found.high) == pytest.approx((2.0, 2.0, 2.0))
+    assert len(calls) == 23
+
+
+def test_the_interval_covers_the_true_median(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In about 95 of 100 series of random times."""
+    generator = torch.Generator().manual_seed(0)
+    covered = 0
+    for _ in range(300):
+        times = torch.rand(40, generator=generator).tolist()
+        clock(monkeypatch, iter(times))
+        found = time_runs(lambda: None, warm_up=0, runs=40)
+        assert found.low <= found.median <= found.high
+        covered += found.low <= 500 <= found.high
+    assert 0.9 <= covered / 300 <= 1
+
+
+@pytest.mark.parametrize("engine", ["torch", "onnx"])
+def test_the_model_comes_back_as_it_was(engine: str) -> None:
+    if engine == "onnx":
+        pytest.importorskip("onnxruntime")
+    model = nn.Sequential(nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4), nn.Flatten(), nn.Linear(4 * 36, 2)).train()
+    before = {name: value.clone() for name, value in model.state_dict().items()}
+    threads = torch.get_num_threads()
+    found = measure_latency(model, torch.randn(1, 3, 8, 8), engine=engine, threads=2)
+    assert 0 < found.low <= found.median <= found.high
+    assert model.training
+    assert torch.get_num_threads() == threads
+    assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items())
+    assert not any(module._forward_hooks for module in model.modules())
+
+
+def test_what_was_measured_is_remembered(tmp_path: Path) -> None:
+    with Store(tmp_path / "store.sqlite") as store:
+        first = MeasuredHere(SETTING, store)
+        known = first.milliseconds(CELLS[0])
+        assert first.milliseconds(CELLS[0]) == known
+        assert MeasuredHere(SETTING, store).milliseconds(CELLS[0]) == known
+        assert MeasuredHere(SETTING, store, threads=2)._stored(str(CELLS[0])) is None
+
+
+def test_a_machine_that_is_too_noisy_is_said_to_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    def remark(width: float) -> str:
+        medians = itertools.count(10)
+        monkeypatch.setattr(
+            latency,
+            "measure_latency",
+            lambda *_, **__: Latency(m := float(next(medians)), m - width / 2, m + width / 2),
+        )
+        source = MeasuredHere(SETTING, Store(":memory:"))
+        for cell in CELLS[:8]:
+            source.milliseconds(cell)
+        return source.remark()
+
+    assert remark(width=1.0) == ""
+    assert "uncertain by 9 ms, and the 8 networks differ by 2.45 ms" in remark(width=9.0)
+    assert MeasuredHere(SETTING, Store(":memory:")).remark() == ""
+
+
+def table(tmp_path: Path, **columns: list[float]) -> Path:
+    path = tmp_path / "devices.csv"
+    pd.DataFrame({"architecture": list(map(str, CELLS)), **columns}).to_csv(path, index=False)
+    return path
+
+
+def test_a_table_answers_for_whole_classes(tmp_path: Path) -> None:
+    path = table(tmp_path, phone=[float(n + 1) for n in range(19)] + [-1.0])
+    source = LatencyRequest(f"table:{path}:phone").source(SETTING, Store(":memory:"))
+    assert isinstance(source, LookedUp)
+    rows = pd.read_csv(path)
+    rows["canonical"] = [str(SETTING.space.canonical(cell)) for cell in CELLS]
+    for text, group in rows[rows["phone"] > 0].groupby("canonical"):
+        assert source.milliseconds(SETTING.space.parse(str(text))) == pytest.approx(group["phone"].mean())
+    everything_else = SETTING.space.parse(
+        "|nor_conv_3x3~0|+|nor_conv_3x3~0|none~1|+|skip_connect~0|nor_conv_1x1~1|nor_conv_1x1~2|"
+    )
+    assert source.milliseconds(everything_else) == math.inf
+    assert "another skeleton" in source.remark()
+    assert LookedUp(Setting("nasbench201"), path, "phone").remark() == ""
+
+
+def test_a_table_without_the_device(tmp_path: Path) -> None:
+    path = table(tmp_path, phone=[float(n + 1) for n in range(20)])
+    with pytest.raises(UnknownNameError, match=r"devices.csv named 'tablet'.*phone"):
+        LatencyRequest(f"table:{path}:tablet").source(SETTING, Store(":memory:"))
+    with pytest.raises(DataError, match="There is no file"):
+        LatencyRequest("table:nowhere.csv:phone").source(SETTING, Store(":memory:"))
+
+
+@pytest.mark.parametrize(
+    "text", ["", "fast", "table", "table:x.csv", "measured:threads=0", "measured:threads=²", "onnx:x=1"]
+)
+def test_sources_that_make_no_sense(text: str) -> None:
+    with pytest.raises(SettingError, match=r"does not say where latencies come from.*table:FILE:COLUMN"):
+        LatencyRequest(text)
+
+
+def test_without_onnx_runtime_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "onnxruntime", None)
+    with pytest.raises(FirstlightError, match=r"pip install 'firstlight\[onnx\]'"):
+        measure_latency(nn.Linear(2, 2), torch.zeros(1, 2), engine="onnx")

@@ -1,0 +1,42 @@
+"""Heat maps: a cell for each pair, and what it says."""
+
+from __future__ import annotations
+
+import re
+
+from firstlight.views.charts.heat_map import heat_map
+
+
+def test_a_heat_map_has_a_square_for_each_pair_and_says_what_it_is() -> None:
+    names = ["a", "<b>"]
+    svg = heat_map(names, names, [[1.0, -0.5], [-0.5, float("nan")]], "agreement")
+    assert svg.count('class="cell') == 4
+    assert svg.count("agree") >= 1
+    assert "a, &lt;b&gt;: -0.500" in svg
+    assert "not defined" in svg
+    assert 'fill-opacity="0.50"' in svg
+    assert "frame" not in svg
+    assert "operation" not in svg  # the class of names on arrows, which have the paper's colour around them
+
+
+def test_a_heat_map_of_small_numbers_shows_their_digits_and_frames_what_is_chosen() -> None:
+    values = [[0.05, -0.1, None], [-0.0002, 0.0123, 0.0]]
+    svg = heat_map(["one", "two"], ["a", "b", "c"], values, "preferences", scale=0.1, largest=(56, 30), chosen={(1, 1)})
+    assert svg.count('class="cell') == 5  # there is none for None
+    assert re.findall(r'fill-opacity="([\d.]+)"', svg) == ["0.50", "1.00", "0.00", "0.12", "0.00"]
+    assert re.findall(r">(-?[\d.]+)</text>", svg) == ["0.050", "-0.100", "-0.0002", "0.012", "0.000"]
+    assert svg.count('class="frame"') == 1
+    assert "two, b: 0.0123, taken</title>" in svg
+    assert "one, a: 0.0500</title>" in svg
+    assert "two, a: -0.0002</title>" in svg
+
+
+def test_small_numbers_have_zeros_where_there_is_no_room_for_more() -> None:
+    svg = heat_map(["one"], ["a", "b"], [[0.004, -0.0004]], "agreement", largest=(40, 40))
+    assert re.findall(r">(-?[\d.]+)</text>", svg) == ["0.004", "0.00"]
+    assert re.findall(r"one, .: ([^<]+)<", svg) == ["0.004", "-0.0004"]
+
+
+def test_names_of_columns_are_upright_where_there_is_room() -> None:
+    assert "rotate" not in heat_map(["one"], ["0", "1"], [[1.0, 0.5]], "inputs")
+    assert heat_map(["one"], ["nor_conv_3x3", "1"], [[1.0, 0.5]], "operations").count("rotate") == 2

@@ -1,0 +1,86 @@
+"""What a person reads at the end of a search."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.views.console.test_progress import GENOTYPE
+from typer.testing import CliRunner
+
+import firstlight
+from firstlight.cli import app
+from firstlight.search.result import SearchResult
+from firstlight.search.summary import _arguments
+from firstlight.views.console.result import show_result
+
+TINY: dict[str, Any] = {"cells": 1, "channels": 2}
+
+
+@pytest.fixture(scope="module")
+def found() -> SearchResult:
+    return firstlight.search(
+        "nasbench201",
+        algorithm="nasi:steps=3:batch=2",
+        input="digits",
+        labels="random",
+        batch_size=4,
+        skeleton=TINY,
+        seed=3,
+        workers=0,
+    )
+
+
+def test_steps_are_told_from_states(found: SearchResult, capsys: pytest.CaptureFixture[str]) -> None:
+    show_result(found)
+    said = capsys.readouterr().out
+    assert "The chosen network:" in said
+    assert "and 3 steps through the one-shot network" in said
+    other = replace(found, setting=replace(found.setting, algorithm="zero-cost-pt"))
+    show_result(other)
+    assert "and 3 states of the supernet" in capsys.readouterr().out
+
+
+def test_what_was_known_from_before_is_told(found: SearchResult, capsys: pytest.CaptureFixture[str]) -> None:
+    show_result(found)
+    assert "before" not in capsys.readouterr().out
+    show_result(replace(found, states_reused=2, score_seconds=5.0, reused_seconds=3.25))
+    said = " ".join(capsys.readouterr().out.split())
+    assert "3 steps through the one-shot network, 2 of them known from before." in said
+    assert "took 5.0 s of scoring (3.2 s of it before), as much as" in said
+
+
+def test_what_an_interrupted_search_leads_to(found: SearchResult, capsys: pytest.CaptureFixture[str]) -> None:
+    show_result(replace(found, finished=False))
+    assert "What 3 steps lead to so far:" in capsys.readouterr().out
+    show_result(replace(found, finished=False, setting=replace(found.setting, algorithm="random")))
+    assert "The best so far, of 1 of 500:" in capsys.readouterr().out
+
+
+def test_commands_to_go_on_with_can_be_pasted_into_a_shell(
+    found: SearchResult, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["/my tools/firstlight-2"])
+    genotype = replace(found.best, architecture=GENOTYPE)
+    show_result(replace(found, best=genotype, directory=Path("runs/it's mine")))
+    report, train, export, score = (
+        shlex.split(line) for line in capsys.readouterr().out.splitlines() if "/my tools" in line
+    )
+    assert report == ["/my tools/firstlight-2", "report", "runs/it's mine"]
+    assert train[1:] == ["train", "runs/it's mine", "--data", "digits", "--out", "runs/it's mine/trained"]
+    assert export == ["/my tools/firstlight-2", "export", "runs/it's mine/trained", "-o", "runs/it's mine/exported"]
+    assert score[:4] == ["/my tools/firstlight-2", "score", "nasbench201", GENOTYPE]
+
+
+def test_the_score_command_sees_what_the_search_saw(found: SearchResult) -> None:
+    arguments = shlex.split(_arguments(found))
+    assert arguments[arguments.index("--labels") + 1] == "random"
+    done = CliRunner().invoke(app, ["score", *arguments])
+    assert done.exit_code == 0, done.output
+    assert f"ntk_trace_batch: {found.score.value:.6g}" in done.output
+    true = arguments[: arguments.index("--labels")] + arguments[arguments.index("--labels") + 2 :]
+    assert f"ntk_trace_batch: {found.score.value:.6g}" not in CliRunner().invoke(app, ["score", *true]).output

@@ -1,0 +1,27 @@
+"""What HNAS has learned, in its report."""
+
+from __future__ import annotations
+
+from firstlight.views.pages.hnas import hnas_charts
+
+ANSWERS = [
+    {"u": 0.0, "exponent": -2.0, "architecture": "a<b>", "reached": 90.0},
+    {"u": 1.0, "exponent": -2.0, "architecture": "failed", "reached": None},
+    {"u": 0.5, "exponent": -1.0, "architecture": "c", "reached": 91.5},
+]
+SURFACE = {"u": [0.0, 1.0], "exponents": [-4.0, 0.0], "surface": [[1.0, 2.0], [3.0, 4.0]]}
+
+
+def test_answers_over_queries_and_on_the_surface() -> None:
+    charts = hnas_charts({"answers": ANSWERS, **SURFACE}, "c")
+    assert charts.answers == 3
+    for chart in (charts.reached, charts.expected):
+        assert chart.count("<circle") == 2  # a training that failed has no place
+        assert "query 3: 91.50 %" in chart
+        assert "u 0.50, mu 10^-1.00" in chart
+        assert "a&lt;b&gt;" in chart
+        assert chart.count("dot chosen") == 1
+
+
+def test_while_the_search_goes_on_nothing_is_expected_yet() -> None:
+    assert not hnas_charts({"answers": ANSWERS}, None).expected
