@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from firstlight.probe.cost import Cost
-from firstlight.proxies.base import Score
+from firstlight.proxies.base import NetworkScore, Score
 from firstlight.proxies.ensembles import members, parse_criterion
-from firstlight.scoring.service import NetworkScore, Setting
+from firstlight.scoring.service import Setting
 from firstlight.search.objective import Candidate, Limits
 from firstlight.search.onlooker import Onlooker
 from firstlight.search.result import SearchSetting

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from firstlight.probe import Probe
     from firstlight.proxies import PROXIES
     from firstlight.proxies.base import Parts, Score, proxy
-    from firstlight.scoring.ranking import Ranking
     from firstlight.search.algorithm import algorithm
     from firstlight.search.algorithms import ALGORITHMS
+    from firstlight.search.ranking import Ranking
     from firstlight.search.result import SearchInterrupted, SearchResult
     from firstlight.spaces import SPACES
     from firstlight.spaces.base import Architecture, Skeleton, Space

@@ -12,7 +12,7 @@ from firstlight.data.clicks import is_clicks
 from firstlight.data.inputs import SYNTHETIC, TRUE_LABELS, check_source_name
 from firstlight.execution.executor import LOCAL, Executor, make_executor, refuse_isolation
 from firstlight.probe import Batches, Loss
-from firstlight.proxies.base import Proxies, Proxy, Score
+from firstlight.proxies.base import NetworkScore, Proxies, Proxy, Score
 from firstlight.proxies.ensembles import asked_for
 from firstlight.proxies.requests import parse_requests
 from firstlight.scoring.costs import read_costs
@@ -25,12 +25,12 @@ from firstlight.scoring.models import (
     refuse_for_space,
     score_models,
 )
-from firstlight.scoring.ranking import Ranking, rank_networks, read_criteria, score_architectures
-from firstlight.scoring.service import NetworkScore, ScoreService, make_setting, source_for
+from firstlight.scoring.service import ScoreService, make_setting, source_for
 from firstlight.search.algorithm import AlgorithmRequest, with_batches_of
 from firstlight.search.objective import Candidate, parse_limits
 from firstlight.search.onlooker import Onlooker
 from firstlight.search.queries import for_queries
+from firstlight.search.ranking import Ranking, rank_networks, read_criteria, score_architectures
 from firstlight.search.result import SearchResult, SearchSetting
 from firstlight.search.runner import run_search
 from firstlight.spaces.base import Architecture, Space

@@ -17,9 +17,9 @@ from firstlight.data import load_dataset
 from firstlight.evaluation.service import Evaluation, EvaluationJob, EvaluationService, EvaluationSetting
 from firstlight.execution.executor import Executor, InProcess, Lost, make_executor
 from firstlight.spaces import SPACES
+from firstlight.storage.outcome import TrainingResult
 from firstlight.storage.store import Store
 from firstlight.training.checkpoint import Checkpoint
-from firstlight.training.outcome import TrainingResult
 from firstlight.training.recipe import TrainingRecipe
 
 SMALL = EvaluationSetting(

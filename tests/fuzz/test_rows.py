@@ -17,9 +17,9 @@ from tests.fuzz.cases import CASES
 from tests.fuzz.checking import Target
 from tests.fuzz.strategies import INTRUDERS, JSON, NUMBERS, damaged, damaged_json
 
+from firstlight.storage.outcome import Epoch, TrainingResult
 from firstlight.storage.records import EvaluationKey
 from firstlight.storage.store import STORE_NAME, Store
-from firstlight.training.outcome import Epoch, TrainingResult
 from firstlight.views.pages.watching import Watch
 
 SEARCH = ["search", "nasbench201", "--samples", "3", "--out", "run", *SMALL, "--proxy", "params", "--workers", "0"]

@@ -16,8 +16,8 @@ from firstlight.data import InputSource
 from firstlight.papers import EXPERIMENTS, sigeo_figure2
 from firstlight.papers.runner import reproduce
 from firstlight.papers.sigeo_figure2 import FINAL, PERCEPTRONS, TITLES, InTheEnd, Now
-from firstlight.scoring.in_space import in_space
 from firstlight.scoring.service import Setting
+from firstlight.spaces.in_space import in_space
 from firstlight.training.warm_up import WarmUp
 
 BRIEF = WarmUp(0.4, batch_size=64, learning_rate=0.02, momentum=0.0)

@@ -14,7 +14,7 @@ from firstlight.core.errors import FirstlightError, ParseError, SettingError, Un
 from firstlight.probe import Probe
 from firstlight.probe.cost import Cost
 from firstlight.proxies import PROXIES
-from firstlight.proxies.base import Parts, Proxy, Score, proxy
+from firstlight.proxies.base import NetworkScore, Parts, Proxy, Score, proxy
 from firstlight.proxies.ensembles import (
     AGGREGATIONS,
     NAMED,
@@ -27,7 +27,6 @@ from firstlight.proxies.ensembles import (
     worths,
 )
 from firstlight.proxies.requests import ProxyRequest
-from firstlight.scoring.service import NetworkScore
 
 
 @proxy(reference="")

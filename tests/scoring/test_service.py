@@ -15,9 +15,9 @@ from firstlight.data import InputSource
 from firstlight.execution.executor import Executor, InProcess, Lost, make_executor
 from firstlight.probe import Probe
 from firstlight.proxies import PROXIES
-from firstlight.proxies.base import Parts, proxy
+from firstlight.proxies.base import NetworkScore, Parts, proxy
 from firstlight.proxies.requests import ProxyRequest, parse_requests
-from firstlight.scoring.service import NetworkScore, ScoreJob, ScoreService, Setting, source_for
+from firstlight.scoring.service import ScoreJob, ScoreService, Setting, source_for
 from firstlight.spaces import SPACES
 from firstlight.spaces.custom import ChoiceSpace
 from firstlight.storage.store import Store

@@ -12,10 +12,9 @@ from firstlight.core.amounts import parse_amount
 from firstlight.core.errors import LimitError, SettingError
 from firstlight.probe import Probe
 from firstlight.probe.cost import Cost
-from firstlight.proxies.base import Parts, Score, proxy
+from firstlight.proxies.base import NetworkScore, Parts, Score, proxy
 from firstlight.proxies.ensembles import Ensemble
 from firstlight.proxies.requests import ProxyRequest
-from firstlight.scoring.service import NetworkScore
 from firstlight.search.objective import Limits, Objective, best_first, parse_limits
 
 

@@ -9,9 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from firstlight.probe.cost import Cost
-from firstlight.proxies.base import Score
+from firstlight.proxies.base import NetworkScore, Score
 from firstlight.proxies.ensembles import Criterion, parse_criterion, utilities
-from firstlight.scoring.service import NetworkScore
 from firstlight.search.objective import best_first
 from firstlight.search.pool import Pool
 

@@ -11,7 +11,7 @@ import pytest
 from tests.evaluation.toy_truth import BEST, EPOCHS, SPACE, a_truth, search
 
 from firstlight.evaluation.truth import TRUTH, TableTruth
-from firstlight.scoring.service import NetworkScore
+from firstlight.proxies.base import NetworkScore
 from firstlight.search.objective import Objective
 from firstlight.search.queries import Queries
 

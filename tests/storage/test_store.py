@@ -15,9 +15,9 @@ from firstlight.core.errors import StoreError
 from firstlight.probe.cost import Cost
 from firstlight.proxies.base import Score
 from firstlight.storage.environment import Environment, this_environment
+from firstlight.storage.outcome import Epoch, TrainingResult
 from firstlight.storage.records import EvaluationKey, ScoreKey, Trial
 from firstlight.storage.store import Store, open_store
-from firstlight.training.outcome import Epoch, TrainingResult
 
 KEY = ScoreKey("space", "channels=4", "|arch|", "dextr", 1, "noise", 0)
 SCORE = Score(0.1 + 0.2, {"part": -math.pi}, "ok", "a note", 0.5)

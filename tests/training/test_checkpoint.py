@@ -10,8 +10,8 @@ import torch
 from torch import nn
 
 from firstlight.core.errors import StoreError
+from firstlight.storage.outcome import Epoch
 from firstlight.training.checkpoint import Checkpoint
-from firstlight.training.outcome import Epoch
 
 SETTINGS: dict[str, Any] = {"space": "a", "recipe": "epochs=3,flip=False", "seed": 0}
 EPOCHS = [Epoch(0.1 + 0.2, 0.5, 1 / 3, 0.25, 1.5)]

@@ -18,9 +18,9 @@ from torch import Tensor, nn
 from firstlight.core.errors import SettingError
 from firstlight.data import Dataset, load_dataset
 from firstlight.execution.executor import one_thread
+from firstlight.storage.outcome import Epoch, TrainingResult
 from firstlight.training.checkpoint import Checkpoint
 from firstlight.training.loop import Position, train
-from firstlight.training.outcome import Epoch, TrainingResult
 from firstlight.training.recipe import TrainingRecipe
 
 

@@ -19,8 +19,9 @@ from firstlight.data import InputSource
 from firstlight.data.shares import load_share
 from firstlight.execution.executor import InProcess, make_executor
 from firstlight.probe import Probe
+from firstlight.proxies.base import NetworkScore
 from firstlight.proxies.requests import ProxyRequest
-from firstlight.scoring.service import NetworkScore, ScoreService, Setting
+from firstlight.scoring.service import ScoreService, Setting
 from firstlight.spaces import SPACES
 from firstlight.storage.store import Store, open_store
 from firstlight.storage.tensor_files import read_about

@@ -15,7 +15,8 @@ from firstlight.core.errors import SettingError
 if TYPE_CHECKING:
     from firstlight.data import InputSource
     from firstlight.execution.executor import Executor
-    from firstlight.scoring.service import NetworkScore, Setting
+    from firstlight.proxies.base import NetworkScore
+    from firstlight.scoring.service import Setting
     from firstlight.training.recipe import TrainingRecipe
     from firstlight.training.shared_warm_up import SharedWarmUp
     from firstlight.training.warm_up import WarmUp

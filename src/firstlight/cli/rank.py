@@ -109,7 +109,7 @@ def rank(
     from firstlight import api
     from firstlight.execution.executor import refuse_isolation
     from firstlight.scoring.models import IN_THIS_PROCESS
-    from firstlight.scoring.ranking import read_criteria
+    from firstlight.search.ranking import read_criteria
     from firstlight.spaces.finding import find_space
     from firstlight.views.console import show_ranking, watching
 

@@ -17,8 +17,8 @@ import typer
 from firstlight.cli.options import Json, SeedOption, SkeletonOption, read_pairs
 
 if TYPE_CHECKING:
+    from firstlight.storage.outcome import Epoch
     from firstlight.training.loop import Position, WatchSteps
-    from firstlight.training.outcome import Epoch
     from firstlight.training.trained import Trained
     from firstlight.training.trainer import WatchEpochs
 

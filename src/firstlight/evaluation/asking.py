@@ -19,13 +19,13 @@ from firstlight.execution.executor import Executor
 from firstlight.proxies.base import Proxy
 from firstlight.proxies.ensembles import Criterion, after_warm_up, parse_criterion
 from firstlight.scoring.costs import Costs
-from firstlight.scoring.in_space import in_space
 from firstlight.scoring.service import Setting
 from firstlight.search.algorithm import AlgorithmRequest
 from firstlight.search.algorithms.evolution import networks_of
 from firstlight.search.source import Truth
 from firstlight.spaces.base import Architecture, Skeleton, Space
 from firstlight.spaces.finding import find_space
+from firstlight.spaces.in_space import in_space
 from firstlight.storage.store import Store
 from firstlight.tables.table import Table, load_table
 from firstlight.tables.targets import Target

@@ -20,10 +20,10 @@ from firstlight.evaluation.truth import TableSetting
 from firstlight.execution.executor import LOCAL, Executor, make_executor
 from firstlight.proxies.base import Proxies
 from firstlight.proxies.requests import parse_requests, read_requests
-from firstlight.scoring.in_space import in_space
 from firstlight.scoring.service import make_setting, source_for
 from firstlight.spaces.base import Space
 from firstlight.spaces.finding import find_space
+from firstlight.spaces.in_space import in_space
 from firstlight.storage.store import open_store
 from firstlight.tables.table import Table, load_table
 from firstlight.training.recipe import TrainingRecipe

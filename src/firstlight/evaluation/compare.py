@@ -16,8 +16,8 @@ import pandas as pd
 from firstlight.core.errors import SettingError
 from firstlight.core.statistics import finite
 from firstlight.evaluation.contest import Contest
-from firstlight.evaluation.curves import Against, Curve, mean_curves
 from firstlight.evaluation.methods import Method, Query
+from firstlight.search.curves import Against, Curve, mean_curves
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -18,7 +18,7 @@ from torch import nn
 from firstlight.core.errors import FirstlightError
 from firstlight.data.clicks import ClickData, open_clicks
 from firstlight.execution.executor import Executor, Lost
-from firstlight.scoring.in_space import InSpace
+from firstlight.spaces.in_space import InSpace
 from firstlight.spaces.nasrec.baselines import build_baseline
 from firstlight.spaces.nasrec.network import NasRecSkeleton
 from firstlight.storage.tensor_files import write_tensors, write_whole

@@ -27,8 +27,9 @@ from firstlight.core.statistics import (
 )
 from firstlight.evaluation.selection import JudgedEnsemble, judge_ensemble, mostly_scored
 from firstlight.execution.executor import Executor
+from firstlight.proxies.base import NetworkScore
 from firstlight.proxies.requests import ProxyRequest
-from firstlight.scoring.service import NetworkScore, ScoreService, Setting, with_cost
+from firstlight.scoring.service import ScoreService, Setting, with_cost
 from firstlight.storage.store import Store
 from firstlight.tables.table import Table
 

@@ -18,8 +18,8 @@ from firstlight.data.clicks import is_clicks
 from firstlight.evaluation.contenders import ClickSetting, Contender, Kind, click_results, path_of
 from firstlight.execution.executor import Executor
 from firstlight.scoring.costs import Costs
-from firstlight.scoring.in_space import in_space
 from firstlight.search.result import RETRAINED_NAME
+from firstlight.spaces.in_space import in_space
 from firstlight.spaces.nasrec.baselines import BASELINES
 from firstlight.training.clicks import ClickRecipe, ClickResult
 

@@ -15,14 +15,14 @@ from firstlight.core.errors import DataError, SettingError, StoreError
 from firstlight.data import Dataset, load_dataset
 from firstlight.execution.executor import Executor, Lost
 from firstlight.scoring.checks import check_device, check_seed, skeleton_for
-from firstlight.scoring.in_space import InSpace
 from firstlight.spaces.base import Skeleton
+from firstlight.spaces.in_space import InSpace
+from firstlight.storage.outcome import TrainingResult
 from firstlight.storage.records import EvaluationKey
 from firstlight.storage.store import Store
 from firstlight.training.checkpoint import Checkpoint
 from firstlight.training.fitting import build_for_training
 from firstlight.training.loop import REVISION, train
-from firstlight.training.outcome import TrainingResult
 from firstlight.training.recipe import TrainingRecipe
 
 

@@ -18,16 +18,16 @@ from firstlight.evaluation.seconds import TrainingTimes
 from firstlight.evaluation.service import EvaluationService, EvaluationSetting
 from firstlight.execution.executor import Executor
 from firstlight.probe import Probe
-from firstlight.proxies.base import Parts, Proxy, Score
+from firstlight.proxies.base import NetworkScore, Parts, Proxy, Score
 from firstlight.proxies.requests import ProxyRequest
-from firstlight.scoring.in_space import InSpace
-from firstlight.scoring.service import NetworkScore, with_cost
+from firstlight.scoring.service import with_cost
 from firstlight.search.source import Source
 from firstlight.spaces.base import Skeleton
+from firstlight.spaces.in_space import InSpace
+from firstlight.storage.outcome import TrainingResult
 from firstlight.storage.store import Store
 from firstlight.tables.table import Table
 from firstlight.tables.targets import Target
-from firstlight.training.outcome import TrainingResult
 
 
 def _unknown_untrained(probe: Probe) -> Parts:

@@ -23,7 +23,7 @@ from queue import Empty, SimpleQueue
 from types import ModuleType
 from typing import Any
 
-import firstlight
+from firstlight import _version
 from firstlight.core.amounts import parse_amount
 from firstlight.core.errors import MissingExtraError, SettingError, WorkerError
 from firstlight.data.sources import DATA_FOLDER
@@ -132,7 +132,7 @@ class RayCluster:
             self._ray.init("local", num_cpus=math.ceil(workers * self.needs.cpus), include_dashboard=False, **quiet)
         else:
             # nodes need the packages that Firstlight depends on, but not Firstlight
-            brought: dict[str, Any] = {"py_modules": [str(Path(firstlight.__file__).parent)]}
+            brought: dict[str, Any] = {"py_modules": [str(Path(_version.__file__).parent)]}
             if DATA_FOLDER in os.environ:
                 brought["env_vars"] = {DATA_FOLDER: os.environ[DATA_FOLDER]}
             try:

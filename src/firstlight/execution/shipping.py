@@ -16,7 +16,7 @@ from ray import cloudpickle
 
 from firstlight.core.errors import DataError, WorkerError
 from firstlight.data.clicks import ClickData
-from firstlight.scoring.in_space import InSpace
+from firstlight.spaces.in_space import InSpace
 from firstlight.storage.environment import Environment, this_environment
 
 Job = Callable[[Any], Any]

@@ -21,11 +21,11 @@ from firstlight.papers.hnas import ABSOLUTE, PAPER
 from firstlight.papers.hnas_bounds import METRICS, OTHER_METRICS
 from firstlight.papers.lab import Lab
 from firstlight.papers.lookup import Lookup, few_seeds_remark
-from firstlight.scoring.in_space import in_space
 from firstlight.search.algorithms.hnas import measured
 from firstlight.search.measuring import Measuring, Twin
 from firstlight.search.objective import Objective
 from firstlight.search.queries import Queries
+from firstlight.spaces.in_space import in_space
 
 # A search asks about no more than a third of what it chooses among, which is half of the samples
 QUERIES, SAMPLES_FOR_A_QUERY = 20, 6

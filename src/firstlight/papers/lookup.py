@@ -15,8 +15,8 @@ from firstlight.papers.base import ACCURACY, FIGURE, Finding, Published
 from firstlight.papers.benchmarks import Benchmark
 from firstlight.papers.groups import mean_of
 from firstlight.papers.lab import Lab
-from firstlight.scoring.in_space import in_space
 from firstlight.spaces import SPACES
+from firstlight.spaces.in_space import in_space
 
 
 @dataclass(frozen=True)

@@ -23,9 +23,9 @@ from firstlight.papers.sigeo_warm import title_of
 from firstlight.probe import Probe
 from firstlight.proxies.base import Parts, Score
 from firstlight.proxies.sigeo import fisher_rao
-from firstlight.scoring.in_space import in_space
 from firstlight.scoring.service import Setting
 from firstlight.spaces.base import Architecture, Skeleton, Space
+from firstlight.spaces.in_space import in_space
 from firstlight.spaces.ops import Linear
 from firstlight.training.shared_warm_up import SharedWarmUp
 from firstlight.training.warm_up import WarmUp

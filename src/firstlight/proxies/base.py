@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
 import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
@@ -12,6 +13,7 @@ from firstlight.core.errors import DivergedError, FirstlightError, SettingError,
 from firstlight.core.importing import import_named, module_of, name_of
 from firstlight.core.settings import Settings, settings_of
 from firstlight.probe import Probe
+from firstlight.probe.cost import Cost
 
 # What the networks of a space look at
 Shown = Literal["images", "clicks"]
@@ -80,6 +82,31 @@ class Score:
             "note": self.note,
             "seconds": _finite_or_none(self.seconds),
             "higher_is_better": self.higher_is_better,
+        }
+
+
+@dataclass(frozen=True)
+class NetworkScore:
+    """What is known of one network: its scores by the text of the request, and its cost.
+
+    The cost is None where there is nothing to count: the network cannot be built or run, or its worker was lost.
+    """
+
+    architecture: str
+    scores: dict[str, Score]
+    cost: Cost | None
+    reused: bool = False
+
+    @property
+    def seconds(self) -> float:
+        """Of computing, now or when the scores were new."""
+        return math.fsum(score.seconds for score in self.scores.values())
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "architecture": self.architecture,
+            "scores": {name: score.as_json() for name, score in self.scores.items()},
+            "cost": None if self.cost is None else dataclasses.asdict(self.cost),
         }
 
 

@@ -15,9 +15,8 @@ from numpy.typing import NDArray
 
 from firstlight.core.errors import ParseError, SettingError, UnknownNameError
 from firstlight.proxies import PROXIES
-from firstlight.proxies.base import Proxy, Shown
+from firstlight.proxies.base import NetworkScore, Proxy, Shown
 from firstlight.proxies.requests import ProxyRequest, not_a_proxy, split_name, with_companions
-from firstlight.scoring.service import NetworkScore
 
 Figures = NDArray[np.float64]
 

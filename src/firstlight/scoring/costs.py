@@ -10,8 +10,8 @@ from typing import Literal, Protocol
 
 from firstlight.core.errors import MissingExtraError, SettingError, StoreError, UnknownNameError
 from firstlight.proxies.base import Score
-from firstlight.scoring.in_space import Surroundings
 from firstlight.spaces.base import Architecture
+from firstlight.spaces.in_space import Surroundings
 
 # each with its unit, the cheapest to find out first
 UNITS = {

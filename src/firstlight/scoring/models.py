@@ -17,10 +17,9 @@ from firstlight.execution.executor import one_thread
 from firstlight.probe import Batches, Loss, Probe
 from firstlight.probe.cost import Cost
 from firstlight.probe.observe import keeping_weights
-from firstlight.proxies.base import Score
+from firstlight.proxies.base import NetworkScore, Score
 from firstlight.proxies.requests import ProxyRequest, measure_all
 from firstlight.scoring.repeats import combine, draw_seeds
-from firstlight.scoring.service import NetworkScore
 
 Model = nn.Module | Callable[[], nn.Module]
 # that of the images which most published results are about

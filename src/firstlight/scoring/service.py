@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import functools
 import itertools
-import math
 import shutil
 import tempfile
 import time
@@ -22,41 +21,16 @@ from firstlight.data import Inputs, InputSource, load_inputs
 from firstlight.execution.executor import Executor, Lost
 from firstlight.probe import Probe
 from firstlight.probe.cost import Cost
-from firstlight.proxies.base import Score
+from firstlight.proxies.base import NetworkScore, Score
 from firstlight.proxies.requests import ProxyRequest, measure_all
 from firstlight.scoring.checks import check_device, check_seed, skeleton_for
-from firstlight.scoring.in_space import InSpace, Surroundings, in_space
 from firstlight.scoring.repeats import combine, draw_seeds
 from firstlight.spaces.base import Skeleton, Space
+from firstlight.spaces.in_space import InSpace, Surroundings, in_space
 from firstlight.storage.records import ScoreKey
 from firstlight.storage.store import Store
 from firstlight.training.shared_warm_up import LearnedFrom, SharedWarmUp, WatchSteps
 from firstlight.training.warm_up import FOLDER, WarmUp
-
-
-@dataclass(frozen=True)
-class NetworkScore:
-    """What is known of one network: its scores by the text of the request, and its cost.
-
-    The cost is None where there is nothing to count: the network cannot be built or run, or its worker was lost.
-    """
-
-    architecture: str
-    scores: dict[str, Score]
-    cost: Cost | None
-    reused: bool = False
-
-    @property
-    def seconds(self) -> float:
-        """Of computing, now or when the scores were new."""
-        return math.fsum(score.seconds for score in self.scores.values())
-
-    def as_json(self) -> dict[str, Any]:
-        return {
-            "architecture": self.architecture,
-            "scores": {name: score.as_json() for name, score in self.scores.items()},
-            "cost": None if self.cost is None else dataclasses.asdict(self.cost),
-        }
 
 
 def source_for(

@@ -6,8 +6,9 @@ import math
 from collections.abc import Callable, Sequence
 
 from firstlight.core.errors import FirstlightError
+from firstlight.proxies.base import NetworkScore
 from firstlight.proxies.ensembles import Criterion, members, utilities
-from firstlight.scoring.service import NetworkScore, ScoreService
+from firstlight.scoring.service import ScoreService
 from firstlight.spaces.supernets import State, Supernet
 
 

@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from firstlight.execution.executor import Executor
+from firstlight.proxies.base import NetworkScore
 from firstlight.proxies.ensembles import Criterion, after_warm_up, members, utilities
 from firstlight.proxies.requests import ProxyRequest
-from firstlight.scoring.service import NetworkScore, ScoreService, Setting, source_for
+from firstlight.scoring.service import ScoreService, Setting, source_for
 from firstlight.storage.store import Store
 
 # Better judged, and for much less, on the narrow twin

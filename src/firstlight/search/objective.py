@@ -10,9 +10,9 @@ from dataclasses import asdict, dataclass
 
 from firstlight.core.amounts import in_question, parse_amount
 from firstlight.core.errors import LimitError, SettingError
+from firstlight.proxies.base import NetworkScore
 from firstlight.proxies.ensembles import Criterion, Ensemble, utilities
 from firstlight.scoring.costs import CHEAP, UNITS
-from firstlight.scoring.service import NetworkScore
 
 
 @dataclass(frozen=True)

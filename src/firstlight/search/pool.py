@@ -9,8 +9,8 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
+from firstlight.proxies.base import NetworkScore
 from firstlight.proxies.ensembles import Criterion, Ensemble, members, worths
-from firstlight.scoring.service import NetworkScore
 
 
 class Pool:

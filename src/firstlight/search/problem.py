@@ -14,16 +14,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from firstlight.core.errors import LimitError, NothingScoredError, SettingError
+from firstlight.proxies.base import NetworkScore
 from firstlight.proxies.ensembles import Criterion, Ensemble, members
 from firstlight.scoring.costs import Costs, LatencySource, written
-from firstlight.scoring.in_space import in_space
-from firstlight.scoring.service import NetworkScore, ScoreService, source_for
+from firstlight.scoring.service import ScoreService, source_for
 from firstlight.search.judge import SupernetJudge
 from firstlight.search.objective import Candidate, Objective
 from firstlight.search.one_shot_steps import StepJudge, StepSetting
 from firstlight.search.pool import Pool
 from firstlight.search.source import Source
 from firstlight.spaces.base import Architecture, Space
+from firstlight.spaces.in_space import in_space
 
 # Up to this size a space is gone through in random order instead of being sampled
 SMALL_SPACE = 100_000

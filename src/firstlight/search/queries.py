@@ -9,15 +9,16 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from firstlight.proxies.base import NetworkScore
 from firstlight.proxies.ensembles import Criterion
 from firstlight.scoring.costs import LatencySource
-from firstlight.scoring.in_space import Surroundings
-from firstlight.scoring.service import NetworkScore, ScoreService
+from firstlight.scoring.service import ScoreService
 from firstlight.search.measuring import Measuring, Twin
 from firstlight.search.objective import Candidate, Objective
 from firstlight.search.problem import Problem
 from firstlight.search.source import Source, Truth
 from firstlight.spaces.base import Architecture
+from firstlight.spaces.in_space import Surroundings
 
 # What an algorithm's name means unless its settings say otherwise: queries are few, so each must be learned from.
 # Evolution is as it was published on NAS-Bench-201, with ten networks alive of which the best has the next child.

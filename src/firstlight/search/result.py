@@ -13,9 +13,9 @@ import numpy as np
 from torch import nn
 
 from firstlight.core.errors import StoreError
-from firstlight.proxies.base import Score
+from firstlight.proxies.base import NetworkScore, Score
 from firstlight.proxies.ensembles import Criterion
-from firstlight.scoring.service import NetworkScore, Setting
+from firstlight.scoring.service import Setting
 from firstlight.search.algorithm import AlgorithmRequest
 from firstlight.search.front import Points, hypervolumes, on_front
 from firstlight.search.objective import Limits
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-    from firstlight.evaluation.curves import Against
     from firstlight.evaluation.retraining import Retraining
     from firstlight.export import Export
+    from firstlight.search.curves import Against
 
 # In a run's folder; the second holds networks that were trained after the search
 RESULT_NAME, RETRAINED_NAME = "result.json", "retrained"

@@ -15,11 +15,11 @@ import torch
 from firstlight.core.errors import NothingScoredError, SettingError
 from firstlight.core.seeds import python_generator
 from firstlight.execution.executor import Executor, one_thread
-from firstlight.proxies.base import Score
+from firstlight.proxies.base import NetworkScore, Score
 from firstlight.proxies.ensembles import Ensemble, asked_for, members
 from firstlight.scoring.costs import LatencySource
 from firstlight.scoring.latency import LatencyRequest, LookedUp, MeasuredHere, time_runs
-from firstlight.scoring.service import NetworkScore, ScoreService, Setting
+from firstlight.scoring.service import ScoreService, Setting
 from firstlight.search.measuring import Measuring
 from firstlight.search.objective import Candidate, Objective
 from firstlight.search.onlooker import Onlooker

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Protocol
 
 from firstlight.execution.executor import Executor
-from firstlight.scoring.in_space import Surroundings
-from firstlight.scoring.service import NetworkScore
+from firstlight.proxies.base import NetworkScore
 from firstlight.spaces.base import Skeleton
+from firstlight.spaces.in_space import Surroundings
 from firstlight.storage.store import Store
 
 

@@ -17,8 +17,8 @@ from firstlight.probe.cost import Cost
 from firstlight.proxies.base import Score
 from firstlight.proxies.base import Status as ScoreStatus
 from firstlight.storage.environment import Environment
+from firstlight.storage.outcome import Epoch, Status, TrainingResult
 from firstlight.storage.records import EvaluationKey, Run, ScoreKey, Trial
-from firstlight.training.outcome import Epoch, Status, TrainingResult
 
 # Of each table the columns with what is stored, in the order in which its reader below takes them
 CONTENTS = {

@@ -20,6 +20,7 @@ from firstlight.core.errors import StoreError
 from firstlight.proxies.base import Score
 from firstlight.storage.database import MEMORY, explained, open_database
 from firstlight.storage.environment import Environment, this_environment
+from firstlight.storage.outcome import TrainingResult
 from firstlight.storage.records import EvaluationKey, Run, ScoreKey, Trial
 from firstlight.storage.rows import (
     DamagedRowError,
@@ -31,7 +32,6 @@ from firstlight.storage.rows import (
     read_score,
     read_trial,
 )
-from firstlight.training.outcome import TrainingResult
 
 # What may be different the next time: these are kept for the record and computed again when asked for
 PASSING_STATUSES = ("failed", "out_of_memory")

@@ -11,8 +11,8 @@ import torch
 from torch import nn
 
 from firstlight.core.errors import StoreError
+from firstlight.storage.outcome import Epoch
 from firstlight.storage.tensor_files import read_about, read_tensors, write_tensors
-from firstlight.training.outcome import Epoch
 
 _WEIGHTS, _MOMENTUM = "model.", "momentum."
 

@@ -18,7 +18,7 @@ from firstlight.core.errors import DivergedError, SettingError, UnknownNameError
 from firstlight.core.seeds import derive
 from firstlight.core.settings import read_settings, write_settings
 from firstlight.data.clicks import ClickData
-from firstlight.training.outcome import Status
+from firstlight.storage.outcome import Status
 from firstlight.training.shared_weights import CLICKS, train_steps
 
 NAME = "clicks"

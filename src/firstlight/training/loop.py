@@ -14,11 +14,11 @@ from torch import Tensor, nn
 from firstlight.core.errors import SettingError
 from firstlight.core.seeds import derive, torch_generator
 from firstlight.data import Dataset
+from firstlight.storage.outcome import Epoch, TrainingResult
 from firstlight.training.augmentation import augmented
 from firstlight.training.checkpoint import Checkpoint
 from firstlight.training.distributed import ALONE, Ranks
 from firstlight.training.fitting import has_drop_path
-from firstlight.training.outcome import Epoch, TrainingResult
 from firstlight.training.recipe import TrainingRecipe
 
 # Raise it when the same recipe leads to other numbers than before, so that stored results are not reused

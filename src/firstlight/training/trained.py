@@ -14,9 +14,9 @@ from torch import nn
 
 from firstlight._version import __version__
 from firstlight.core.errors import StoreError
+from firstlight.storage.outcome import Epoch, TrainingResult
 from firstlight.storage.tensor_files import read_tensors, write_tensors, write_whole
 from firstlight.training.checkpoint import refuse_others
-from firstlight.training.outcome import Epoch, TrainingResult
 
 CHECKPOINT_NAME, WEIGHTS_NAME = "checkpoint.safetensors", "weights.safetensors"
 RESULT_NAME, HISTORY_NAME = "result.json", "history.csv"

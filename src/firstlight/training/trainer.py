@@ -14,15 +14,15 @@ from typing import Any
 from firstlight.core.errors import MissingExtraError, SettingError
 from firstlight.data import Dataset, load_dataset
 from firstlight.evaluation.service import EvaluationSetting
-from firstlight.scoring.in_space import in_space
 from firstlight.spaces.base import Architecture, Space
+from firstlight.spaces.in_space import in_space
+from firstlight.storage.outcome import Epoch
 from firstlight.storage.store import make_folder
 from firstlight.training import loop as training
 from firstlight.training.checkpoint import Checkpoint
 from firstlight.training.distributed import Ranks, joined
 from firstlight.training.fitting import build_for_training, fit_recipe, without_auxiliary_head
 from firstlight.training.loop import WatchSteps
-from firstlight.training.outcome import Epoch
 from firstlight.training.recipe import TrainingRecipe
 from firstlight.training.recipes import QUICK, RecipeRequest
 from firstlight.training.trained import CHECKPOINT_NAME, Trained, find_trained

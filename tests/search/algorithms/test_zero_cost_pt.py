@@ -17,10 +17,10 @@ from firstlight.data import InputSource
 from firstlight.execution.executor import InProcess, make_executor
 from firstlight.proxies.ensembles import Ensemble, members, parse_criterion
 from firstlight.scoring import service as scoring
-from firstlight.scoring.in_space import in_space
 from firstlight.scoring.service import ScoreService
 from firstlight.search.objective import Objective
 from firstlight.search.problem import Problem
+from firstlight.spaces.in_space import in_space
 from firstlight.storage.store import Store
 
 # Without a 3x3 convolution, most parameters and most work are gone

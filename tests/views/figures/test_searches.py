@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from firstlight.core.errors import SettingError
-from firstlight.evaluation.curves import Curve
+from firstlight.search.curves import Curve
 from firstlight.views.figures.searches import curves, front, surface
 
 

@@ -19,8 +19,8 @@ from firstlight.papers import EXPERIMENTS
 from firstlight.papers.base import Finding, Findings
 from firstlight.papers.runner import Outcome
 from firstlight.probe.cost import Cost
+from firstlight.storage.outcome import Epoch, TrainingResult
 from firstlight.storage.records import Run, Trial
-from firstlight.training.outcome import Epoch, TrainingResult
 from firstlight.views.pages.comparison import comparison_page
 from firstlight.views.pages.correlation import correlation_page
 from firstlight.views.pages.reproduction import reproduction_page

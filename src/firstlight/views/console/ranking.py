@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from firstlight.scoring.ranking import FEWEST_TO_COMPARE, Agreement, Ranking
+from firstlight.search.ranking import FEWEST_TO_COMPARE, Agreement, Ranking
 from firstlight.views.console.scores import describe, figure_or_dash
 from firstlight.views.console.terminal import console, show_figures
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from firstlight.proxies.base import Score
-from firstlight.scoring.service import NetworkScore
+from firstlight.proxies.base import NetworkScore, Score
 from firstlight.views.console.terminal import console
 
 

@@ -12,8 +12,8 @@ import pandas as pd
 
 from firstlight.core.errors import SettingError, StoreError
 from firstlight.evaluation.compare import short_labels
-from firstlight.evaluation.curves import AGAINST, Against, mean_curves
 from firstlight.scoring.costs import UNITS
+from firstlight.search.curves import AGAINST, Against, mean_curves
 from firstlight.search.front import on_front
 from firstlight.search.result import SearchResult
 from firstlight.search.run_folder import ACCURACY, last_search, merit

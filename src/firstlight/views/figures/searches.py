@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from firstlight.core.errors import SettingError, StoreError
-from firstlight.evaluation.curves import Curve
+from firstlight.search.curves import Curve
 from firstlight.views.figures.style import COLOURS, INK, PALE, blank, look, styles
 
 if TYPE_CHECKING:

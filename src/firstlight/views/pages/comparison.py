@@ -13,7 +13,7 @@ from markupsafe import Markup
 from firstlight._version import __version__
 from firstlight.core.errors import StoreError
 from firstlight.evaluation.compare import Comparison, Row
-from firstlight.evaluation.curves import Against
+from firstlight.search.curves import Against
 from firstlight.storage.environment import versions
 from firstlight.tables.targets import Target
 from firstlight.views.charts.lines import Band, bands

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from firstlight.training.outcome import Epoch, TrainingResult
+from firstlight.storage.outcome import Epoch, TrainingResult
 
 
 def test_best_and_last() -> None:

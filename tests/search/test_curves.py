@@ -7,7 +7,7 @@ import math
 import pandas as pd
 import pytest
 
-from firstlight.evaluation.curves import PLACES, mean_curves
+from firstlight.search.curves import PLACES, mean_curves
 
 
 def log(runs: dict[int, list[tuple[float, float]]], method: str = "a") -> pd.DataFrame:

@@ -11,11 +11,10 @@ import pytest
 
 from firstlight.core.errors import SettingError
 from firstlight.probe.cost import Cost
-from firstlight.proxies.base import Score
+from firstlight.proxies.base import NetworkScore, Score
 from firstlight.proxies.ensembles import Ensemble, parse_criterion
 from firstlight.proxies.requests import ProxyRequest
-from firstlight.scoring.ranking import Ranking, rank_networks, read_criteria
-from firstlight.scoring.service import NetworkScore
+from firstlight.search.ranking import Ranking, rank_networks, read_criteria
 
 NAMES = ("dextr", "curvature")
 

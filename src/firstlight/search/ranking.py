@@ -11,10 +11,10 @@ from typing import Any
 
 from firstlight.core.errors import SettingError
 from firstlight.core.seeds import python_generator
-from firstlight.proxies.base import Proxies, Proxy, Shown
+from firstlight.proxies.base import NetworkScore, Proxies, Proxy, Shown
 from firstlight.proxies.ensembles import Criterion, Ensemble, after_warm_up, asked_for, parse_criterion
 from firstlight.proxies.requests import ProxyRequest, read_requests
-from firstlight.scoring.service import NetworkScore, ScoreService
+from firstlight.scoring.service import ScoreService
 from firstlight.search.objective import Candidate, Objective, best_first
 from firstlight.search.problem import Problem
 
