@@ -92,7 +92,7 @@ def test_a_broken_model_comes_last(tmp_path: Path) -> None:
     last = ranking.table()[-1]
     assert (last["params"], last["macs"]) == (None, None)
     assert last["remarks"].startswith("params, macs: failed (The model's forward pass failed on (1, 4)")
-    assert ranking.as_json()["networks"][-1]["cost"] is None
+    assert ranking.to_dict()["networks"][-1]["cost"] is None
     ranking.write_csv(tmp_path / "table.csv")
     assert ",broken,,," in (tmp_path / "table.csv").read_text().splitlines()[-1]
 

@@ -44,7 +44,7 @@ def test_the_same_score_by_every_road(tmp_path: Path) -> None:
     ranked = run("rank", "nasbench201", CELL, "--by", "sigeo", *OPTIONS)
     assert ranked["by"] == WARMED
     by_call = firstlight.rank("nasbench201", [CELL], by="sigeo", warmup=BRIEF, **SMALL)
-    for network in (ranked["networks"][0], by_call.as_json()["networks"][0]):
+    for network in (ranked["networks"][0], by_call.to_dict()["networks"][0]):
         assert {name: score["value"] for name, score in network["scores"].items()} == {
             name: score["value"] for name, score in scores.items()
         }

@@ -136,7 +136,7 @@ def test_networks_without_a_score_rank_last() -> None:
     for name, statistic in STATISTICS.items():
         if name != "pearson":
             assert found.estimates[name].value == pytest.approx(statistic(lowest, truth)), name
-    assert found.as_json()["unscored"] == 14
+    assert found.to_dict()["unscored"] == 14
     gap = difference(utilities, some, truth)
     assert gap is not None
     assert gap.value == pytest.approx(spearman(utilities, truth) - found.estimates["spearman"].value)
@@ -172,12 +172,12 @@ def test_below_all_others_whatever_their_size(lowest: float) -> None:
 def test_what_is_not_defined_is_said_to_be(utilities: np.ndarray, truth: np.ndarray, reason: str) -> None:
     found = rank_quality(utilities, truth)
     assert reason in found.note
-    assert found.as_json()["spearman"] is None
+    assert found.to_dict()["spearman"] is None
     assert difference(utilities, np.flip(utilities), truth) is None
 
 
 def test_json_has_each_number_with_its_interval() -> None:
-    found = rank_quality(*related(0.9, 50, seed=0), resamples=20).as_json()
+    found = rank_quality(*related(0.9, 50, seed=0), resamples=20).to_dict()
     assert found["n"] == 50
     assert found["spearman_ci"][0] <= found["spearman"] <= found["spearman_ci"][1]
     assert {"kendall", "kendall_ci", "precision_5", "best_of_top_10"} <= found.keys()

@@ -130,7 +130,7 @@ def test_a_table_without_seconds_leaves_no_nan(tmp_path: Path) -> None:
     result = firstlight.search(
         "transnas-micro", algorithm="verify:by=params:pool=8", table=table, queries=3, workers=0, out=tmp_path
     )
-    assert "NaN" not in json.dumps(result.as_json())
+    assert "NaN" not in json.dumps(result.to_dict())
     assert "NaN" not in (tmp_path / "result.json").read_text()
 
 
@@ -162,4 +162,4 @@ def test_the_skeleton_is_that_of_the_networks_that_are_trained() -> None:
     setting = Setting("nasbench201", InputSource("synthetic"), skeleton_settings=(("cells", 1), ("channels", 2)))
     wanted = SearchSetting(setting, TRUTH, "random", 1, truth=truth_request(setting, data="digits@8"))
     assert wanted.skeleton.input_shape == (3, 8, 8)
-    assert "input_shape=3x8x8" in wanted.as_json()["skeleton"]
+    assert "input_shape=3x8x8" in wanted.to_dict()["skeleton"]

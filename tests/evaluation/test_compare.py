@@ -91,7 +91,7 @@ def test_without_seconds_they_are_left_out_and_that_is_said() -> None:
     found = firstlight.compare("transnas-micro", table, methods="random", queries=(5,), seeds=1, workers=0)
     assert found.seconds is None
     assert math.isnan(found.rows[0].seconds.mean)
-    assert found.as_json()["rows"][0]["seconds"] == {"mean": None, "std": None}
+    assert found.to_dict()["rows"][0]["seconds"] == {"mean": None, "std": None}
     assert "--seconds names a column" in found.remarks[0]
     assert "one seed" in found.remarks[-1]
     assert found.rows[0].value.deviation is None

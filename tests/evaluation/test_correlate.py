@@ -134,9 +134,9 @@ def test_all_proxies_are_judged_by_the_same_networks_and_those_without_a_score_a
     assert said.startswith(f"no score for {without} of 30 networks, which rank last: ")
     assert first in said
     assert found.without_score("toy_test_5", "params") == ""
-    reason = found.as_json()["proxies"]["synflow"]["unscored_reason"]
+    reason = found.to_dict()["proxies"]["synflow"]["unscored_reason"]
     assert said.endswith(reason)
-    assert "unscored_reason" not in found.as_json()["proxies"]["params"]
+    assert "unscored_reason" not in found.to_dict()["proxies"]["params"]
 
 
 def test_a_target_named_like_a_proxy_keeps_its_column() -> None:
@@ -154,10 +154,10 @@ def test_several_seeds_give_mean_and_spread() -> None:
     each = [a_spearman(found, number, "l2_norm") for number in range(3)]
     assert (mean, spread) == (pytest.approx(np.mean(each)), pytest.approx(np.std(each, ddof=1)))
     assert spread > 0
-    content = found.as_json()
+    content = found.to_dict()
     assert content["proxies"]["l2_norm"]["spearman_std"] == spread
     assert content["seeds"] == [0, 1, 2]
-    assert "spearman_std" not in a_study().as_json()["proxies"]["l2_norm"]
+    assert "spearman_std" not in a_study().to_dict()["proxies"]["l2_norm"]
 
 
 def a_spearman(found: Study, seed: int, name: str) -> float:
@@ -166,7 +166,7 @@ def a_spearman(found: Study, seed: int, name: str) -> float:
 
 
 def test_json_has_the_first_target_at_the_top() -> None:
-    content = a_study().as_json(ensemble=True)
+    content = a_study().to_dict(ensemble=True)
     assert content["target"] == "toy_test_5"
     assert content["proxies"] == content["targets"]["toy_test_5"]["proxies"]
     assert {"spearman", "spearman_ci", "kendall", "kendall_ci", "n"} <= content["proxies"]["params"].keys()

@@ -33,7 +33,7 @@ def test_several_that_err_independently_are_recommended_together() -> None:
     assert found is not None
     assert found.choice.startswith("rank_mean(")
     assert {"dextr", "zico", "params"} == {str(member) for member in parse_criterion(found.choice).requests}  # type: ignore[union-attr]
-    assert found.as_json()["expected_spearman"] == found.expected.value
+    assert found.to_dict()["expected_spearman"] == found.expected.value
 
 
 def test_the_best_of_many_that_see_nothing_is_not_believed() -> None:

@@ -90,7 +90,7 @@ def test_figures_of_several_trainings() -> None:
     found = Retraining(RECIPE, "data", (0,), (standing("dlrm", "by hand", 0.1), nothing, *chance, one))
     assert found.best == one
     assert found.median_random == pytest.approx(0.6)
-    assert found.as_json()["best"] == "a"
+    assert found.to_dict()["best"] == "a"
 
 
 def test_networks_with_the_same_score_are_one() -> None:
@@ -144,7 +144,7 @@ def test_after_a_search(setting: ClickSetting, tmp_path: Path) -> None:
     assert {s.name for s in found.retrained.standings if s.kind == "found"} == set(best)
     (at_random,) = (s.name for s in found.retrained.standings if s.kind == "random")
     assert SPACE.cost(SPACE.parse(at_random), setting.skeleton).params <= 150_000
-    assert found.as_json()["retrained"]["networks"][0]["name"] == found.retrained.standings[0].name
+    assert found.to_dict()["retrained"]["networks"][0]["name"] == found.retrained.standings[0].name
     assert "Trained from scratch" in write_report(tmp_path / "run").read_text()
     with pytest.raises(SettingError, match="must be 1 or more"):
         retraining.Retrain(1, "criteo:x", times=0)

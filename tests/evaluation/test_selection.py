@@ -30,7 +30,7 @@ def test_several_that_err_independently_beat_each_alone_on_networks_they_were_no
     assert judged.quality.estimates["spearman"].value > judged.single.estimates["spearman"].value
     assert judged.quality.estimates["spearman"].value > judged.all_members.estimates["spearman"].value
     assert {str(request) for request in Ensemble.parse(judged.text).requests} == set(judged.members)
-    assert judged.as_json()["judged"]["n"] == 200
+    assert judged.to_dict()["judged"]["n"] == 200
 
 
 def test_members_are_added_while_they_help_and_no_more_than_four() -> None:

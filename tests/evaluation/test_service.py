@@ -183,7 +183,7 @@ def test_a_training_that_diverged_is_not_repeated() -> None:
     for _ in range(2):
         (found,) = evaluations(executor, texts, store, setting).values()
         assert found.result.status == "diverged"
-        assert found.as_json()["accuracy"] is None
+        assert found.to_dict()["accuracy"] is None
     assert executor.tasks == texts
 
 

@@ -65,7 +65,7 @@ def test_networks_are_trained_and_scored_and_compared() -> None:
     assert found.study.truth(found.target).tolist() == accuracies
     assert found.study.names == ["params", "naswot"]
     assert len({entry.architecture for entry in found.evaluations}) == 12
-    content = found.as_json()
+    content = found.to_dict()
     assert content["recommendation"]["choice"] == (found.advice.choice if found.advice else None)
     assert content["proxies"].keys() == {"params", "naswot"}
     assert "guessing among 10 classes" in advise(found)[0]  # one epoch of 45 images
@@ -90,7 +90,7 @@ def test_networks_that_diverge_are_left_out_and_named() -> None:
     found = run(Store(":memory:"))
     lost = replace(found.evaluations[0].result, status="diverged", note="The loss was nan.")
     some = replace(found, evaluations=(replace(found.evaluations[0], result=lost), *found.evaluations[1:]))
-    assert some.as_json()["unfinished"][0]["status"] == "diverged"
+    assert some.to_dict()["unfinished"][0]["status"] == "diverged"
 
 
 def with_accuracies(found: Trust, accuracies: list[float]) -> Trust:

@@ -11,7 +11,7 @@ from firstlight.papers import EXPERIMENTS
 
 
 def test_a_page_has_every_line_with_its_command_and_date() -> None:
-    content = json.loads(json.dumps(an_outcome("a | b").as_json()))
+    content = json.loads(json.dumps(an_outcome("a | b").to_dict()))
     page = measured.page(content | {"command": "firstlight reproduce dextr-table4", "date": "2030-01-02"})
     assert "| what a \\| b | on a \\| b |  | 0.500 [0.400, 0.600] | no published value | a \\| b |" in page
     assert "Measured on 2030-01-02 by" in page

@@ -38,10 +38,10 @@ def test_nothing_to_compare() -> None:
 
 def test_a_finding_says_what_it_was_compared_with() -> None:
     finding = Finding("dextr", "NB201", Estimate(0.9, 0.88, 0.92), Published("Toy Table 1", 0.9, 0.9), CORRELATION)
-    content = finding.as_json()
+    content = finding.to_dict()
     assert (content["published"], content["source"], content["verdict"]) == ([0.9, 0.9], "Toy Table 1", "agrees")
     assert (content["ours"], content["ours_ci"], content["tolerance"]) == (0.9, [0.88, 0.92], 0.06)
-    alone = Finding("dextr", "NB201", Estimate(0.9, 0.88, 0.92), scale=FIGURE).as_json()
+    alone = Finding("dextr", "NB201", Estimate(0.9, 0.88, 0.92), scale=FIGURE).to_dict()
     assert (alone["published"], alone["source"], alone["tolerance"]) == (None, None, None)
 
 

@@ -92,7 +92,7 @@ def test_it_runs_and_remembers(name: str, data: Path, out: Path) -> None:
     assert stored(out) == before
     assert again == outcome
     written = json.loads((out / f"{name}.json").read_text())
-    assert written == json.loads(json.dumps(outcome.as_json()))
+    assert written == json.loads(json.dumps(outcome.to_dict()))
     page = (out / f"{name}.html").read_text()
     assert outcome.experiment.shows in page
     assert page.count("<svg") == len(outcome.findings.charts)

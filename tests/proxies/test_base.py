@@ -153,8 +153,8 @@ def test_utility_is_the_value_turned_so_that_higher_is_better() -> None:
 
 
 def test_json_holds_no_numbers_that_json_cannot() -> None:
-    assert Score.without_value("failed", "why").as_json()["value"] is None
-    assert Score(1.0, {"part": math.inf}).as_json()["parts"] == {"part": None}
+    assert Score.without_value("failed", "why").to_dict()["value"] is None
+    assert Score(1.0, {"part": math.inf}).to_dict()["parts"] == {"part": None}
 
 
 @pytest.mark.parametrize(

@@ -85,7 +85,7 @@ def test_a_model_whose_cost_cannot_be_counted_has_scores() -> None:
     network = score_model("two", Two(), parse_requests("snip,params"), ModelSetting(batch))
     assert (network.scores["snip"].status, network.scores["params"].status) == ("ok", "failed")
     assert network.cost is None
-    assert network.as_json()["cost"] is None
+    assert network.to_dict()["cost"] is None
     restless = nn.Sequential(nn.AdaptiveAvgPool2d(1), nn.BatchNorm2d(1, track_running_stats=False), nn.Flatten())
     network = score_model("restless", restless, parse_requests("params"), ModelSetting(batch))
     assert (network.scores["params"].status, network.cost) == ("unsupported", None)

@@ -91,7 +91,7 @@ def test_dear_costs_are_asked_for_last_and_only_if_need_be() -> None:
     assert limits.excess(amount) == pytest.approx(0.5)
     assert asked == ["params", "memory"]
     assert str(limits) == "at most 10 parameters and at most 1,000 bytes of memory and at most 2.5 ms of latency"
-    assert limits.as_json() == {"max_params": 10, "max_memory": 1000, "max_latency": 2.5}
+    assert limits.to_dict() == {"max_params": 10, "max_memory": 1000, "max_latency": 2.5}
     assert Limits(min_macs=10).excess(lambda name: 4) == pytest.approx(0.6)
     assert Limits(max_latency=1).excess(lambda name: math.inf) == math.inf
 

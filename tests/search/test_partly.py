@@ -49,8 +49,8 @@ def test_a_search_passes_over_the_network_and_says_why(space: ChoiceSpace, worke
         (unknown,) = [trial for trial in store.trials(store.runs()[0]) if trial.cost is None]
     assert unknown.architecture == FAILING
     assert unknown.amount("params") == math.inf
-    assert unknown.as_json()["cost"] is None
-    json.dumps(result.as_json(), allow_nan=False)
+    assert unknown.to_dict()["cost"] is None
+    json.dumps(result.to_dict(), allow_nan=False)
 
 
 @pytest.mark.parametrize("algorithm", BY_PROXY)

@@ -98,7 +98,7 @@ def test_which_proxies_are_asked() -> None:
 
 def test_json_and_table(tmp_path: Path) -> None:
     ranking = ranked([network("a", 1.5, None), network("b", 2, 3)], "rank_mean(dextr)")
-    content = ranking.as_json()
+    content = ranking.to_dict()
     assert content["by"] == "rank_mean(dextr)"
     assert [(row["rank"], row["architecture"]) for row in content["networks"]] == [(1, "b"), (2, "a")]
     assert content["agreement"] == [{"proxies": list(NAMES), "networks": 1, "spearman": None, "kendall": None}]

@@ -134,12 +134,12 @@ def test_a_front_of_score_against_costs() -> None:
         assert better  # beaten or met by the front
         assert (row["architecture"] in points) == all(points[text] == other for text in better)
     assert result.front[0].utility == result.score.value
-    assert len(result.as_json()["front"]) == len(result.front) > 1
+    assert len(result.to_dict()["front"]) == len(result.front) > 1
 
 
 def test_a_front_by_itself_keeps_macs_low() -> None:
     result = search(algorithm="pareto:population=8:children=4", proxy="params", samples=24)
-    assert result.setting.as_json()["objectives"] == "macs"
+    assert result.setting.to_dict()["objectives"] == "macs"
     assert result.front
 
 
@@ -148,7 +148,7 @@ def test_what_a_search_cost() -> None:
     assert result.rejected > 0
     assert result.score_seconds > 0
     assert result.forward_passes > 0
-    assert result.as_json()["rejected"] == result.rejected
+    assert result.to_dict()["rejected"] == result.rejected
 
 
 def test_a_limit_on_latency_that_is_measured_holds_and_is_resumed(
@@ -193,8 +193,8 @@ def test_the_chosen_network_is_the_first_of_the_front() -> None:
     """Many networks have the same parameters; of these, the one that needs least memory is chosen."""
     result = search(proxy="params", objectives="memory", max_params=9_000, samples=60)
     assert result.best.architecture == result.front[0].architecture
-    assert result.dear_costs["memory"] == result.front[0].amount("memory")
-    assert result.as_json()["best"]["cost"]["memory"] == result.dear_costs["memory"]
+    assert result.expensive_costs["memory"] == result.front[0].amount("memory")
+    assert result.to_dict()["best"]["cost"]["memory"] == result.expensive_costs["memory"]
 
 
 def test_states_of_a_supernet_count_in_what_a_search_cost(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ def test_best_and_last() -> None:
     result = TrainingResult(epochs, seconds=1.0)
     assert (result.best, result.last, result.accuracy) == (epochs[1], epochs[3], 0.7)
     assert result.best is epochs[1]
-    written = json.loads(json.dumps(result.as_json()))
+    written = json.loads(json.dumps(result.to_dict()))
     assert (written["accuracy"], written["epochs"][1]["val_accuracy"], written["status"]) == (0.7, 0.8, "ok")
 
 

@@ -140,5 +140,5 @@ def test_results_read_back() -> None:
         ClickResult(3, Judged(0.5, 0.7, 10), Judged(0.6, None, 9), steps=4, seconds=1.5),
         failed(ValueError("x"), 3),
     ):
-        assert ClickResult.from_json(result.as_json()) == result
+        assert ClickResult.from_json(result.to_dict()) == result
     assert failed(MemoryError("no room")).status == "out_of_memory"

@@ -37,7 +37,7 @@ with joined(None) as (ranks, device):
     linear = plain_training(ranks)
 write_tensors(folder / f"{rank}.safetensors", found.model.state_dict(), {})
 write_tensors(folder / f"linear-{rank}.safetensors", linear.state_dict(), {})
-(folder / f"{rank}.json").write_text(json.dumps(found.as_json()["epochs"]))
+(folder / f"{rank}.json").write_text(json.dumps(found.to_dict()["epochs"]))
 """
 
 

@@ -50,7 +50,7 @@ def test_the_folder_holds_the_network_and_how_it_came_about(tmp_path: Path) -> N
         "weights.safetensors",
     ]
     content = json.loads((tmp_path / "run" / "result.json").read_text())
-    assert content == found.as_json()
+    assert content == found.to_dict()
     assert content["samples"] == {"training": 45, "validation": 15, "test": 359}
     assert content["settings"].keys() == {"space", "architecture", "skeleton", "data", "recipe", "seed", "revision"}
     assert content["last_validation_accuracy"] == found.result.epochs[-1].val_accuracy

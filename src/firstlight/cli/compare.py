@@ -145,7 +145,7 @@ def compare(
             watch=progress,
         )
     if as_json:
-        typer.echo(json.dumps(found.as_json()))
+        typer.echo(json.dumps(found.to_dict()))
         return
     _show(found, folder)
 

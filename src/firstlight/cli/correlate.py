@@ -139,7 +139,7 @@ def correlate(
             watch=progress,
         )
     if as_json:
-        typer.echo(json.dumps(study.as_json(ensemble=ensemble)))
+        typer.echo(json.dumps(study.to_dict(ensemble=ensemble)))
         return
     show_study(study, ensemble=ensemble)
     console.print(f"\nReport, statistics and scores: {folder}", markup=False, soft_wrap=True)

@@ -99,6 +99,6 @@ def export(
             overwrite=overwrite,
         )
     if as_json:
-        typer.echo(json.dumps(done.as_json()))
+        typer.echo(json.dumps(done.to_dict()))
     else:
         show_export(done)

@@ -150,7 +150,7 @@ def rank(
             watch=lambda network: watcher.saw(None),
         )
     if as_json:
-        content = ranking.as_json()
+        content = ranking.to_dict()
         typer.echo(json.dumps(content | {"networks": content["networks"][:top]}))
     else:
         show_ranking(ranking, top)

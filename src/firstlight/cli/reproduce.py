@@ -90,7 +90,7 @@ def reproduce(
             watch=progress,
         )
     if as_json:
-        typer.echo(json.dumps(outcome.as_json()))
+        typer.echo(json.dumps(outcome.to_dict()))
         return
     _show(outcome)
     console.print(f"\nPage, findings and scores: {out / name}.html, .json, store.sqlite", markup=False, soft_wrap=True)

@@ -151,7 +151,7 @@ def _score_architectures(
                 ready = known[texts[position]]
                 position += 1
                 if as_json:
-                    typer.echo(json.dumps({"space": setting.space_name, **ready.as_json()}))
+                    typer.echo(json.dumps({"space": setting.space_name, **ready.to_dict()}))
                 else:
                     show_network(ready)
     fail_without_scores(known.values())
@@ -163,7 +163,7 @@ def _score_own_model(target: str, requests: list[ProxyRequest], setting: ModelSe
 
     network = score_model(target, import_model(target, setting.seed), requests, setting)
     if as_json:
-        typer.echo(json.dumps({"space": None, **network.as_json()}))
+        typer.echo(json.dumps({"space": None, **network.to_dict()}))
     else:
         show_network(network)
     fail_without_scores([network])

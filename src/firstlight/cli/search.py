@@ -324,19 +324,19 @@ def search(
                 result = run_search(wanted, place, directory, watcher, afterwards, store, same_versions)
         except SearchInterrupted as interrupted:
             if as_json:
-                typer.echo(json.dumps(interrupted.result.as_json()))
+                typer.echo(json.dumps(interrupted.result.to_dict()))
             else:
                 show_result(interrupted.result)
             raise
     if as_json:
-        typer.echo(json.dumps(result.as_json()))
+        typer.echo(json.dumps(result.to_dict()))
     else:
         show_result(result)
 
 
 def _default_directory(search: SearchSetting) -> Path:
     """The same settings lead to the same folder, and so to a resumed run."""
-    settings = search.as_json()
+    settings = search.to_dict()
     digest = hashlib.blake2b(json.dumps(settings, sort_keys=True).encode(), digest_size=3).hexdigest()
     name = f"{settings['space']}-{settings['proxy']}-{settings['algorithm']}"[:LONGEST_NAME] + f"-{digest}"
     return Path("runs") / re.sub(r"[^\w.-]+", "_", name)

@@ -33,7 +33,7 @@ def check(path: StoreArgument, as_json: Json = False) -> None:
 
     found = check_store(find_store(path))
     if as_json:
-        typer.echo(json.dumps(found.as_json()))
+        typer.echo(json.dumps(found.to_dict()))
     else:
         state = "no damage found" if found.ok else "DAMAGED"
         free = f", of which {found.free / 1e6:,.1f} MB are unused" if found.free else ""

@@ -94,7 +94,7 @@ def train(
         )
     if speaks:
         if as_json:
-            typer.echo(json.dumps(found.as_json()))
+            typer.echo(json.dumps(found.to_dict()))
         else:
             _show(found, out)
     if not found.result.ok:

@@ -92,7 +92,7 @@ def trust(
             watch_scoring=phase("scoring"),
         )
     if as_json:
-        typer.echo(json.dumps(found.as_json()))
+        typer.echo(json.dumps(found.to_dict()))
         return
     console.print(f"{found.trained} networks trained now, {len(found.evaluations) - found.trained} known from before.")
     show_study(found.study)

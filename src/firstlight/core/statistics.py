@@ -51,7 +51,7 @@ class RankQuality:
     note: str = ""
     unscored: int = 0
 
-    def as_json(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         flat: dict[str, Any] = {"n": self.networks, "unscored": self.unscored}
         for name in STATISTICS:
             found = self.estimates.get(name)

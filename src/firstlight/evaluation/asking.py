@@ -73,7 +73,7 @@ class AskTable:
     def open(self, executor: Executor, store: Store) -> TableTruth:
         return self.truth
 
-    def as_json(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         numbers = repr(sorted(self.truth.figures[self.truth.target].items())).encode()
         digest = hashlib.blake2b(numbers, digest_size=8).hexdigest()
         return {"table": f"{Path(self.origin).name}:{digest}", "target": self.truth.target}
@@ -107,7 +107,7 @@ class AskTraining:
     def open(self, executor: Executor, store: Store) -> TrainingTruth:
         return training_truth(self.setting, None, executor, store)
 
-    def as_json(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         return {"data": self.setting.dataset.fingerprint, "training": str(self.setting.recipe)}
 
     def remarks(self, truth: Truth, architecture: str) -> list[str]:

@@ -78,7 +78,7 @@ class Spread:
             return "-"
         return f"{self.mean:,.2f}" + ("" if self.deviation is None else f" ± {self.deviation:.2f}")
 
-    def as_json(self) -> dict[str, float | None]:
+    def to_dict(self) -> dict[str, float | None]:
         return {"mean": finite(self.mean), "std": self.deviation}
 
 
@@ -185,16 +185,16 @@ class Comparison:
 
         return ComparisonFigures(self.log(), self.report).curves(target, against, **look)
 
-    def as_json(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         rows = [
             {
                 "method": row.method,
                 "after": row.point,
-                "queries": row.queries.as_json(),
-                "figures": {column: spread.as_json() for column, spread in row.figures.items()},
-                "best_value": row.value.as_json(),
+                "queries": row.queries.to_dict(),
+                "figures": {column: spread.to_dict() for column, spread in row.figures.items()},
+                "best_value": row.value.to_dict(),
                 "epochs": list(row.epochs),
-                "seconds": row.seconds.as_json(),
+                "seconds": row.seconds.to_dict(),
             }
             for row in self.rows
         ]

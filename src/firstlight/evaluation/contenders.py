@@ -134,7 +134,7 @@ def click_results(
         if isinstance(result, Lost):
             result = ClickResult(0, status=result.status, note=result.reason)
         if folder is not None:
-            content = {"key": setting.key(contender), "result": result.as_json()}
+            content = {"key": setting.key(contender), "result": result.to_dict()}
             write_whole(path_of(folder, content["key"]), json.dumps(content, indent=2).encode())
         yield contender, result
 

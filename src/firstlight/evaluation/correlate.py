@@ -173,14 +173,14 @@ class Study:
     def _figures(self) -> StudyFigures:
         from firstlight.views.figures.studies import StudyFigures  # matplotlib is slow to import
 
-        return StudyFigures(self.table(), self.as_json()["targets"])
+        return StudyFigures(self.table(), self.to_dict()["targets"])
 
-    def as_json(self, *, ensemble: bool = False) -> dict[str, Any]:
+    def to_dict(self, *, ensemble: bool = False) -> dict[str, Any]:
         """The statistics of the first target at the top, and those of each under `targets`."""
         targets = {}
         for target in self.sample.targets:
             behind = self.behind_best[target]
-            proxies = {name: found.as_json() for name, found in self.quality[target].items()}
+            proxies = {name: found.to_dict() for name, found in self.quality[target].items()}
             for name, found in proxies.items():
                 if found["unscored"] and name in self.reasons:
                     found["unscored_reason"] = self.reasons[name]
@@ -191,7 +191,7 @@ class Study:
                     found |= {"spearman_mean": spread[0], "spearman_std": spread[1], "seeds": len(self.seeds)}
             targets[target] = {"best": self.best(target), "proxies": proxies}
             if ensemble and (judged := self.ensembles[target]):
-                targets[target]["ensemble"] = judged.as_json()
+                targets[target]["ensemble"] = judged.to_dict()
         first = targets[self.sample.targets[0]]
         shape = {"networks": len(self.sample.rows), "classes": len(self.sample.classes), "seeds": list(self.seeds)}
         remarks = {"remarks": list(self.remarks)} if self.remarks else {}

@@ -34,7 +34,7 @@ class Recommendation:
     chosen: Mapping[str, float]
     warnings: tuple[str, ...]
 
-    def as_json(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         return {
             "choice": self.choice,
             "expected_spearman": self.expected.value,

@@ -60,13 +60,13 @@ class Standing:
         known = [getattr(getattr(result, part), figure) for result in self.ended]
         return [] if None in known else known
 
-    def as_json(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         figures = {
             f"{part}_{figure}": self.mean(part, figure)
             for part in ("validation", "test")
             for figure in ("log_loss", "auc")
         }
-        results = [result.as_json() for result in self.results]
+        results = [result.to_dict() for result in self.results]
         return {"name": self.name, "kind": self.kind, **figures, "results": results, "weights": self.weights}
 
 
@@ -91,14 +91,14 @@ class Retraining:
         ended = [loss for loss in known if loss is not None]
         return statistics.median(ended) if ended else None
 
-    def as_json(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         return {
             "recipe": str(self.recipe),
             "data": self.data,
             "seeds": list(self.seeds),
             "best": None if self.best is None else self.best.name,
             "median_random_test_log_loss": self.median_random,
-            "networks": [standing.as_json() for standing in self.standings],
+            "networks": [standing.to_dict() for standing in self.standings],
         }
 
 

@@ -46,16 +46,16 @@ class JudgedEnsemble:
         """As `firstlight rank --by` takes it."""
         return f"rank_mean({','.join(self.members)})"
 
-    def as_json(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         gain = None if self.gain is None else {"value": self.gain.value, "ci": [self.gain.low, self.gain.high]}
         return {
             "members": list(self.members),
             "ensemble": self.text,
             "networks": self.networks,
-            "judged": self.quality.as_json(),
-            "all_proxies": self.all_members.as_json(),
+            "judged": self.quality.to_dict(),
+            "all_proxies": self.all_members.to_dict(),
             "best_single": self.best_single,
-            "single": self.single.as_json(),
+            "single": self.single.to_dict(),
             "gain": gain,
         }
 

@@ -83,8 +83,8 @@ class Evaluation:
     result: TrainingResult
     reused: bool = False
 
-    def as_json(self) -> dict[str, Any]:
-        return {"architecture": self.architecture, **self.result.as_json()}
+    def to_dict(self) -> dict[str, Any]:
+        return {"architecture": self.architecture, **self.result.to_dict()}
 
 
 @dataclass(frozen=True)

@@ -73,10 +73,10 @@ class Trust:
         """Whether the advice can be followed: the networks have learned something, and the choice is above chance."""
         return self.advice is not None and self.have_learned and self.advice.expected.value > 0
 
-    def as_json(self) -> dict[str, Any]:
-        unfinished = [entry.as_json() for entry in self.evaluations if not entry.result.ok]
-        advice = None if self.advice is None else self.advice.as_json()
-        return {"recommendation": advice, "unfinished": unfinished, **self.study.as_json()}
+    def to_dict(self) -> dict[str, Any]:
+        unfinished = [entry.to_dict() for entry in self.evaluations if not entry.result.ok]
+        advice = None if self.advice is None else self.advice.to_dict()
+        return {"recommendation": advice, "unfinished": unfinished, **self.study.to_dict()}
 
 
 def train_and_compare(

@@ -56,7 +56,7 @@ class Export:
     difference: float | None = None
     inputs: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
-    def as_json(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         known: dict[str, Any] = dataclasses.asdict(self)
         known |= known.pop("cost")
         return known | {"directory": str(self.directory), "files": list(self.files)}

@@ -90,7 +90,7 @@ class Finding:
     def verdict(self) -> Verdict:
         return judge(self.published, self.ours, self.scale)
 
-    def as_json(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         ours, published = self.ours, self.published
         return {
             "what": self.what,

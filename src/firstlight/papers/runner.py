@@ -53,7 +53,7 @@ class Outcome:
     command: str = ""
     date: str = ""
 
-    def as_json(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         return {
             "experiment": self.experiment.name,
             "published_in": self.experiment.published_in,
@@ -62,7 +62,7 @@ class Outcome:
             "command": self.command,
             "date": self.date,
             "settings": dict(self.settings),
-            "findings": [finding.as_json() for finding in self.findings.lines],
+            "findings": [finding.to_dict() for finding in self.findings.lines],
             "remarks": list(self.findings.remarks),
             "missing": dict(self.missing),
             "version": __version__,
@@ -219,7 +219,7 @@ def _write(outcome: Outcome, directory: Path) -> None:
 
     name = outcome.experiment.name
     try:
-        text = json.dumps(outcome.as_json(), indent=2)
+        text = json.dumps(outcome.to_dict(), indent=2)
         (directory / f"{name}.json").write_text(text + "\n", encoding="utf-8")
         (directory / f"{name}.html").write_text(reproduction_page(outcome), encoding="utf-8")
     except OSError as error:

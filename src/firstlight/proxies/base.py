@@ -72,7 +72,7 @@ class Score:
         note = str(error) if isinstance(error, FirstlightError) else f"{type(error).__name__}: {error}"
         return cls.without_value("out_of_memory" if is_out_of_memory(error) else "failed", note)
 
-    def as_json(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Plain values; numbers that JSON cannot hold become null."""
         parts = {name: _finite_or_none(part) for name, part in self.parts.items()}
         return {
@@ -102,10 +102,10 @@ class NetworkScore:
         """Of computing, now or when the scores were new."""
         return math.fsum(score.seconds for score in self.scores.values())
 
-    def as_json(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         return {
             "architecture": self.architecture,
-            "scores": {name: score.as_json() for name, score in self.scores.items()},
+            "scores": {name: score.to_dict() for name, score in self.scores.items()},
             "cost": None if self.cost is None else dataclasses.asdict(self.cost),
         }
 

@@ -59,7 +59,7 @@ class Limits:
             return (found - most) / max(most, 1e-9)
         return (least - found) / least if least is not None and found < least else 0.0
 
-    def as_json(self) -> dict[str, float]:
+    def to_dict(self) -> dict[str, float]:
         return {name: limit for name, limit in asdict(self).items() if limit is not None}
 
     def __str__(self) -> str:

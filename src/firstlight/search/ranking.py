@@ -31,8 +31,8 @@ class RankedNetwork:
     value: float | None
     network: NetworkScore
 
-    def as_json(self) -> dict[str, Any]:
-        return {"rank": self.rank, "value": self.value, **self.network.as_json()}
+    def to_dict(self) -> dict[str, Any]:
+        return {"rank": self.rank, "value": self.value, **self.network.to_dict()}
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Agreement:
     spearman: float | None
     kendall: float | None
 
-    def as_json(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         numbers = {"networks": self.networks, "spearman": self.spearman, "kendall": self.kendall}
         return {"proxies": [self.first, self.second], **numbers}
 
@@ -75,9 +75,9 @@ class Ranking:
         )
         return "\n".join("  ".join(line) for line in aligned)
 
-    def as_json(self) -> dict[str, Any]:
-        networks = [row.as_json() for row in self.rows]
-        return {"by": str(self.by), "networks": networks, "agreement": [pair.as_json() for pair in self.agreement]}
+    def to_dict(self) -> dict[str, Any]:
+        networks = [row.to_dict() for row in self.rows]
+        return {"by": str(self.by), "networks": networks, "agreement": [pair.to_dict() for pair in self.agreement]}
 
     def table(self) -> list[dict[str, Any]]:
         """Flat rows for a spreadsheet or a data frame: None where there is no value, and `remarks` say why."""

@@ -75,15 +75,15 @@ class SearchSetting:
     def asks_for_latency(self) -> bool:
         return "latency" in self.wanted_costs or "latency" in self.limits.bounds
 
-    def as_json(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         return {
             "space": self.setting.space_name,
             "skeleton": str(self.skeleton),
             "proxy": str(self.by),
             "algorithm": str(self.request),
             "samples": self.samples,
-            **(self.truth.as_json() if self.truth else {}),
-            **self.limits.as_json(),
+            **(self.truth.to_dict() if self.truth else {}),
+            **self.limits.to_dict(),
             **({"objectives": ",".join(self.wanted_costs)} if self.wanted_costs else {}),
             **({"latency": self.latency} if self.asks_for_latency else {}),
             "input": self.setting.inputs.fingerprint,
@@ -101,7 +101,7 @@ class SearchResult:
     `front` holds all networks that no other one beats in everything, best score first, and `best` is the first of them.
     `rejected` networks were beyond the limits and not scored; `states` of a supernet were, besides the networks, and
     `states_reused` of these were known from before. All scores took `score_seconds` by the clock, as much as
-    `forward_passes` of the chosen network with one input; `reused_seconds` of them were spent before. `dear_costs` are
+    `forward_passes` of the chosen network with one input; `reused_seconds` of them were spent before. `expensive_costs` are
     those of the chosen network that limits or objectives asked for beyond parameters and MACs; `findings` are what the
     algorithm found out besides, and `retrained` is what the best came to when trained from scratch, if that was asked
     for. A search by the truth took `training_seconds`, NaN if a table does not say, and has let
@@ -120,7 +120,7 @@ class SearchResult:
     front: tuple[Trial, ...] = ()
     notes: tuple[str, ...] = ()
     states: int = 0
-    dear_costs: Mapping[str, float] = field(default_factory=dict)
+    expensive_costs: Mapping[str, float] = field(default_factory=dict)
     finished: bool = True
     states_reused: int = 0
     reused_seconds: float = 0.0
@@ -189,21 +189,21 @@ class SearchResult:
 
         return SearchFigures.of_result(self).surface(**look)
 
-    def _best_as_json(self) -> dict[str, Any]:
-        known = self.best.as_json()
-        return known | {"cost": known["cost"] | dict(self.dear_costs)}
+    def _best_to_dict(self) -> dict[str, Any]:
+        known = self.best.to_dict()
+        return known | {"cost": known["cost"] | dict(self.expensive_costs)}
 
-    def _truth_as_json(self) -> dict[str, Any]:
+    def _truth_to_dict(self) -> dict[str, Any]:
         if self.setting.truth is None:
             return {}
         known = None if math.isnan(self.training_seconds) else self.training_seconds
         return {"training_seconds": known, "judged": self.judged}
 
-    def as_json(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         passes = None if math.isnan(self.forward_passes) else self.forward_passes
         return {
-            "best": self._best_as_json(),
-            **({"front": [trial.as_json() for trial in self.front]} if self.front else {}),
+            "best": self._best_to_dict(),
+            **({"front": [trial.to_dict() for trial in self.front]} if self.front else {}),
             "finished": self.finished,
             "samples": self.setting.samples,
             "scored": self.scored,
@@ -214,13 +214,13 @@ class SearchResult:
             "score_seconds": self.score_seconds,
             "reused_seconds": self.reused_seconds,
             "forward_passes": passes,
-            **self._truth_as_json(),
+            **self._truth_to_dict(),
             "notes": list(self.notes),
             "effort": effort(self),
             "next_steps": next_steps(self),
             "versions": versions(),
             **({"findings": dict(self.findings)} if self.findings else {}),
-            **({"retrained": self.retrained.as_json()} if self.retrained else {}),
+            **({"retrained": self.retrained.to_dict()} if self.retrained else {}),
             "directory": None if self.directory is None else str(self.directory),
         }
 

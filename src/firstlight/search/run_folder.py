@@ -22,7 +22,7 @@ ACCURACY = "validation accuracy, %"
 
 def begin_run(store: Store, search: SearchSetting, directory: Path | None, *, is_shared: bool) -> Run:
     """The run of this folder, or another one of it that makes something else of the same steps."""
-    settings = search.as_json()
+    settings = search.to_dict()
     earlier = settings_of_result(directory) if directory and is_shared else None
     if earlier is not None:  # others share the store, so that the folder is known by its result
         _refuse_another(earlier, search, directory)
@@ -79,7 +79,7 @@ def _differing(known: dict[str, Any], settings: dict[str, Any]) -> set[str]:
 
 
 def _refuse_another(known: dict[str, Any], search: SearchSetting, directory: Path | None) -> None:
-    settings = search.as_json()
+    settings = search.to_dict()
     differing = _differing(known, settings)
     if differing and _share_steps(known, search):
         differing.discard("algorithm")
@@ -113,5 +113,5 @@ def replaced_result(search: SearchSetting, directory: Path | None) -> Iterator[s
 def write_result(directory: Path, result: SearchResult, shared_store: Path | None) -> None:
     # by the way from the folder, so that both can be moved together
     place = {} if shared_store is None else {"store": os.path.relpath(shared_store, directory)}
-    content = {"settings": result.setting.as_json(), "version": __version__, **place, **result.as_json()}
+    content = {"settings": result.setting.to_dict(), "version": __version__, **place, **result.to_dict()}
     write_whole(directory / RESULT_NAME, (json.dumps(content, indent=2) + "\n").encode())

@@ -101,11 +101,11 @@ def run_search(
             if not any(utility is not None for utility in problem.pool.utilities().values()):
                 raise
             so_far = ledger.result(search, directory, source, finished=False)
-            store.keep_result(run, so_far.as_json())
+            store.keep_result(run, so_far.to_dict())
             raise SearchInterrupted(so_far) from None
         result = ledger.result(search, directory, source)
         result = afterwards(replace(result, notes=(*result.notes, *replaced_result(search, directory))))
-        store.finish_run(run, result.as_json())
+        store.finish_run(run, result.to_dict())
     if directory is not None:
         write_result(directory, result, shared_store)
     return result
@@ -168,8 +168,10 @@ class _Ledger:
         self._score_seconds += network.seconds
         self._reused_seconds += network.seconds * network.reused
         elapsed = self._earlier + time.perf_counter() - self._start
-        dear = self._dear_costs(network.architecture)
-        self._store.add_trial(self._run, Trial(network.architecture, network.cost, candidate.utility, elapsed, dear))
+        expensive = self._expensive_costs(network.architecture)
+        self._store.add_trial(
+            self._run, Trial(network.architecture, network.cost, candidate.utility, elapsed, expensive)
+        )
         self._onlooker.scored(candidate)
 
     def keep(self, leading: Architecture) -> None:
@@ -203,7 +205,7 @@ class _Ledger:
             self._failures += 1
             self._failure = self._failure or f"{network.architecture}: {failed[0]}"
 
-    def _dear_costs(self, text: str) -> dict[str, float]:
+    def _expensive_costs(self, text: str) -> dict[str, float]:
         """Those that are asked for and do not come with every score."""
         objective = self.problem.objective
         names = [n for n in (*objective.limits.bounds, *objective.costs) if n not in ("params", "macs")]
@@ -238,7 +240,7 @@ class _Ledger:
             front,
             (*problem.notes, *self._notes(search, latency, best.architecture, finished=finished)),
             problem.states_scored,
-            self._dear_costs(best.architecture),
+            self._expensive_costs(best.architecture),
             states_reused=problem.states_reused,
             reused_seconds=(0.0 if search.truth else self._reused_seconds) + problem.reused_state_seconds,
             training_seconds=training,
@@ -276,14 +278,14 @@ class _Ledger:
             str(member): (column if member.proxy.higher_is_better else -column).tolist()
             for member, column in zip(asked, known.T, strict=True)
         }
-        dear = dict.fromkeys(name for trial in trials for name in trial.dear_costs)
+        expensive = dict.fromkeys(name for trial in trials for name in trial.expensive_costs)
         return {
             "architecture": [trial.architecture for trial in trials],
             **values,
             "utility": [trial.utility for trial in trials],
             "params": [None if trial.cost is None else trial.cost.params for trial in trials],
             "macs": [None if trial.cost is None else trial.cost.macs for trial in trials],
-            **{name: [trial.dear_costs.get(name) for trial in trials] for name in dear},
+            **{name: [trial.expensive_costs.get(name) for trial in trials] for name in expensive},
             "elapsed": [trial.elapsed for trial in trials],
         }
 

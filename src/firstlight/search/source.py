@@ -41,7 +41,7 @@ class TruthRequest(Protocol):
         """What they are trained on, if that is known."""
         ...
 
-    def as_json(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Everything that decides it."""
         ...
 

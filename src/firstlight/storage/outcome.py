@@ -52,5 +52,5 @@ class TrainingResult:
         """That of the validation part after the last epoch; None if the network was not trained to the end."""
         return self.epochs[-1].val_accuracy if self.ok else None
 
-    def as_json(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         return asdict(self) | {"epochs": [asdict(epoch) for epoch in self.epochs], "accuracy": self.accuracy}

@@ -49,14 +49,14 @@ class Trial:
     cost: Cost | None
     utility: float | None
     elapsed: float
-    dear_costs: dict[str, float] = field(default_factory=dict)  # those that not every run asks for
+    expensive_costs: dict[str, float] = field(default_factory=dict)  # those that not every run asks for
 
     def amount(self, cost: str) -> float:
         """How much it costs; infinitely much if it could not be built."""
-        return float(self.dear_costs[cost] if cost in self.dear_costs else getattr(self.cost, cost, math.inf))
+        return float(self.expensive_costs[cost] if cost in self.expensive_costs else getattr(self.cost, cost, math.inf))
 
-    def as_json(self) -> dict[str, Any]:
-        costs = None if self.cost is None else asdict(self.cost) | self.dear_costs
+    def to_dict(self) -> dict[str, Any]:
+        costs = None if self.cost is None else asdict(self.cost) | self.expensive_costs
         return {"architecture": self.architecture, "utility": self.utility, "cost": costs, "elapsed": self.elapsed}
 
 

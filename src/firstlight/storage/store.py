@@ -246,7 +246,7 @@ class Store:
                 None if trial.cost is None else trial.cost.macs,
                 trial.utility,
                 trial.elapsed,
-                json.dumps(trial.dear_costs),
+                json.dumps(trial.expensive_costs),
             ),
         )
 

@@ -41,7 +41,7 @@ class Health:
     def ok(self) -> bool:
         return not self.problems
 
-    def as_json(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         return asdict(self) | {"path": str(self.path), "ok": self.ok}
 
 

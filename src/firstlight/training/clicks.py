@@ -86,7 +86,7 @@ class ClickResult:
         parts = {n: None if content[n] is None else Judged(**content[n]) for n in ("validation", "test")}
         return cls(**content | parts)
 
-    def as_json(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         return asdict(self)
 
 

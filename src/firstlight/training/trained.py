@@ -41,7 +41,7 @@ class Trained:
     directory: Path | None = field(default=None, compare=False)
     known: int = field(default=0, compare=False)
 
-    def as_json(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         best, last = self.result.best, self.result.last
         return {
             "settings": dict(self.settings),
@@ -64,7 +64,7 @@ class Trained:
         if self.model is not None and self.result.ok:
             write_tensors(directory / WEIGHTS_NAME, self.model.state_dict(), {"settings": dict(self.settings)})
         write_whole(directory / HISTORY_NAME, _history(self.result.epochs).encode())
-        write_whole(directory / RESULT_NAME, (json.dumps(self.as_json(), indent=2) + "\n").encode())
+        write_whole(directory / RESULT_NAME, (json.dumps(self.to_dict(), indent=2) + "\n").encode())
         (directory / CHECKPOINT_NAME).unlink(missing_ok=True)
 
 

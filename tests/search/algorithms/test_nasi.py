@@ -163,7 +163,7 @@ def test_the_chosen_options_are_those_preferred_most() -> None:
     assert len(findings["traces"]) == 8
     assert findings["growth"][-1] == {"steps": 8, **findings["preferences"]}
     assert findings["chosen"] == {name: [option] for name, option in zip(findings["options"], chosen, strict=True)}
-    json.dumps(result.as_json())
+    json.dumps(result.to_dict())
 
 
 def test_the_rule_is_applied_to_the_steps() -> None:

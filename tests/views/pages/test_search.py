@@ -51,7 +51,7 @@ def test_a_search_ends_in_a_page(tmp_path: Path) -> None:
     ):
         assert (text in page) == (text != "not finished"), text
     assert "<h1>Asked for the network of nasbench201 with at most 20,000 parameters that is best by dextr" in page
-    for command in result.as_json()["next_steps"]:
+    for command in result.to_dict()["next_steps"]:
         assert escape(f"firstlight {command}") in page
     outside = re.findall(r"(?:src|href)=|https?://|@import|url\((?!#)", page)
     assert outside == []

@@ -22,7 +22,7 @@ def show_result(result: SearchResult) -> None:
         show_network(result.best)
     else:
         _show_trained(result)
-    for name, amount in result.dear_costs.items():
+    for name, amount in result.expensive_costs.items():
         source = f" ({result.setting.latency})" if name == "latency" else ""
         console.print(f"  {written(name, amount)}{source}", markup=False)
     _show_front(result)

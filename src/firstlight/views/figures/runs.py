@@ -39,7 +39,7 @@ class SearchFigures:
     def of_result(cls, result: SearchResult) -> SearchFigures:
         by, is_truth = str(result.setting.by), result.setting.truth is not None
         merit = ACCURACY if is_truth else by if result.score.higher_is_better else f"-{by}"
-        return cls(result.setting.as_json(), result.to_frame(), merit, result.best.architecture, result.findings)
+        return cls(result.setting.to_dict(), result.to_frame(), merit, result.best.architecture, result.findings)
 
     @classmethod
     def of_folder(cls, folder: Path) -> SearchFigures:
@@ -47,14 +47,14 @@ class SearchFigures:
         run, trials = last_search(folder)
         if not trials:
             raise StoreError(f"The search in {folder} has scored no network yet.")
-        dear = dict.fromkeys(name for trial in trials for name in trial.dear_costs)
+        expensive = dict.fromkeys(name for trial in trials for name in trial.expensive_costs)
         history = pd.DataFrame(
             {
                 "architecture": [trial.architecture for trial in trials],
                 "utility": [np.nan if trial.utility is None else trial.utility for trial in trials],
                 "params": [trial.amount("params") for trial in trials],
                 "macs": [trial.amount("macs") for trial in trials],
-                **{name: [trial.dear_costs.get(name, np.nan) for trial in trials] for name in dear},
+                **{name: [trial.expensive_costs.get(name, np.nan) for trial in trials] for name in expensive},
                 "elapsed": [trial.elapsed for trial in trials],
             }
         )

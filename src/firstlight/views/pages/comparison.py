@@ -25,7 +25,7 @@ X_LABELS: dict[Against, str] = {"queries": "queries", "seconds": "seconds of tra
 def write_comparison(found: Comparison, settings: Mapping[str, Any], directory: Path) -> Path:
     """The page, the rows as JSON and CSV, and every query of every run, in the comparison's folder."""
     path = directory / "report.html"
-    content = {"settings": dict(settings), "version": __version__, **found.as_json()}
+    content = {"settings": dict(settings), "version": __version__, **found.to_dict()}
     try:
         (directory / "result.json").write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
         found.table().to_csv(directory / "comparison.csv", index=False)

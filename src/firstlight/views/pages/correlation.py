@@ -53,7 +53,7 @@ MOST_LEFT_OUT = 0.1
 
 def write_correlation(study: Study, settings: Mapping[str, Any], directory: Path, *, ensemble: bool) -> Path:
     """The page, the statistics as JSON, and the scores of all networks as a table, in the study's folder."""
-    content = {"settings": dict(settings), "version": __version__, **study.as_json(ensemble=ensemble)}
+    content = {"settings": dict(settings), "version": __version__, **study.to_dict(ensemble=ensemble)}
     return write_files(study, content, correlation_page(study, settings, ensemble=ensemble), directory)
 
 

@@ -154,13 +154,15 @@ def _networks(ranking: Sequence[Trial], drawn: Drawn, score: Column) -> Networks
     best = ranking[:MOST_ROWS]
     known = {trial.architecture for trial in best}
     shown = [*best, *(trial for trial in drawn.trials if trial.architecture not in known)]
-    dear = list(dict.fromkeys(name for trial in shown for name in trial.dear_costs if name not in ("params", "macs")))
+    expensive = list(
+        dict.fromkeys(name for trial in shown for name in trial.expensive_costs if name not in ("params", "macs"))
+    )
     columns = [
         Column("rank", 0),
         score,
         Column("params", 0),
         Column("MACs", 0),
-        *(Column(name, 3 if name == "latency" else 0) for name in dear),
+        *(Column(name, 3 if name == "latency" else 0) for name in expensive),
         Column("found after, s", 1),
         Column("architecture"),
     ]
@@ -171,7 +173,7 @@ def _networks(ranking: Sequence[Trial], drawn: Drawn, score: Column) -> Networks
             trial.utility,
             trial.amount("params"),
             trial.amount("macs"),
-            *(trial.dear_costs.get(name) for name in dear),
+            *(trial.expensive_costs.get(name) for name in expensive),
             trial.elapsed,
             trial.architecture,
         ]
@@ -184,11 +186,11 @@ def _facts(best: Trial | None, run: Run, score: Column, networks: int, seconds: 
     known = {"networks": f"{networks:,}", "seconds": f"{seconds:,.1f}"}
     if best is None:
         return known
-    dear = {UNITS[name]: written(name, amount).split(" ")[0] for name, amount in best.dear_costs.items()}
+    expensive = {UNITS[name]: written(name, amount).split(" ")[0] for name, amount in best.expensive_costs.items()}
     costs = {"parameters": f"{best.amount('params'):,.0f}", "MACs for one input": f"{best.amount('macs'):,.0f}"}
     name = merit(run).removeprefix("-")
     reached = {} if name == "params" else {name: score.written(turned(best.utility, run))}
-    return {**reached, **costs, **dear, **known}
+    return {**reached, **costs, **expensive, **known}
 
 
 def _drawing(space_name: str, architecture: str) -> Drawing | None:

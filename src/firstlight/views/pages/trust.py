@@ -16,7 +16,7 @@ from firstlight.views.pages.template import render_page
 
 def write_trust(found: Trust, settings: Mapping[str, Any], directory: Path) -> Path:
     """The page, the statistics as JSON, and the scores of all networks as a table, in the folder."""
-    content = {"settings": dict(settings), "version": __version__, **found.as_json()}
+    content = {"settings": dict(settings), "version": __version__, **found.to_dict()}
     return write_files(found.study, content, trust_page(found, settings), directory)
 
 

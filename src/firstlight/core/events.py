@@ -1,0 +1,38 @@
+"""Progress of long work: one event object, and one signature for all callbacks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+Stage = Literal["scoring", "measuring", "states", "warm-up", "training", "retraining"]
+
+
+@dataclass(frozen=True)
+class Event:
+    """Something that happened during long work.
+
+    Attributes:
+        stage: What is being done: "scoring" networks, "measuring" a pool by proxies, looking at "states" of a supernet,
+            "warm-up" of shared weights, "training" networks, or "retraining" the best ones.
+        done: How many steps of the stage are done.
+        total: How many there are; None if unknown.
+        item: What was just finished: a `Candidate` or a `NetworkScore`, an epoch, or None.
+        note: What is worth showing beside the counts.
+        architecture: The text of the architecture that the event is about; "" if there is none.
+    """
+
+    stage: Stage
+    done: int = 0
+    total: int | None = None
+    item: Any = None
+    note: str = ""
+    architecture: str = ""
+
+
+Callback = Callable[[Event], None]
+
+
+def ignore(event: Event) -> None:
+    """Do nothing; the default callback."""
