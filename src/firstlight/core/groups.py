@@ -1,0 +1,138 @@
+"""How option groups work: frozen dataclasses with documented fields, and calls that take them."""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import functools
+import inspect
+import itertools
+import textwrap
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from difflib import get_close_matches
+from typing import Any, ClassVar, TypeVar, cast
+
+from firstlight.core.amounts import in_question
+from firstlight.core.errors import SettingError
+
+G = TypeVar("G", bound="Group")
+R = TypeVar("R")
+
+
+class Group:
+    """The base class of option groups: frozen dataclasses whose fields have docstrings."""
+
+    title: ClassVar[str]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the fields that differ from their defaults."""
+        return {
+            field.name: getattr(self, field.name)
+            for field in dataclasses.fields(cast(Any, self))
+            if getattr(self, field.name) != field.default
+        }
+
+    @classmethod
+    def names(cls) -> list[str]:
+        """Return the names of the fields."""
+        return [field.name for field in dataclasses.fields(cast(Any, cls))]
+
+    def _set(self, name: str, value: Any) -> None:
+        object.__setattr__(self, name, value)
+
+    def _check_at_least(self, least: int, *names: str) -> None:
+        for name in names:
+            value = getattr(self, name)
+            if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < least):
+                raise SettingError(f"{in_question(name)}{value!r} is not a whole number of {least} or more.")
+
+
+class Options:
+    """The groups of one call, by their classes: `options[Limits]`."""
+
+    def __init__(self, groups: Iterable[Group]) -> None:
+        self._groups: dict[type[Group], Group] = {type(group): group for group in groups}
+
+    def __getitem__(self, group: type[G]) -> G:
+        return cast(G, self._groups[group])
+
+    def with_(self, group: Group) -> Options:
+        """Return the same options with one group replaced."""
+        return Options((self._groups | {type(group): group}).values())
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all fields that differ from their defaults, by group."""
+        return {keyword_of(kind): given for kind, group in self._groups.items() if (given := group.to_dict())}
+
+
+def keyword_of(group: type[Group]) -> str:
+    """Return the keyword by which a call takes a group: its name in lower case."""
+    return group.__name__.lower()
+
+
+def takes(*groups: type[Group]) -> Callable[[Callable[..., R]], Callable[..., R]]:
+    """Make a call of a function of `Options`: it takes groups, and each of their fields, as keywords.
+
+    The function gets the options as its first argument. Unknown keywords, and a field that is given twice with
+    different values, are errors before any work starts.
+    """
+
+    def decorate(function: Callable[..., R]) -> Callable[..., R]:
+        parameters = list(inspect.signature(function).parameters.values())[1:]
+        own = {parameter.name for parameter in parameters}
+
+        @functools.wraps(function)
+        def call(*arguments: Any, **given: Any) -> R:
+            rest = {name: given.pop(name) for name in list(given) if name not in own}
+            return function(read_options(function.__name__, groups, own, rest), *arguments, **given)
+
+        keywords = [
+            inspect.Parameter(
+                keyword_of(group), inspect.Parameter.KEYWORD_ONLY, default=group(), annotation=group.__name__
+            )
+            for group in groups
+        ]
+        rest = inspect.Parameter("fields", inspect.Parameter.VAR_KEYWORD, annotation="Any")
+        returns = inspect.signature(function).return_annotation
+        call.__signature__ = inspect.Signature([*parameters, *keywords, rest], return_annotation=returns)  # type: ignore[attr-defined]
+        call.groups = groups  # type: ignore[attr-defined]
+        return call
+
+    return decorate
+
+
+def read_options(call: str, groups: Sequence[type[Group]], own: Iterable[str], given: Mapping[str, Any]) -> Options:
+    """Read keywords of a call: groups, and fields of groups."""
+    keywords = {keyword_of(group): group for group in groups}
+    homes = {name: group for group in groups for name in group.names()}
+    found = {group: given.get(keyword, group()) for keyword, group in keywords.items()}
+    for keyword, group in keywords.items():
+        if not isinstance(found[group], group):
+            raise SettingError(f"{keyword} is {found[group]!r}; give a firstlight.{group.__name__}.")
+    fields = {name: value for name, value in given.items() if name not in keywords}
+    for name in fields:
+        if name not in homes:
+            allowed = sorted({*own, *keywords, *homes})
+            near = get_close_matches(name, allowed, n=1, cutoff=0.6)
+            hint = f" Did you mean {near[0]!r}?" if near else ""
+            raise SettingError(f"{call}() has no option {name!r}.{hint} It has: {', '.join(allowed)}.")
+    for group in groups:
+        mine = {name: value for name, value in fields.items() if homes[name] is group}
+        twice = [name for name in mine if name in found[group].to_dict()]
+        if twice:
+            raise SettingError(f"{twice[0]} is given in {keyword_of(group)}= and as a keyword. Leave one out.")
+        if mine:
+            found[group] = dataclasses.replace(found[group], **mine)
+    return Options(found.values())
+
+
+@functools.cache
+def field_docs(group: type[Group]) -> dict[str, str]:
+    """Return the docstring of each field of a group, on one line."""
+    tree = ast.parse(textwrap.dedent(inspect.getsource(group)))
+    body = cast(ast.ClassDef, tree.body[0]).body
+    return {
+        cast(ast.Name, field.target).id: " ".join(str(text.value.value).split())
+        for field, text in itertools.pairwise(body)
+        if isinstance(field, ast.AnnAssign) and isinstance(text, ast.Expr) and isinstance(text.value, ast.Constant)
+    }

@@ -1,0 +1,365 @@
+"""Option groups: what calls and commands can be asked for, each option declared once.
+
+A call such as `firstlight.search` takes the groups as keywords (`limits=Limits(max_params="1.0M")`), and every field of
+its groups as a plain keyword too (`max_params="1.0M"`). The command line has a flag for each field, with the field's
+docstring as its help. Settings files and the record of a run hold the same fields.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+import os
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+from firstlight.core.amounts import in_question, parse_amount
+from firstlight.core.errors import LimitError, SettingError, UnknownNameError
+from firstlight.core.groups import Group
+
+# The unit of each cost, the cheapest to find out first.
+UNITS = {
+    "params": "parameters",
+    "macs": "MACs",
+    "activations": "activations",
+    "memory": "bytes of memory",
+    "latency": "ms of latency",
+}
+# Known of every network without building it.
+CHEAP = ("params", "macs")
+LABELS = TRUE_LABELS, RANDOM_LABELS = ("true", "random")
+LOCAL = "local"
+AUTO = "auto"
+# A whole number in a text. Python refuses to read numbers of thousands of digits.
+_WHOLE, _POSITIVE = "[0-9]{1,9}", "[1-9][0-9]{0,8}"
+
+
+@dataclass(frozen=True)
+class Inputs(Group):
+    """What networks are shown."""
+
+    title = "Inputs"
+
+    input: Any = None
+    """What proxies see: synthetic (noise), circle, digits, npz:PATH, folder:PATH, or a name in $FIRSTLIGHT_DATA.
+    Default: the data, if there is any, or else synthetic."""
+    labels: str = TRUE_LABELS
+    """Labels of the inputs: `true`, or `random` to replace them by random ones."""
+    batch_size: int | None = None
+    """Inputs in a batch. Default: what the proxies need."""
+    num_batches: int | None = None
+    """Number of batches. Default: what the proxies need."""
+    warmup: str | float | None = None
+    """Train each network on a share of the input's training data before it is scored: 10%, or 10%:epochs=3,
+    10%:recipe=official. With 1%:weights=shared, all networks inherit the weights of one. See docs/warm-up.md."""
+
+    def __post_init__(self) -> None:
+        if self.labels not in LABELS:
+            raise UnknownNameError("kind of labels", self.labels, LABELS)
+        self._check_at_least(1, "batch_size", "num_batches")
+
+
+@dataclass(frozen=True)
+class Network(Group):
+    """How networks are built."""
+
+    title = "Network"
+
+    skeleton: str | Mapping[str, Any] = ""
+    """Settings of the network around the searched part, such as channels=8,cells=2. See `firstlight spaces NAME`."""
+    seed: int | str | Sequence[int] = 0
+    """Seed of weights, inputs and samples. `correlate` and `reproduce` take several, such as 0,1,2."""
+    repeats: int = 1
+    """Score N initializations and inputs; report the mean and its standard error."""
+    device: str | None = None
+    """Device that networks are scored on, as PyTorch writes it."""
+
+    def __post_init__(self) -> None:
+        self._set("skeleton", read_skeleton(self.skeleton))
+        self._set("seed", _read_seeds(self.seed))
+        self._check_at_least(1, "repeats")
+
+    @property
+    def seeds(self) -> list[int]:
+        """All seeds."""
+        return [self.seed] if isinstance(self.seed, int) else [int(seed) for seed in self.seed]
+
+    @property
+    def only_seed(self) -> int:
+        """The seed, where a call takes one."""
+        if not isinstance(self.seed, int):
+            raise SettingError(f"{in_question('seed')}{self.seed!r} are several seeds, and this call takes one.")
+        return self.seed
+
+    @property
+    def skeleton_settings(self) -> dict[str, Any]:
+        """The settings of the skeleton by name."""
+        return dict(cast(Mapping[str, Any], self.skeleton))
+
+
+@dataclass(frozen=True)
+class Model(Group):
+    """Your own models."""
+
+    title = "Your own models"
+
+    input_shape: str | Sequence[int] | None = None
+    """Shape of one synthetic input, such as 3,32,32 (the default)."""
+    logits: int | str | None = None
+    """Where the logits are in the output of a model that returns a dictionary (a key) or a tuple (a number)."""
+    loss: Callable[..., Any] | None = None
+    """The loss as a function of logits and targets. Default: cross-entropy."""
+
+    def __post_init__(self) -> None:
+        self._set("input_shape", read_shape(self.input_shape))
+        if isinstance(self.logits, str) and re.fullmatch(r"-?[0-9]{1,9}", self.logits):
+            self._set("logits", int(self.logits))
+
+
+@dataclass(frozen=True)
+class Limits(Group):
+    """What a network may cost."""
+
+    title = "Limits"
+
+    max_params: str | float | None = None
+    """Most parameters, such as 1.0M."""
+    max_macs: str | float | None = None
+    """Most multiply-accumulates for one input, such as 120M."""
+    min_params: str | float | None = None
+    """Fewest parameters."""
+    min_macs: str | float | None = None
+    """Fewest multiply-accumulates."""
+    max_activations: str | float | None = None
+    """Most output values of convolutions and matrix products for one input."""
+    max_memory: str | float | None = None
+    """Most bytes that a forward pass of one input holds at a time, such as 20MB."""
+    max_latency: str | float | None = None
+    """Most milliseconds for one input; `latency` says where they come from."""
+    latency: str = "measured"
+    """Where latencies come from: measured (here, on one thread), measured:threads=2, onnx (by ONNX Runtime), or
+    table:FILE:COLUMN."""
+
+    def __post_init__(self) -> None:
+        for name in ("max_params", "max_macs", "min_params", "min_macs", "max_activations", "max_memory"):
+            unit = "B" if name == "max_memory" else ""
+            self._set(name, parse_amount(getattr(self, name), unit=unit, name=name))
+        self._set("max_latency", _milliseconds(self.max_latency))
+        for name, (least, most) in self.bounds.items():
+            if least is not None and most is not None and least > most:
+                raise LimitError(f"No network has at least {least:,} and at most {most:,} {UNITS[name]}.")
+
+    @functools.cached_property
+    def bounds(self) -> dict[str, tuple[float | None, float | None]]:
+        """The least and the most of each limited cost, the cheapest to find out first."""
+        found = {name: (getattr(self, f"min_{name}", None), getattr(self, f"max_{name}")) for name in UNITS}
+        return {name: bounds for name, bounds in found.items() if bounds != (None, None)}
+
+    def excess(self, amount: Callable[[str], float]) -> float:
+        """Return by which share of its limit the worst cost is out of bounds; 0 for a network within the limits.
+
+        Args:
+            amount: Returns the amount of a cost by its name. Expensive costs are asked for one by one, as long as
+                everything before them is within bounds.
+        """
+        worst = max((self._excess(name, amount) for name in CHEAP if name in self.bounds), default=0.0)
+        for name in self.bounds:
+            if worst or name in CHEAP:
+                continue
+            worst = self._excess(name, amount)
+        return worst
+
+    def _excess(self, name: str, amount: Callable[[str], float]) -> float:
+        least, most = self.bounds[name]
+        found = amount(name)
+        if found == math.inf:  # it cannot be built or run, or its cost is unknown
+            return math.inf
+        if most is not None and found > most:
+            return (found - most) / max(most, 1e-9)
+        return (least - found) / least if least is not None and found < least else 0.0
+
+    def recorded(self) -> dict[str, float]:
+        """Return the limits by name, as the record of a run holds them."""
+        return {name: limit for name, limit in self.to_dict().items() if name != "latency"}
+
+    def __str__(self) -> str:
+        words = [
+            f"{word} {limit:,} {UNITS[name]}"
+            for name, bounds in self.bounds.items()
+            for word, limit in zip(("at least", "at most"), bounds, strict=True)
+            if limit is not None
+        ]
+        return " and ".join(words) or "no limits"
+
+
+@dataclass(frozen=True)
+class Truth(Group):
+    """Trained networks to look up."""
+
+    title = "Trained networks"
+
+    table: Any = None
+    """Table of trained networks: a .parquet or .csv file. See `firstlight table`."""
+    target: str | Sequence[str] | None = None
+    """Column of the table. Default: validation accuracy after the fewest epochs."""
+
+
+@dataclass(frozen=True)
+class Training(Group):
+    """How networks are trained."""
+
+    title = "Training"
+
+    data: str | None = None
+    """Data to train on: digits, npz:PATH, folder:PATH, or a name in $FIRSTLIGHT_DATA."""
+    epochs: int | None = None
+    """Number of epochs. Default: 3, or that of the recipe."""
+    recipe: Any = None
+    """How to train: short, quick, hnas, nb201-200, darts-cifar or darts-imagenet. Settings follow the name:
+    quick:batch_size=32:learning_rate=0.05."""
+    data_samples: int | None = None
+    """Use at most N samples of the data, training and validation together."""
+
+    def __post_init__(self) -> None:
+        self._check_at_least(1, "epochs")
+        self._check_at_least(4, "data_samples")
+
+
+@dataclass(frozen=True)
+class Retraining(Group):
+    """Training the best networks from scratch after a search."""
+
+    title = "Retraining"
+
+    retrain: int | None = None
+    """Retrain the N best networks from scratch and compare them with hand-made ones, for data that the space's networks
+    are retrained on (see docs/ctr.md)."""
+    retrain_times: int = 1
+    """How many times to retrain each, with different seeds."""
+    retrain_random: int = 0
+    """Also retrain N random networks to compare with."""
+
+    def __post_init__(self) -> None:
+        self._check_at_least(1, "retrain", "retrain_times")
+        self._check_at_least(0, "retrain_random")
+
+
+@dataclass(frozen=True)
+class Compute(Group):
+    """Where the work is done. Results do not depend on it."""
+
+    title = "Compute"
+
+    workers: int | None = None
+    """Worker processes; 0 stays in this process. Default: one for each core, or 0 for a few networks."""
+    executor: Any = LOCAL
+    """Where networks are worked on: local, or ray for a cluster, with what each task needs behind it:
+    ray:cpus=2:gpus=0.5:memory=4G:retries=5. See docs/cluster.md."""
+    address: str | None = None
+    """With the executor ray: auto (the cluster that this machine belongs to), or HOST:PORT. Default: start Ray here."""
+    timeout: float | None = None
+    """Give up on a network that takes a worker longer than this many seconds; it counts as failed."""
+    max_worker_memory: str | float | None = None
+    """Give up on a network that takes more memory than this, such as 4G, beyond what a worker has when it starts (about
+    0.2G). Linux only."""
+
+    def __post_init__(self) -> None:
+        self._check_at_least(0, "workers")
+
+
+@dataclass(frozen=True)
+class Storage(Group):
+    """Where results are kept."""
+
+    title = "Storage"
+
+    out: str | os.PathLike[str] | None = None
+    """Folder of the run; run the same again to resume. `auto` is a folder below runs/ named by the settings."""
+    store: str | os.PathLike[str] | None = None
+    """Keep scores and runs in this file, which several searches may share at the same time. Default: a file in the
+    folder of the run."""
+    same_versions: bool = False
+    """Compute again what another version of PyTorch or another kind of processor has stored."""
+
+
+GROUPS: tuple[type[Group], ...] = (Inputs, Network, Model, Limits, Truth, Training, Retraining, Compute, Storage)
+
+
+def read_skeleton(given: str | Mapping[str, Any] | tuple[tuple[str, Any], ...]) -> tuple[tuple[str, Any], ...]:
+    """Read settings of a skeleton: `channels=8,cells=2`, `input_shape=3x32x32`, or a mapping."""
+    if isinstance(given, Mapping):
+        return tuple(sorted(given.items()))
+    if isinstance(given, tuple):
+        return given
+    if not isinstance(given, str):
+        raise SettingError(f'skeleton is {given!r}; write a dictionary such as {{"channels": 8, "cells": 2}}.')
+    pairs = {}
+    for item in filter(None, given.split(",")):
+        name, equals, value = item.partition("=")
+        if not equals or not re.fullmatch(rf"{_WHOLE}(x{_WHOLE})*", value.strip()):
+            raise SettingError(
+                f"{item!r} is not a skeleton setting. "
+                "Write name=NUMBER, such as channels=8,cells=2 or input_shape=3x32x32."
+            )
+        numbers = tuple(int(number) for number in value.strip().split("x"))
+        pairs[name.strip()] = numbers if len(numbers) > 1 else numbers[0]
+    return tuple(sorted(pairs.items()))
+
+
+def read_shape(given: str | Sequence[int] | None) -> tuple[int, ...] | None:
+    """Read a shape: `3,32,32`, `3x32x32`, or a sequence of numbers."""
+    if given is None:
+        return None
+    text = given if isinstance(given, str) else ",".join(map(str, given))
+    if not re.fullmatch(rf"{_POSITIVE}([,x]{_POSITIVE})*", text):
+        raise SettingError(f"{given!r} is not a shape. Write positive numbers such as 3,32,32.")
+    return tuple(int(number) for number in re.split("[,x]", text))
+
+
+def read_list(given: str | Sequence[str] | None) -> list[str]:
+    """Read names separated by commas, or a sequence of them."""
+    if given is None:
+        return []
+    names = given.split(",") if isinstance(given, str) else given
+    return [name.strip() for name in names if name.strip()]
+
+
+def read_numbers(name: str, given: str | int | Sequence[int]) -> list[int]:
+    """Read whole numbers separated by commas, or a sequence of them."""
+    if isinstance(given, int):
+        return [given]
+    try:
+        return [int(part) for part in (given.split(",") if isinstance(given, str) else given)]
+    except ValueError:
+        raise SettingError(
+            f"{in_question(name)}{given!r} is not a list of whole numbers. Write numbers such as 20,50,100."
+        ) from None
+
+
+def _read_seeds(given: int | str | Sequence[int]) -> int | tuple[int, ...]:
+    if isinstance(given, int):
+        return given
+    try:
+        seeds = tuple(int(part) for part in (given.split(",") if isinstance(given, str) else given))
+    except (TypeError, ValueError):
+        raise SettingError(
+            f"{in_question('seed')}{given!r} is not a seed. Write a whole number, or several such as 0,1,2."
+        ) from None
+    if not seeds or len(set(seeds)) < len(seeds):
+        raise SettingError(f"The seeds are {list(seeds)}; give one, or several different ones.")
+    return seeds[0] if len(seeds) == 1 else seeds
+
+
+def _milliseconds(given: str | float | None) -> float | None:
+    if given is None:
+        return None
+    if isinstance(given, (int, float)) and math.isfinite(given) and given > 0:
+        return float(given)
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(?:ms)?\s*", str(given))
+    if not match or not float(match[1]):
+        raise SettingError(
+            f"{in_question('max_latency')}{given!r} is not a latency. Write milliseconds, such as 5 or 2.5ms."
+        )
+    return float(match[1])
