@@ -1,4 +1,4 @@
-"""Write your own proxy: a formula over the measurements of a probe. Here: how independent the channels of each layer are."""
+"""Write your own proxy: a formula over the measurements of a probe. Here: how independent channels are."""
 
 import firstlight
 from firstlight import Parts, Probe, proxy
