@@ -1,4 +1,4 @@
-"""A search space of your own: name the choices, and write the function that builds a network from them."""
+"""Define your own search space: name the choices, and write the function that builds a network from them."""
 
 from torch import nn
 

@@ -1,4 +1,4 @@
-"""Put three vision transformers of about the same size in order, by several proxies together."""
+"""Rank three vision transformers of about the same size with an ensemble of proxies."""
 
 import torch
 from torch import Tensor, nn
@@ -7,7 +7,7 @@ import firstlight
 
 
 class ViT(nn.Module):
-    """Patches of 8 x 8 pixels, blocks of attention and MLP, the mean over all tokens."""
+    """A small ViT: patches of 8 x 8 pixels, attention and MLP blocks, mean over all tokens."""
 
     def __init__(self, width: int, depth: int, heads: int) -> None:
         super().__init__()
@@ -29,7 +29,7 @@ class ViT(nn.Module):
 torch.manual_seed(0)
 models = {"deep": ViT(48, 8, 4), "even": ViT(64, 4, 4), "wide": ViT(96, 2, 4)}
 
-# Ranks are put together, so that no proxy's scale counts more than another's
+# Combine ranks rather than scores, so that the scale of a proxy does not matter
 ranking = firstlight.rank(models, proxies="independence,synflow,grad_norm,params", by="log_rank(independence,synflow)")
 for row in ranking.rows:
     scores = "  ".join(f"{name} {score.value:.4g}" for name, score in row.network.scores.items())

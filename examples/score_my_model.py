@@ -1,4 +1,4 @@
-"""Judge a model of your own before training it, and see how much of its score is luck."""
+"""Score your own model before training it, and estimate how much its score varies."""
 
 import torch
 from torch import nn
@@ -20,13 +20,13 @@ def convnet(width: int) -> nn.Module:
     )
 
 
-# Some proxies look at inputs alone, others want labels, and some several batches
+# Some proxies need only inputs, others need labels, and some need several batches
 batches = [(torch.randn(16, 3, 32, 32), torch.randint(10, (16,))) for _ in range(2)]
 scores = firstlight.score(convnet(16), batches, proxies="dextr,synflow,naswot,zico,params")
 for name, score in scores.items():
     print(f"{name:8} {score.value:12.4g}  {score.note}")
 
-# A score means something beside those of other networks, and beside its own luck
+# Compare a score with those of other networks, and with its own standard error
 for width in (8, 16, 32):
     found = firstlight.score(lambda width=width: convnet(width), batches, "dextr", repeats=4)["dextr"]
     print(f"width {width:2}: {found.value:.3f} ± {found.parts['standard_error']:.3f}")

@@ -1,4 +1,4 @@
-"""From a log of clicks to a network that predicts them. The log is made up; yours is prepared in the same way."""
+"""Go from a click log to a network that predicts clicks. The log is synthetic; prepare your own in the same way."""
 
 import tempfile
 from pathlib import Path
@@ -13,7 +13,7 @@ def main(folder: Path) -> None:
     synthesize_clicks(folder / "log.tsv", 1200)
     prepare_clicks(LAYOUTS["criteo"], folder / "log.tsv", folder / "clicks.parquet", hash_rows=50)
 
-    # One network that holds all others is trained on half of the log; each candidate inherits its weights
+    # Train a supernet on half of the log; each candidate inherits its weights
     result = firstlight.search(
         "nasrec-small",
         data=f"criteo:{folder / 'clicks.parquet'}",
@@ -22,7 +22,7 @@ def main(folder: Path) -> None:
         batch_size=64,
         samples=3,
         max_params="300k",
-        retrain=1,  # the best is then trained from scratch, beside networks made by hand
+        retrain=1,  # then train the best network from scratch, alongside hand-designed baselines
         recipe="clicks:batch_size=64",
         workers=0,
     )

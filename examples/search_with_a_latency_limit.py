@@ -1,4 +1,4 @@
-"""The best network of NAS-Bench-201 that needs at most so many milliseconds for one image on this machine."""
+"""Find the best network of NAS-Bench-201 within a latency limit for one image on this machine."""
 
 import random
 import statistics
@@ -12,14 +12,14 @@ SKELETON = {"channels": 8, "cells": 1}
 
 
 def usual_latency() -> float:
-    """Half of a few random networks are faster: a limit that rules out some, and not all."""
+    """Return the median latency of a few random networks: a limit that rules out some, but not all."""
     space, rng = firstlight.space("nasbench201"), random.Random(0)
     networks = [space.build(space.sample(rng), space.skeleton(**SKELETON)) for _ in range(5)]
     image = torch.randn(1, 3, 32, 32)
     return statistics.median(measure_latency(network, image).median for network in networks)
 
 
-if __name__ == "__main__":  # a search may start worker processes, which import this file
+if __name__ == "__main__":  # worker processes import this file
     limit = usual_latency()
     result = firstlight.search(
         "nasbench201", proxy="dextr", samples=8, max_latency=limit, objectives="latency", skeleton=SKELETON, workers=0

@@ -1,4 +1,4 @@
-"""A proxy of your own: a formula over what a probe measures. Here: how evenly a network's layers are independent."""
+"""Write your own proxy: a formula over the measurements of a probe. Here: how independent channels are."""
 
 import firstlight
 from firstlight import Parts, Probe, proxy
@@ -7,7 +7,7 @@ from firstlight.probe.spectra import InverseCondition
 
 @proxy(reference="")
 def weakest_layer(probe: Probe) -> Parts:
-    """The logarithm of the mean ratio of singular values, and of its least, over all layers."""
+    """Log of the mean ratio of singular values over all layers, with the smallest ratio as a part."""
     ratios = probe.feature_statistic(InverseCondition(), modules="leaf").values
     return Parts(float(ratios.mean().log()), least=float(ratios.min()))
 
@@ -18,9 +18,9 @@ if __name__ == "__main__":
         samples=12,
         proxies=[weakest_layer, "dextr", "params"],
         skeleton={"channels": 8, "cells": 1},
-        workers=0,  # so few are quicker in this process
+        workers=0,  # faster than starting workers for so few networks
     )
-    for row in ranking.rows[:3]:  # in order of the first proxy
+    for row in ranking.rows[:3]:  # sorted by the first proxy
         print(f"{row.value:.3f}  {row.network.architecture}")
-    for pair in ranking.agreement:  # with a published proxy, and with counting parameters: the baseline
+    for pair in ranking.agreement:  # with a published proxy, and with the number of parameters as a baseline
         print(f"{pair.first} and {pair.second}: Spearman {pair.spearman:.2f}")

@@ -27,7 +27,6 @@ ALWAYS["train"] = ["--epochs", "1", "--data-samples", "100"]
 SMALLER = {
     "--samples": "4",
     "--queries": "3",
-    "--pool": "6",
     "--rows": "3000",
     "--top": "2",
 }
@@ -103,6 +102,7 @@ def small(words: list[str]) -> list[str]:
     """The same command with little to do."""
     words = [word for word in words if word != "--onnx"]  # slow, and tests/export has it
     words += ALWAYS.get(words[0], [])
+    words = [re.sub(r":pool=\d+", ":pool=6", word) for word in words]
     for option, size in SMALLER.items():
         if option in words:
             words[words.index(option) + 1] = size

@@ -108,7 +108,7 @@ def test_links_lead_somewhere(path: Path) -> None:
 
 def test_the_page_of_warm_ups_knows_recipes_and_writes_warm_ups_that_can_be_read() -> None:
     text = (ROOT / "docs" / "warm-up.md").read_text(encoding="utf-8")
-    own, shared = text.split("## Weights that all networks share\n")
+    own, shared = text.split("## Shared weights\n")
     rows = re.findall(r"^\| `(\w+)` \| ([\d.]+) \| ([\d.]+) \|", own, re.MULTILINE)
     assert {name for name, _, _ in rows} == {"epochs", "batch_size", "learning_rate", "momentum"}
     for name, plain, official in rows:
