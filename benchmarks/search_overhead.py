@@ -20,7 +20,8 @@ from firstlight.probe.cost import Cost
 from firstlight.proxies.base import NetworkScore, Score
 from firstlight.proxies.ensembles import members, parse_criterion
 from firstlight.scoring.service import Setting
-from firstlight.search.objective import Candidate, Limits
+from firstlight.search.objective import Candidate
+from firstlight.options import Limits
 from firstlight.search.onlooker import Onlooker
 from firstlight.search.result import SearchSetting
 from firstlight.search.runner import run_search

@@ -1,21 +1,47 @@
-"""Firstlight judges neural networks before anyone trains them, and finds the best one in a search space."""
+"""Firstlight predicts how good a neural network will be before it is trained, and finds the best one for a task."""
 
 from __future__ import annotations
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+# Packages that share their name with a call are imported first, so that the name stands for the call.
+import firstlight.export
+import firstlight.search  # noqa: F401
 from firstlight._version import __version__
+from firstlight.api.compare import compare
+from firstlight.api.correlate import correlate
+from firstlight.api.export import export
+from firstlight.api.rank import rank
+from firstlight.api.reproduce import reproduce
+from firstlight.api.score import score
+from firstlight.api.search import search
+from firstlight.api.space import space
+from firstlight.api.train import train
+from firstlight.api.trust import trust
 from firstlight.core.errors import FirstlightError
+from firstlight.core.events import Event
+from firstlight.options import (
+    Compute,
+    Files,
+    Inputs,
+    Limits,
+    Model,
+    Network,
+    Reporting,
+    Retraining,
+    Storage,
+    Training,
+    Truth,
+)
 
 if TYPE_CHECKING:
-    from firstlight.api import rank, score, search, space
-    from firstlight.evaluation.calls import compare, correlate, trust
     from firstlight.probe import Probe
     from firstlight.proxies import PROXIES
     from firstlight.proxies.base import Parts, Score, proxy
     from firstlight.search.algorithm import algorithm
     from firstlight.search.algorithms import ALGORITHMS
+    from firstlight.search.problem import Problem
     from firstlight.search.ranking import Ranking
     from firstlight.search.result import SearchInterrupted, SearchResult
     from firstlight.spaces import SPACES
@@ -25,9 +51,8 @@ if TYPE_CHECKING:
     from firstlight.tables.table import Table, load_table
     from firstlight.training.recipe import TrainingRecipe
     from firstlight.training.trained import Trained
-    from firstlight.training.trainer import train
 
-# Where each public name lives; PyTorch is imported only when one of these is first used
+# Where each further public name lives; PyTorch is imported only when one of these is first used.
 _HOMES = {
     "ALGORITHMS": "search.algorithms",
     "Architecture": "spaces.base",
@@ -35,7 +60,8 @@ _HOMES = {
     "PROXIES": "proxies",
     "Parts": "proxies.base",
     "Probe": "probe",
-    "Ranking": "scoring.ranking",
+    "Problem": "search.problem",
+    "Ranking": "search.ranking",
     "SPACES": "spaces",
     "Score": "proxies.base",
     "SearchInterrupted": "search.result",
@@ -47,46 +73,53 @@ _HOMES = {
     "TrainingRecipe": "training.recipe",
     "algorithm": "search.algorithm",
     "choices": "spaces.custom",
-    "compare": "evaluation.calls",
-    "correlate": "evaluation.calls",
     "load_table": "tables.table",
     "proxy": "proxies.base",
-    "rank": "api",
     "register": "spaces.finding",
-    "score": "api",
-    "search": "api",
-    "space": "api",
-    "train": "training.trainer",
-    "trust": "evaluation.calls",
 }
 
 __all__ = [
     "ALGORITHMS",
-    "PROXIES",
-    "SPACES",
     "Architecture",
     "ChoiceSpace",
+    "Compute",
+    "Event",
+    "Files",
     "FirstlightError",
+    "Inputs",
+    "Limits",
+    "Model",
+    "Network",
+    "PROXIES",
     "Parts",
     "Probe",
+    "Problem",
     "Ranking",
+    "Reporting",
+    "Retraining",
+    "SPACES",
     "Score",
     "SearchInterrupted",
     "SearchResult",
     "Skeleton",
     "Space",
+    "Storage",
     "Table",
     "Trained",
+    "Training",
     "TrainingRecipe",
+    "Truth",
     "__version__",
     "algorithm",
     "choices",
     "compare",
     "correlate",
+    "export",
     "load_table",
     "proxy",
     "rank",
     "register",
+    "reproduce",
     "score",
     "search",
     "space",

@@ -228,6 +228,23 @@ class Training(Group):
 
 
 @dataclass(frozen=True)
+class Reporting(Group):
+    """What the networks that methods find are compared by."""
+
+    title = "Reporting"
+
+    report: str | Sequence[str] | None = None
+    """Columns that the best network of each method is reported by. Default: test accuracies after the most epochs."""
+    fidelities: str | Sequence[Any] | None = None
+    """What multi-fidelity methods choose from: columns (default: as the target, after any number of epochs), or with
+    data numbers of epochs such as 1,3."""
+    seconds: str | None = None
+    """Column with the seconds of training. Default: by its name. COLUMN*0.5 takes half of it."""
+    within: float | None = None
+    """Also report after this many seconds of training."""
+
+
+@dataclass(frozen=True)
 class Retraining(Group):
     """Training the best networks from scratch after a search."""
 
@@ -284,7 +301,35 @@ class Storage(Group):
     """Compute again what another version of PyTorch or another kind of processor has stored."""
 
 
-GROUPS: tuple[type[Group], ...] = (Inputs, Network, Model, Limits, Truth, Training, Retraining, Compute, Storage)
+@dataclass(frozen=True)
+class Files(Group):
+    """What is exported."""
+
+    title = "Files"
+
+    format: str | Sequence[str] = ""
+    """Formats, separated by commas: json, source, safetensors, onnx. Default: all but onnx."""
+    onnx: bool = False
+    """Also write network.onnx, checked with ONNX Runtime."""
+    weights: str | os.PathLike[str] | None = None
+    """A safetensors file. Default: the weights of the run if it has trained any (the best on the validation data), or
+    else initial ones."""
+    overwrite: bool = False
+    """Replace an earlier export in the folder."""
+
+
+GROUPS: tuple[type[Group], ...] = (
+    Inputs,
+    Network,
+    Model,
+    Limits,
+    Truth,
+    Training,
+    Reporting,
+    Retraining,
+    Compute,
+    Storage,
+)
 
 
 def read_skeleton(given: str | Mapping[str, Any] | tuple[tuple[str, Any], ...]) -> tuple[tuple[str, Any], ...]:

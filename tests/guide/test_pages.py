@@ -11,7 +11,8 @@ from tools import docs
 from tools.pages import proxies
 
 from firstlight.core.references import REFERENCES
-from firstlight.export import FORMATS, export_network
+from firstlight.export import FORMATS
+from firstlight.export.exporter import export_network
 from firstlight.proxies import PROXIES
 from firstlight.proxies.base import Parts, proxy
 from firstlight.proxies.ensembles import Ensemble

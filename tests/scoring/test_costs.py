@@ -6,7 +6,8 @@ import pytest
 from tests.search.test_problem import SETTING
 
 from firstlight.core.errors import UnknownNameError
-from firstlight.scoring.costs import UNITS, Costs, read_costs, written
+from firstlight.options import UNITS
+from firstlight.scoring.costs import Costs, read_costs, written
 
 CELL = SETTING.space.parse("|nor_conv_3x3~0|+|none~0|none~1|+|skip_connect~0|none~1|nor_conv_1x1~2|")
 

@@ -15,7 +15,8 @@ from firstlight.probe.cost import Cost
 from firstlight.proxies.base import NetworkScore, Parts, Score, proxy
 from firstlight.proxies.ensembles import Ensemble
 from firstlight.proxies.requests import ProxyRequest
-from firstlight.search.objective import Limits, Objective, best_first, parse_limits
+from firstlight.options import Limits
+from firstlight.search.objective import Objective, best_first, parse_limits
 
 
 @pytest.mark.parametrize(

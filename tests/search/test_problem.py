@@ -15,7 +15,8 @@ from firstlight.proxies.requests import ProxyRequest
 from firstlight.scoring.service import ScoreService, Setting
 from firstlight.search.algorithm import AlgorithmRequest
 from firstlight.search.algorithms import ALGORITHMS
-from firstlight.search.objective import Limits, Objective
+from firstlight.options import Limits
+from firstlight.search.objective import Objective
 from firstlight.search.problem import Problem
 from firstlight.storage.store import Store
 

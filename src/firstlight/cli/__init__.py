@@ -1,15 +1,15 @@
-"""The `firstlight` command: one file for each sub-command; they parse, call and print."""
+"""The `firstlight` command. Each file is a command: it parses, calls the public function, and prints."""
 
 from __future__ import annotations
 
 import errno
+import json
 import os
 import signal
 import sys
-from typing import Annotated, Any
+from typing import Any
 
-import typer
-from typer.core import TyperGroup
+from cyclopts import App, CycloptsError
 
 from firstlight._version import __version__
 from firstlight.cli.algorithms import algorithms
@@ -24,6 +24,7 @@ from firstlight.cli.report import report
 from firstlight.cli.reproduce import reproduce
 from firstlight.cli.score import score
 from firstlight.cli.search import search
+from firstlight.cli.settings_file import apply_settings
 from firstlight.cli.show import show
 from firstlight.cli.spaces import spaces
 from firstlight.cli.store import store
@@ -33,68 +34,77 @@ from firstlight.cli.trust import trust
 from firstlight.cli.watch import watch
 from firstlight.core.errors import FirstlightError
 
+USAGE, FAILURE, INTERRUPTED = 2, 1, 130
 
-class Commands(TyperGroup):
-    """Ctrl-C ends a command that says no more about it with a word, and no traceback."""
-
-    def invoke(self, ctx: typer.Context) -> Any:  # type: ignore[override] # which is a click.Context
-        try:
-            return super().invoke(ctx)
-        except KeyboardInterrupt:
-            typer.echo("\nInterrupted.", err=True)
-            raise typer.Exit(130) from None
-
-
-app = typer.Typer(
-    cls=Commands,
-    help="Judge neural networks before they are trained, and find the best one in a search space.",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
+app = App(
+    name="firstlight",
+    help="Predict how good neural networks will be before they are trained, and find the best one in a search space.",
+    version=__version__,
+    help_format="plaintext",
+    config=apply_settings,
 )
+for _command in (
+    *(proxies, spaces, algorithms, show, score, rank, search, train, export, correlate, trust, compare),
+    *(reproduce, report, watch),
+):
+    app.command(_command, name=_command.__name__)
+for _group in (plot, table, data, store):
+    app.command(_group)
 
 
 def main() -> None:
-    """Run the command; errors a user can mend are printed without a traceback.
+    """Run the command. Errors that a user can fix are printed without a traceback, as JSON if that was asked for.
 
-    Whoever asks it to end by SIGTERM, as schedulers do, gets what Ctrl-C gives.
+    SIGTERM, which schedulers send, does what Ctrl-C does.
     """
+    from firstlight.execution.memory import keep_freed_memory
+
     signal.signal(signal.SIGTERM, signal.default_int_handler)
+    keep_freed_memory()
+    if sys.path[0] != os.getcwd():  # as `python -m` does, so that your own modules can be imported
+        sys.path.insert(0, os.getcwd())
+    words = sys.argv[1:]
     try:
-        app()
+        app(words, exit_on_error=False, print_error=False, result_action="return_value")
     except FirstlightError as error:
-        typer.secho(f"Error: {error} [{error.code}]", fg="red", err=True)
-        sys.exit(1)
+        _fail(words, FAILURE, error.code, str(error), error.hint)
+    except CycloptsError as error:
+        _fail(words, USAGE, "usage", _plain(error), _usage(words))
+    except KeyboardInterrupt:
+        print("\nInterrupted.", file=sys.stderr)
+        sys.exit(INTERRUPTED)
     except OSError as error:
         if error.errno != errno.ENAMETOOLONG:
             raise
-        typer.secho(f"Error: {str(error.filename)[:60]!r}... is too long for the name of a file.", fg="red", err=True)
-        sys.exit(1)
+        message = f"{str(error.filename)[:60]!r}... is too long for the name of a file."
+        _fail(words, FAILURE, "file-name", message, "")
 
 
-def _version(asked: bool) -> None:
-    if asked:
-        typer.echo(__version__)
-        raise typer.Exit
+def _fail(words: list[str], status: int, code: str, message: str, hint: str) -> None:
+    """End with an error: one JSON object on standard output, or red text on standard error."""
+    if "--json" in words:
+        print(json.dumps({"error": {"code": code, "message": message, "hint": hint}}))
+    else:
+        color = ("\x1b[31m", "\x1b[0m") if sys.stderr.isatty() else ("", "")
+        print(f"{color[0]}Error: {message} [{code}]{color[1]}", file=sys.stderr)
+        if code == "usage":
+            print(hint, file=sys.stderr)
+    sys.exit(status)
 
 
-@app.callback()
-def common(
-    version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
-    ] = False,
-) -> None:
-    from firstlight.execution.memory import keep_freed_memory
-
-    keep_freed_memory()
-    if sys.path[0] != os.getcwd():  # as `python -m` does, so that a module of the user's can be imported
-        sys.path.insert(0, os.getcwd())
+def _plain(error: CycloptsError) -> str:
+    return " ".join(str(error).split())
 
 
-_JUDGING = (proxies, spaces, algorithms, show, score, rank, search)
-for _command in (*_JUDGING, train, export, correlate, trust, compare, reproduce, report, watch):
-    app.command()(_command)
-app.add_typer(plot, name="plot")
-app.add_typer(table, name="table")
-app.add_typer(data, name="data")
-app.add_typer(store, name="store")
+def _usage(words: list[str]) -> str:
+    known: Any = app
+    path = ["firstlight"]
+    for word in words:
+        if word.startswith("-") or word not in known:
+            break
+        known = known[word]
+        path.append(word)
+    return f"See `{' '.join(path)} --help`."
+
+
+__all__ = ["app", "main"]

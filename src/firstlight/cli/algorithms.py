@@ -1,25 +1,23 @@
-"""`firstlight algorithms`: how can be searched."""
+"""`firstlight algorithms`: the search algorithms."""
 
 from __future__ import annotations
 
-import json
-from typing import Annotated
-
-import typer
-
-from firstlight.cli.options import Json
+from firstlight.api.common import check_names
+from firstlight.cli.printing import print_json
 
 
-def algorithms(
-    name: Annotated[str | None, typer.Argument(help="An algorithm, to be told everything about it.")] = None,
-    as_json: Json = False,
-) -> None:
-    """List the search algorithms, or tell all about one: how it works, its settings, where it was published.
+def algorithms(name: str | None = None, /, *, json: bool = False) -> None:
+    """List the search algorithms, or describe one: how it works, its settings, where it was published.
 
-    Example: firstlight algorithms
+    Examples:
+    firstlight algorithms
+    firstlight algorithms evolution
 
-    Example: firstlight algorithms evolution-budget
+    Args:
+        name: An algorithm, or module:name of your own.
+        json: Print JSON only, for machines.
     """
+    check_names(algorithm=name)
     from dataclasses import asdict
 
     from firstlight.search.algorithms import ALGORITHMS
@@ -28,16 +26,16 @@ def algorithms(
 
     if name is None:
         known = [algorithm_facts(entry) for entry in ALGORITHMS.values()]
-        if as_json:
-            typer.echo(json.dumps([asdict(entry) for entry in known]))
+        if json:
+            print_json([asdict(entry) for entry in known])
             return
         show_table(("algorithm", "how it searches"), ((entry.name, entry.summary) for entry in known))
-        console.print("\nSettings are written behind the name:")
+        console.print("\nSettings follow the name:")
         console.print("  firstlight search nasbench201 --algorithm evolution:population=32:children=4", soft_wrap=True)
         return
     facts = algorithm_facts(ALGORITHMS[name])
-    if as_json:
-        typer.echo(json.dumps(asdict(facts)))
+    if json:
+        print_json(asdict(facts))
         return
     rows = {
         "settings": ", ".join(f"{setting}={default}" for setting, default in facts.settings.items()) or "none",

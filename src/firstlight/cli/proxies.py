@@ -1,13 +1,11 @@
-"""`firstlight proxies`: what can be asked of a network."""
+"""`firstlight proxies`: the proxies and ensembles."""
 
 from __future__ import annotations
 
-import json
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
-
-from firstlight.cli.options import Json
+from firstlight.api.common import check_names
+from firstlight.cli.printing import print_json, say
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -15,41 +13,35 @@ if TYPE_CHECKING:
     from firstlight.views.catalog import EnsembleFacts, Facts
 
 
-def proxies(
-    name: Annotated[
-        str | None,
-        typer.Argument(help="A proxy, module:name of your own, or an ensemble, to be told everything about it."),
-    ] = None,
-    ensembles: Annotated[
-        bool, typer.Option("--ensembles", help="List only the ensembles; JSON without it lists only the proxies.")
-    ] = False,
-    as_json: Json = False,
-) -> None:
-    """List proxies and ensembles of them, or tell all about one: formula, direction, needs, settings, cost, reference.
+def proxies(name: str | None = None, /, *, ensembles: bool = False, json: bool = False) -> None:
+    """List proxies and ensembles, or describe one: formula, direction, needs, settings, cost, reference.
 
-    Example: firstlight proxies
+    Examples:
+    firstlight proxies
+    firstlight proxies dextr
 
-    Example: firstlight proxies dextr
+    Args:
+        name: A proxy, module:name of your own, or an ensemble.
+        ensembles: List only the ensembles; with --json and without this, only the proxies are listed.
+        json: Print JSON only, for machines.
     """
+    check_names(proxies=name)
     from dataclasses import asdict
 
-    from firstlight.core.errors import UnknownNameError
     from firstlight.proxies import PROXIES
     from firstlight.proxies.requests import find_proxy
     from firstlight.views.catalog import ensemble_facts, facts
 
     by_rank = ensemble_facts()
-    if name is None and as_json:
+    if name is None and json:
         entries = by_rank.values() if ensembles else map(facts, PROXIES.values())
-        typer.echo(json.dumps([asdict(entry) for entry in entries]))
+        print_json([asdict(entry) for entry in entries])
     elif name is None:
         if not ensembles:
             _list_proxies(map(facts, PROXIES.values()))
         _list_ensembles(list(by_rank.values()))
-    elif name not in PROXIES and name not in by_rank and ":" not in name:
-        raise UnknownNameError("proxy or ensemble", name, [*PROXIES, *by_rank])
-    elif as_json:
-        typer.echo(json.dumps(asdict(by_rank[name] if name in by_rank else facts(find_proxy(name)))))
+    elif json:
+        print_json(asdict(by_rank[name] if name in by_rank else facts(find_proxy(name))))
     elif name in by_rank:
         _show_ensemble(by_rank[name])
     else:
@@ -75,7 +67,7 @@ def _list_ensembles(known: Sequence[EnsembleFacts]) -> None:
     )
     console.print("\nOrder networks by an ensemble, or search by it:")
     for use in known[-1].uses:
-        console.print(f"  {use}", markup=False, soft_wrap=True)
+        say(f"  {use}")
 
 
 def _show_proxy(known: Facts) -> None:

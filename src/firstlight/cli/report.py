@@ -2,30 +2,36 @@
 
 from __future__ import annotations
 
-import json
 import webbrowser
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from cyclopts import Parameter
 
-from firstlight.cli.options import Json
+from firstlight.cli.printing import print_json, say
 
 
 def report(
-    directory: Annotated[Path, typer.Argument(help="The folder of a run, as given to --out.")],
-    open_page: Annotated[bool, typer.Option("--open", help="Open the page in the browser.")] = False,
-    as_json: Json = False,
+    directory: Path, /, *, open_page: Annotated[bool, Parameter(name="--open")] = False, json: bool = False
 ) -> None:
-    """Write the run's report: one HTML page with figures and tables that opens without a network.
+    """Write the report of a run: one HTML page with figures and tables that opens without a network.
 
     A run that goes on is shown as far as it is; `firstlight watch` keeps the page up to date.
 
-    Example: firstlight report runs/demo --open
+    Examples:
+    firstlight report runs/demo --open
+
+    Args:
+        directory: The folder of a run, as given to --out.
+        open_page: Open the page in the browser.
+        json: Print JSON only, for machines.
     """
     from firstlight.views.pages.search import write_report
 
     path = write_report(directory)
-    typer.echo(json.dumps({"report": str(path)}) if as_json else f"Report: {path}")
+    if json:
+        print_json({"report": str(path)})
+    else:
+        say(f"Report: {path}")
     if open_page:
         webbrowser.open(path.resolve().as_uri())

@@ -1,118 +1,63 @@
-"""`firstlight reproduce`: published tables, measured again on the data at hand."""
+"""`firstlight reproduce`: published tables, measured again."""
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Any
 
-import typer
+from firstlight.api.reproduce import reproduce as call
+from firstlight.cli.derive import derived
+from firstlight.cli.printing import print_json, resumable, say
 
-from firstlight.cli.options import (
-    AddressOption,
-    ExecutorOption,
-    Json,
-    SameVersionsOption,
-    SkeletonOption,
-    WorkersOption,
-    choose_executor,
-    read_pairs,
-    read_seeds,
-    resumable,
-)
-
-if TYPE_CHECKING:
-    from firstlight.papers.runner import Outcome
+LEFT_OUT = ("labels", "batch_size", "num_batches", "repeats", "device", "store", "timeout", "max_worker_memory")
 
 
-def reproduce(
-    name: Annotated[str | None, typer.Argument(help="The experiment; without one, all are listed.")] = None,
-    samples: Annotated[
-        int | None,
-        typer.Option(help="Networks, steps of each search, or images of a batch; default: some for minutes."),
-    ] = None,
-    data: Annotated[
-        Path | None, typer.Option(metavar="FOLDER", help="Where tables and images are; default: $FIRSTLIGHT_DATA.")
-    ] = None,
-    input: Annotated[
-        str | None, typer.Option("--input", help="What networks are shown; default: cifar10 if there, else synthetic.")
-    ] = None,
-    seed: Annotated[
-        str, typer.Option(metavar="S[,S]...", help="Decides weights, inputs and sample; several give mean and spread.")
-    ] = "0",
-    skeleton: SkeletonOption = "",
-    warmup: Annotated[
-        str | None,
-        typer.Option(
-            metavar="SHARE[,SHARE]...",
-            help="What networks are trained with before they are looked at, where an experiment does so; one or "
-            "several as in 0,10%,40%:epochs=10. Default: those of the experiment.",
-        ),
-    ] = None,
-    workers: WorkersOption = None,
-    executor: ExecutorOption = "local",
-    address: AddressOption = None,
-    out: Annotated[
-        Path, typer.Option(help="Folder that keeps all scores and findings; experiments share what they measure.")
-    ] = Path("runs/reproduce"),
-    same_versions: SameVersionsOption = False,
-    as_json: Json = False,
-) -> None:
-    """Run the experiment behind a published table or figure, and say whether ours agrees.
+@derived(call, usual={"out": "runs/reproduce", "name": None}, without=LEFT_OUT)
+def reproduce(given: dict[str, Any]) -> None:
+    """Run the experiment behind a published table or figure, and print whether our figures agree.
+
+    Without a name, all experiments are listed.
 
     Scores are kept in the folder: asking again, or for more networks, computes only what is new.
 
-    Example: firstlight reproduce
-
-    Example: firstlight reproduce dextr-table4 --samples 200
+    Examples:
+    firstlight reproduce
+    firstlight reproduce dextr-table4 --samples 200
     """
-    from firstlight.papers import EXPERIMENTS
-    from firstlight.papers.runner import reproduce
-
-    if name is None:
-        _list(data, as_json)
+    as_json = given.pop("json", False)
+    if given["name"] is None:
+        _list(given.get("data"), as_json=as_json)
         return
-    from firstlight.views.console import console, counting
+    out = Path(given["out"])
+    with resumable(out):
+        from firstlight.views.console.progress import showing
 
-    experiment = EXPERIMENTS[name]
-    with resumable(out), counting("measuring") as progress:
-        outcome = reproduce(
-            experiment,
-            data=data,
-            samples=samples,
-            input=input,
-            seed=read_seeds(seed),
-            skeleton=dict(read_pairs(skeleton)),
-            warmup=warmup,
-            executor=choose_executor(workers, executor, address, experiment.samples if samples is None else samples),
-            out=out,
-            same_versions=same_versions,
-            watch=progress,
-        )
+        with showing() as callback:
+            outcome = call(**given, callback=callback)
     if as_json:
-        typer.echo(json.dumps(outcome.to_dict()))
+        print_json(outcome.to_dict())
         return
     _show(outcome)
-    console.print(f"\nPage, findings and scores: {out / name}.html, .json, store.sqlite", markup=False, soft_wrap=True)
+    say(f"\nPage, findings and scores: {out / given['name']}.html, .json, store.sqlite")
 
 
-def _show(outcome: Outcome) -> None:
-    from firstlight.views.console import console, show_figures
+def _show(outcome: Any) -> None:
+    from firstlight.views.console import show_figures
     from firstlight.views.pages.reproduction import HEADERS, cells, rule, summary
 
     experiment = outcome.experiment
-    console.print(f"{experiment.published_in}: {experiment.shows}.\n", markup=False, soft_wrap=True)
+    say(f"{experiment.published_in}: {experiment.shows}.\n")
     show_figures(HEADERS, (cells(finding) for finding in outcome.findings.lines), *HEADERS)
-    console.print(f"\n{summary(outcome)}.", markup=False, soft_wrap=True)
+    say(f"\n{summary(outcome)}.")
     for text in (rule(outcome), *outcome.findings.remarks):
-        console.print(text, markup=False, soft_wrap=True)
+        say(text)
     settings = "; ".join(f"{name}: {value}" for name, value in outcome.settings.items())
-    console.print(f"Settings: {settings}.", markup=False, soft_wrap=True)
+    say(f"Settings: {settings}.")
     for name, reason in outcome.missing.items():
-        console.print(f"Not run: {name} needs {reason}.", markup=False, soft_wrap=True)
+        say(f"Not run: {name} needs {reason}.")
 
 
-def _list(data: Path | None, as_json: bool) -> None:
+def _list(data: str | None, *, as_json: bool) -> None:
     from firstlight.papers import EXPERIMENTS
     from firstlight.papers.runner import missing_parts, shelf_in
     from firstlight.views.console import console, show_table
@@ -136,7 +81,7 @@ def _list(data: Path | None, as_json: bool) -> None:
             }
         )
     if as_json:
-        typer.echo(json.dumps(entries))
+        print_json(entries)
         return
     show_table(
         ("experiment", "runs now", "published in", "what it shows"),
@@ -149,4 +94,4 @@ def _list(data: Path | None, as_json: bool) -> None:
     if lacking:
         console.print("\nWhat is missing for the rest:")
     for text, names in lacking.items():
-        console.print(f"  {text}. ({', '.join(names)})", markup=False, soft_wrap=True)
+        say(f"  {text}. ({', '.join(names)})")

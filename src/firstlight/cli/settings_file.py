@@ -1,14 +1,15 @@
-"""Settings of a command from a file: they take the place of defaults, and the command line goes before both."""
+"""Settings files: options of a command in TOML. What is written on the command line takes precedence."""
 
 from __future__ import annotations
 
 import sys
 from importlib import resources
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from cyclopts import Parameter, Token
 
+from firstlight.cli.derive import COMMAND
 from firstlight.core.errors import SettingError, UnknownNameError
 
 if sys.version_info >= (3, 11):
@@ -16,53 +17,63 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
+if TYPE_CHECKING:
+    from cyclopts import App, ArgumentCollection
+
 ENDING = ".toml"
 
 
-def recipes() -> dict[str, Any]:
-    """Files that come with the package, by name."""
-    folder = resources.files("firstlight") / "recipes"
+def bundled() -> dict[str, Any]:
+    """Return the settings files that come with the package, by name."""
+    folder = resources.files("firstlight.cli") / "settings"
     return {entry.name.removesuffix(ENDING): entry for entry in folder.iterdir() if entry.name.endswith(ENDING)}
 
 
-def read_settings_file(given: str, allowed: set[str]) -> dict[str, Any]:
-    """By the names of parameters. `given` is a path, or the name of a recipe of the package."""
-    known = recipes()
+def settings_flag(
+    *,
+    settings: Annotated[
+        str | None,
+        Parameter(
+            help="Read options from a TOML file, with lines such as samples = 500 or tables such as [limits]. Options "
+            "on the command line take precedence. Bundled: plainnet-cifar.",
+            group=COMMAND,
+        ),
+    ] = None,
+) -> None:
+    """The flag `--settings`."""
+
+
+def read_settings_file(given: str) -> dict[str, str]:
+    """Read a settings file: a path, or the name of a bundled one."""
+    known = bundled()
     if given not in known and not Path(given).is_file():
-        raise UnknownNameError("file of settings", given, known)
+        raise UnknownNameError("settings file", given, known)
     source = known.get(given) or Path(given)
     try:
         content = tomllib.loads(source.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:  # also what Python says to numbers of thousands of digits
+    except (OSError, ValueError, RecursionError) as error:  # also numbers of thousands of digits
         raise SettingError(
             f"{given} cannot be read as settings: {error}. Write lines such as samples = 500."
         ) from error
+    flat: dict[str, Any] = {}
     for name, value in content.items():
-        if name.replace("-", "_") not in allowed:
-            raise SettingError(
-                f"{given} sets {name!r}, which the command does not have. It has: "
-                f"{', '.join(sorted(word.replace('_', '-') for word in allowed))}."
-            )
+        flat |= value if isinstance(value, dict) else {name: value}
+    for name, value in flat.items():
         if not isinstance(value, (str, int, float)):
-            raise SettingError(f"{given} sets {name} to {value!r}; expected a text or a number.")
-    return {name.replace("-", "_"): str(value) for name, value in content.items()}
+            raise SettingError(f"{given} sets {name} to {value!r}; expected text or a number.")
+    return {name.replace("-", "_"): str(value) for name, value in flat.items()}
 
 
-def _take(context: typer.Context, given: str | None) -> str | None:
-    if given is not None and not context.resilient_parsing:
-        allowed = {str(parameter.name) for parameter in context.command.params} - {"settings", "help"}
-        context.default_map = {**(context.default_map or {}), **read_settings_file(given, allowed)}
-    return given
-
-
-SettingsOption = Annotated[
-    str | None,
-    typer.Option(
-        "--settings",
-        metavar="FILE",
-        is_eager=True,
-        callback=_take,
-        help="Options from a file of lines such as samples = 500, named as here; what is written on the command line "
-        "goes before. Or a recipe that comes along: " + ", ".join(sorted(recipes())) + ".",
-    ),
-]
+def apply_settings(app: App, commands: tuple[str, ...], arguments: ArgumentCollection) -> None:
+    """Fill in what the settings file has and the command line has not."""
+    chosen = next((entry for entry in arguments if entry.name == "--settings" and entry.tokens), None)
+    if chosen is None:
+        return
+    given = chosen.tokens[0].value
+    by_name = {entry.field_info.name: entry for entry in arguments}
+    for name, value in read_settings_file(given).items():
+        if name not in by_name or name == "settings":
+            allowed = ", ".join(sorted(word.replace("_", "-") for word in by_name if word != "settings"))
+            raise SettingError(f"{given} sets {name!r}, which the command does not have. It has: {allowed}.")
+        if not by_name[name].tokens:
+            by_name[name].append(Token(keyword=by_name[name].name, value=value, source=given))

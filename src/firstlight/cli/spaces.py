@@ -1,13 +1,11 @@
-"""`firstlight spaces`: where can be searched."""
+"""`firstlight spaces`: the search spaces."""
 
 from __future__ import annotations
 
-import json
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
-
-from firstlight.cli.options import Json, SeedOption, SkeletonOption, read_pairs
+from firstlight.cli.printing import print_json, say
+from firstlight.options import read_skeleton
 
 if TYPE_CHECKING:
     from firstlight.probe.cost import Cost
@@ -16,23 +14,20 @@ if TYPE_CHECKING:
 
 
 def spaces(
-    name: Annotated[
-        str | None,
-        typer.Argument(metavar="[SPACE]", help="A space, or module:space of your own, to be told all of it."),
-    ] = None,
-    samples: Annotated[
-        int,
-        typer.Option("--samples", help="How many random networks to tell sizes by, where one space is named.", min=1),
-    ] = 100,
-    skeleton: SkeletonOption = "",
-    seed: SeedOption = 0,
-    as_json: Json = False,
+    name: str | None = None, /, *, samples: int = 100, skeleton: str = "", seed: int = 0, json: bool = False
 ) -> None:
-    """List the search spaces, or tell all about one: how large, an example, what its networks cost, who uses it.
+    """List the search spaces, or describe one: how large it is, an example, what its networks cost, who uses it.
 
-    Example: firstlight spaces
+    Examples:
+    firstlight spaces
+    firstlight spaces nasbench101
 
-    Example: firstlight spaces nasbench101
+    Args:
+        name: A space, or module:name of your own.
+        samples: How many random networks to measure sizes on.
+        skeleton: Settings of the network around the searched part, such as channels=8,cells=2.
+        seed: Seed of the random networks.
+        json: Print JSON only, for machines.
     """
     from dataclasses import asdict
 
@@ -41,9 +36,9 @@ def spaces(
     from firstlight.views.catalog import space_facts
 
     if name is not None:
-        _tell(find_space(name), name, samples, skeleton, seed, as_json=as_json)
-    elif as_json:
-        typer.echo(json.dumps([asdict(space_facts(space)) for space in SPACES.values()]))
+        _tell(find_space(name), name, samples, skeleton, seed, as_json=json)
+    elif json:
+        print_json([asdict(space_facts(space)) for space in SPACES.values()])
     else:
         _list(list(map(space_facts, SPACES.values())))
 
@@ -65,31 +60,33 @@ def _list(known: list[SpaceFacts]) -> None:
             for space in known
         ),
     )
-    console.print("\nAll about one: firstlight spaces nasbench101. A space of your own: module:space.")
+    console.print("\nDescribe one: firstlight spaces nasbench101. Your own space: module:name.")
 
 
 def _tell(space: Space[Any], name: str, samples: int, skeleton: str, seed: int, *, as_json: bool) -> None:
     import random
     from dataclasses import asdict
 
+    from firstlight.core.events import Event
     from firstlight.core.quoting import quoted
     from firstlight.core.seeds import derive
     from firstlight.views.catalog import space_facts
-    from firstlight.views.console import console, counting, show_facts, show_graph
+    from firstlight.views.console import console, show_facts, show_graph
+    from firstlight.views.console.progress import showing
 
     known = space_facts(space)
-    around = space.skeleton(**dict(read_pairs(skeleton)))
+    around = space.skeleton(**dict(read_skeleton(skeleton)))
     rng = random.Random(derive(seed, "examples", space.name))
     drawn = [space.sample(rng) for _ in range(samples)]
     measured: list[tuple[Architecture, Cost]] = []
     failed: list[Exception] = []
-    with counting("measuring") as progress:
+    with showing() as callback:
         for number, architecture in enumerate(drawn, start=1):
             try:
                 measured.append((architecture, space.cost(architecture, around)))
             except Exception as error:  # one that cannot be built; there may be others
                 failed.append(error)
-            progress(number, samples)
+            callback(Event("measuring", number, samples))
     if not measured:
         raise failed[0]
     example = measured[0][0]
@@ -99,7 +96,7 @@ def _tell(space: Space[Any], name: str, samples: int, skeleton: str, seed: int, 
         graph = None if drawing is None else asdict(drawing)
         told = {"skeleton": asdict(around), "samples": samples, "failed": len(failed), **ranges}
         told |= {"example": str(example), "drawing": graph}
-        typer.echo(json.dumps(asdict(known) | told))
+        print_json(asdict(known) | told)
         return
     size = f"{known.architectures:,} architectures" if known.architectures else "too many to count"
     unbuilt = {"cannot be built": f"{len(failed)} of {samples} at random: {failed[0]}"} if failed else {}
@@ -110,16 +107,16 @@ def _tell(space: Space[Any], name: str, samples: int, skeleton: str, seed: int, 
         "MACs": _in_words(ranges["macs"], len(measured)),
         **unbuilt,
         "usual proxy": known.proxy,
-        "benchmark": known.benchmark or "none that is known here",
+        "benchmark": known.benchmark or "none known",
         "reference": known.citation or "none",
-        "used by": "\n".join(known.used_by) or "none that is known here",
+        "used by": "\n".join(known.used_by) or "none known",
     }
     show_facts(known.name, known.summary, [], rows)
-    console.print(f"\nAn example: {example}\n", markup=False, soft_wrap=True)
+    say(f"\nAn example: {example}\n")
     if drawing is not None:
         show_graph(drawing)
         console.print()
-    console.print(f"Draw any of them: firstlight show {name} {quoted(str(example))}", markup=False, soft_wrap=True)
+    say(f"Draw any of them: firstlight show {name} {quoted(str(example))}")
     console.print(f"Search it: firstlight search {name}", markup=False)
 
 

@@ -2,67 +2,62 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from cyclopts import App, Parameter
 
-from firstlight.cli.options import Json
+from firstlight.cli.printing import print_json, say
 
 if TYPE_CHECKING:
     from firstlight.tables.table import Table
 
-table = typer.Typer(
-    help="Tables of trained networks: make one from official benchmark files, or look into one.",
-    no_args_is_help=True,
-)
+table = App(name="table", help="Tables of trained networks: make one from official benchmark files, or look into one.")
 
 
-@table.command("import")
+@table.command(name="import")
 def import_(
-    kind: Annotated[
-        str,
-        typer.Argument(
-            metavar="KIND", help="nats, nasbench101, transnas_micro, transnas_macro or suite_zero; see docs/tables.md."
-        ),
-    ],
-    source: Annotated[Path, typer.Argument(metavar="SOURCE", help="The official file or folder, unpacked.")],
-    out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="The table: FILE.parquet or FILE.csv.")],
-    as_json: Json = False,
+    kind: str, source: Path, /, *, out: Annotated[Path, Parameter(name=("--out", "-o"))], json: bool = False
 ) -> None:
     """Turn the official files of a benchmark into a table, without the benchmark's own package. Nothing in them is run.
 
-    Example: firstlight table import nats NATS-tss-v1_0-3ffb9-simple -o nb201.parquet
+    Examples:
+    firstlight table import nats NATS-tss-v1_0-3ffb9-simple -o nb201.parquet
+    firstlight table import nasbench101 nasbench_only108.tfrecord -o nb101.parquet
 
-    Example: firstlight table import nasbench101 nasbench_only108.tfrecord -o nb101.parquet
+    Args:
+        kind: nats, nasbench101, transnas_micro, transnas_macro or suite_zero; see docs/tables.md.
+        source: The official file or folder, unpacked.
+        out: The table: FILE.parquet or FILE.csv.
+        json: Print JSON only, for machines.
     """
-    from firstlight.tables.importers import KINDS, import_table
+    from firstlight.core.events import Event
+    from firstlight.tables.importers import import_table
     from firstlight.tables.table import check_writable, write_table
-    from firstlight.views.console import counting
+    from firstlight.views.console.progress import showing
 
     check_writable(out)  # before minutes of reading
-    with counting(f"reading {KINDS[kind].summary}") as progress:
-        imported = import_table(kind, source, progress)
+    with showing() as callback:
+        imported = import_table(kind, source, lambda done, total: callback(Event("reading", done, total)))
     write_table(imported, out)
-    if as_json:
-        typer.echo(json.dumps({"table": str(out), "rows": len(imported), "targets": _targets(imported)}))
+    if json:
+        print_json({"table": str(out), "rows": len(imported), "targets": _targets(imported)})
     else:
-        typer.echo(f"{out}: {len(imported):,} architectures, {len(imported.targets())} columns.")
-        typer.echo(f"Look into it with: firstlight table show {out}")
+        say(f"{out}: {len(imported):,} architectures, {len(imported.targets())} columns.")
+        say(f"Look into it with: firstlight table show {out}")
 
 
-@table.command()
-def show(
-    path: Annotated[Path, typer.Argument(metavar="FILE", help="A table: FILE.parquet or FILE.csv.")],
-    space: Annotated[
-        str | None, typer.Option(help="Count the architectures of this space; see `firstlight spaces`.")
-    ] = None,
-    as_json: Json = False,
-) -> None:
-    """Say what a table holds: data set, split, epochs and range of every column.
+@table.command
+def show(path: Path, /, *, space: str | None = None, json: bool = False) -> None:
+    """Print what a table holds: data set, split, epochs and range of every column.
 
-    Example: firstlight table show nb201.parquet --space nasbench201
+    Examples:
+    firstlight table show nb201.parquet --space nasbench201
+
+    Args:
+        path: A table: FILE.parquet or FILE.csv.
+        space: Count the architectures of this space; see `firstlight spaces`.
+        json: Print JSON only, for machines.
     """
     from firstlight.spaces.finding import find_space
     from firstlight.tables.table import load_table
@@ -71,7 +66,7 @@ def show(
     found = load_table(path)
     census = found.census(entry) if entry else None
     rows = _targets(found)
-    if as_json:
+    if json:
         content: dict[str, Any] = {"table": str(path), "rows": len(found), "architectures": found.written_in}
         if census:
             content["space"] = {
@@ -81,7 +76,7 @@ def show(
                 "strangers": len(census.strangers),
                 "examples": census.strangers[:3],
             }
-        typer.echo(json.dumps(content | {"targets": rows}))
+        print_json(content | {"targets": rows})
         return
     from firstlight.views.console import console, show_figures
 
@@ -91,7 +86,7 @@ def show(
     if census and census.strangers:
         console.print(f"{len(census.strangers):,} are not of it, such as:", markup=False)
         for text in census.strangers[:3]:
-            console.print(f"  {text}", markup=False, soft_wrap=True)
+            say(f"  {text}")
     show_figures(
         ("column", "rows", "lowest", "highest", "meaning"),
         (

@@ -1,209 +1,99 @@
-"""`firstlight train`: one network in earnest."""
+"""`firstlight train`: train one network in full."""
 
 from __future__ import annotations
 
-import json
 import os
 import shlex
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
-
-from firstlight.cli.options import Json, SeedOption, SkeletonOption, read_pairs
+from firstlight.api.train import train as call
+from firstlight.cli.derive import derived
+from firstlight.cli.printing import print_json, say
+from firstlight.core.errors import SettingError
 
 if TYPE_CHECKING:
-    from firstlight.storage.outcome import Epoch
-    from firstlight.training.loop import Position, WatchSteps
+    from firstlight.core.events import Callback
     from firstlight.training.trained import Trained
-    from firstlight.training.trainer import WatchEpochs
 
 
-def train(
-    space: Annotated[
-        str,
-        typer.Argument(
-            metavar="SPACE|RUN", help="The search space, or module:space of your own; or the folder of a search alone."
-        ),
-    ],
-    data: Annotated[
-        str,
-        typer.Option(help="What to train on: digits, npz:PATH, folder:PATH, or a name in the folder $FIRSTLIGHT_DATA."),
-    ],
-    out: Annotated[Path, typer.Option(help="Folder for checkpoint, weights and result.")],
-    architecture: Annotated[
-        str | None,
-        typer.Argument(help="An architecture, as the space writes it; that of the search, if its folder is given."),
-    ] = None,
-    recipe: Annotated[
-        str,
-        typer.Option(
-            help="How to train: quick, hnas, nb201-200, darts-cifar or darts-imagenet. Settings are written behind the "
-            "name: darts-cifar:epochs=10:batch_size=64."
-        ),
-    ] = "quick",
-    epochs: Annotated[int | None, typer.Option(help="The recipe's setting of that name.", min=1)] = None,
-    data_samples: Annotated[
-        int | None, typer.Option(help="Use only so many samples, training and validation together.", min=4)
-    ] = None,
-    skeleton: SkeletonOption = "",
-    seed: SeedOption = 0,
-    device: Annotated[str | None, typer.Option("--device", help="Where to train, as PyTorch writes it.")] = None,
-    tensorboard: Annotated[bool, typer.Option("--tensorboard", help="Log each epoch for TensorBoard as well.")] = False,
-    as_json: Json = False,
-) -> None:
-    """Train one network, and say what it reaches on samples that played no part in it.
+@derived(call, without=("repeats", "store", "same_versions"))
+def train(given: dict[str, Any]) -> None:
+    """Train one network, and print its accuracy on samples that played no part in the training.
 
-    Run the same command again to go on with a training that was cut off: it ends with the same weights. Under torchrun
+    Run the same command again to resume a training that was cut off: it ends with the same weights. Under torchrun
     several processes share every batch.
 
-    Example: firstlight train nasbench201 '|nor_conv_3x3~0|+|none~0|skip_connect~1|+|none~0|none~1|nor_conv_1x1~2|'
-    --data digits --out runs/digits
-
-    Example: firstlight train runs/found --data digits --out runs/digits
-
-    Example: torchrun --nproc-per-node 4 -m firstlight train darts "Genotype(...)" --data folder:photos/train
-    --recipe darts-cifar --skeleton channels=36,cells=20 --device cuda --out runs/photos
+    Examples:
+    firstlight train runs/found --data digits --out runs/digits
+    firstlight train nats-sss 8:16:16:32:32 --data digits --out runs/digits
+    torchrun --nproc-per-node 4 -m firstlight train darts "Genotype(...)" --data folder:photos/train \\
+      --recipe darts-cifar --skeleton channels=36,cells=20 --device cuda --out runs/photos
     """
-    from firstlight.training import trainer
-
-    settings = dict(read_pairs(skeleton))
-    if architecture is None:
-        space, architecture, found_with = _of_run(space)
-        settings = found_with | settings
-    speaks = os.environ.get("RANK", "0") == "0"  # of several processes, the first
-    with _told_how_to_go_on(out), _progress(speaks) as (watch, watch_steps):
-        found = trainer.train(
-            space,
-            architecture,
-            data,
-            recipe=recipe,
-            epochs=epochs,
-            data_samples=data_samples,
-            skeleton=settings,
-            seed=seed,
-            device=device,
-            out=out,
-            tensorboard=tensorboard,
-            watch=watch,
-            watch_steps=watch_steps,
-        )
-    if speaks:
-        if as_json:
-            typer.echo(json.dumps(found.to_dict()))
-        else:
-            _show(found, out)
+    as_json = given.pop("json", False)
+    if given.get("out") is None:
+        raise SettingError("Name the folder for checkpoint, weights and result: --out FOLDER.")
+    out = Path(given["out"])
+    first = os.environ.get("RANK", "0") == "0"  # of several processes, one prints
+    with _telling_how_to_resume(out), _progress(first) as callback:
+        found = call(**given, callback=callback)
+    if first and as_json:
+        print_json(found.to_dict())
+    elif first:
+        _show(found, out)
     if not found.result.ok:
-        raise typer.Exit(1)
-
-
-def _of_run(folder: str) -> tuple[str, str, dict[str, Any]]:
-    """Space, architecture and skeleton of what a search has chosen; shape and classes are for the data to say."""
-    from firstlight.core.errors import SettingError
-    from firstlight.export.runs import is_run, read_run, read_skeleton
-    from firstlight.spaces.finding import find_space
-
-    if not is_run(folder):
-        raise SettingError(
-            f"{folder!r} is not the folder of a search. Give one, or a space and an architecture of it: "
-            "firstlight train SPACE ARCHITECTURE --data digits --out FOLDER."
-        )
-    facts = read_run(Path(folder))
-    space = find_space(facts.space)
-    if space.shown == "clicks":
-        export = f"`firstlight export {folder} -o FOLDER`"
-        raise SettingError(
-            f"{folder} is a search of {facts.space}, whose networks predict clicks, and `train` is for images. "
-            + (
-                f"The search has trained the best from scratch: {export} writes the best of them with its weights."
-                if facts.weights
-                else f"Run the search again with --retrain 5: it trains the best five from scratch, and {export} then "
-                "writes the best of them with its weights."
-            )
-        )
-    skeleton = asdict(read_skeleton(space, facts.skeleton))
-    kept = {name: value for name, value in skeleton.items() if name not in ("input_shape", "classes")}
-    return facts.space, facts.architecture, kept
+        sys.exit(1)
 
 
 @contextmanager
-def _told_how_to_go_on(folder: Path) -> Iterator[None]:
-    """Ctrl-C ends the command with what is kept and what to type, and no traceback."""
-    from firstlight.training.trained import CHECKPOINT_NAME
-    from firstlight.views.console import notices, program
-
+def _telling_how_to_resume(folder: Path) -> Iterator[None]:
+    """End on Ctrl-C with what is kept and what to type, and no traceback."""
     try:
         yield
     except KeyboardInterrupt:
+        from firstlight.training.trained import CHECKPOINT_NAME
+        from firstlight.views.console import notices, program
+
         kept = (folder / CHECKPOINT_NAME).exists()
-        said = (
-            f"All epochs that were finished are kept in {folder}. To go on:" if kept else "Nothing is kept. To begin:"
-        )
+        said = f"All finished epochs are kept in {folder}. To resume:" if kept else "Nothing is kept. To start again:"
         notices.print(f"\nInterrupted. {said}", markup=False, soft_wrap=True)
         notices.print(f"  {program()} {shlex.join(sys.argv[1:])}", markup=False, soft_wrap=True)
-        raise typer.Exit(130) from None
+        sys.exit(130)
 
 
 @contextmanager
-def _progress(speaks: bool) -> Iterator[tuple[WatchEpochs, WatchSteps]]:
-    """Two live lines on standard error, for all epochs and for the current one; without a terminal, a line for each."""
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
+def _progress(speaks: bool) -> Iterator[Callback]:
+    """Show steps and epochs on standard error; without a terminal, print a line for each epoch."""
+    from firstlight.core.events import Event, ignore
     from firstlight.views.console import notices
+    from firstlight.views.console.progress import showing
 
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
-        TextColumn("left  {task.fields[note]}"),
-    )
-    with Progress(*columns, console=notices, disable=not (speaks and notices.is_terminal)) as progress:
-        whole = progress.add_task("training", total=None, visible=False, note="")
-        current = progress.add_task("epoch", total=None, visible=False, note="")
+    if not speaks:
+        yield ignore
+        return
+    with showing() as display:
 
-        def saw_step(at: Position) -> None:
-            if progress.tasks[whole].total is None:  # what was done by an earlier command says nothing about the speed
-                before = (at.epoch - 1) * at.steps
-                progress.reset(whole, total=at.epochs * at.steps, completed=before, visible=True)
-            if at.step == 1:
-                name = f"epoch {at.epoch}/{at.epochs}"
-                progress.reset(current, total=at.steps, description=name, visible=True)
-            progress.advance(whole)
-            progress.advance(current)
+        def callback(event: Event) -> None:
+            display(event)
+            if event.item is not None and event.note and not notices.is_terminal:
+                notices.print(event.note, markup=False, soft_wrap=True)
 
-        seconds: list[float] = []
-
-        def saw_epoch(done: int, total: int, epoch: Epoch) -> None:
-            note = f"validation {100 * epoch.val_accuracy:.2f} %"
-            progress.update(whole, note=note)
-            seconds.append(epoch.seconds)
-            if speaks and not notices.is_terminal:
-                left = (total - done) * sum(seconds) / len(seconds)
-                notices.print(
-                    f"epoch {done}/{total}: loss {epoch.train_loss:.4f}, training {100 * epoch.train_accuracy:.2f} %, "
-                    f"{note}, {epoch.seconds:.1f} s, {left:,.0f} s left",
-                    soft_wrap=True,
-                )
-
-        yield saw_epoch, saw_step
+        yield callback
 
 
 def _show(found: Trained, folder: Path) -> None:
     from firstlight.training.trained import HISTORY_NAME, RESULT_NAME, WEIGHTS_NAME
-    from firstlight.views.console import console
 
     result, samples = found.result, found.samples
     if found.known:
-        console.print(f"{found.known} of {len(result.epochs)} epochs were known from before.")
+        say(f"{found.known} of {len(result.epochs)} epochs were known from before.")
     for note in found.notes:
-        console.print(note, markup=False, soft_wrap=True)
+        say(note)
     if result.best is None or result.last is None or found.test_accuracy is None:
-        console.print(f"The training ended early, {result.status}: {result.note}", markup=False, soft_wrap=True)
+        say(f"The training ended early, {result.status}: {result.note}")
         return
     best = result.epochs.index(result.best) + 1
     for accuracy, part, when in (
@@ -211,6 +101,6 @@ def _show(found: Trained, folder: Path) -> None:
         (result.last.val_accuracy, "validation", "after the last epoch"),
         (found.test_accuracy, "test", "after the last epoch"),
     ):
-        console.print(f"{100 * accuracy:6.2f} % of {samples[part]:,} {part} samples, {when}")
-    console.print(f"{len(result.epochs)} epochs of {samples['training']:,} samples in {result.seconds:,.1f} s.")
-    console.print(f"{WEIGHTS_NAME}, {RESULT_NAME} and {HISTORY_NAME} are in {folder}", markup=False, soft_wrap=True)
+        say(f"{100 * accuracy:6.2f} % of {samples[part]:,} {part} samples, {when}")
+    say(f"{len(result.epochs)} epochs of {samples['training']:,} samples in {result.seconds:,.1f} s.")
+    say(f"{WEIGHTS_NAME}, {RESULT_NAME} and {HISTORY_NAME} are in {folder}")

@@ -17,6 +17,11 @@ class FirstlightError(Exception):
 
     code: ClassVar[str] = "firstlight"  # each kind's own, or that of the kind it belongs to
 
+    @property
+    def hint(self) -> str:
+        """Where to read on."""
+        return f"See docs/troubleshooting.md#{self.code}."
+
 
 class NothingScoredError(FirstlightError):
     """A search that ends with nothing to choose from."""

@@ -5,15 +5,17 @@ from __future__ import annotations
 import itertools
 import math
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
 from firstlight.core.errors import SettingError
+from firstlight.core.events import Callback, Event, ignore
 from firstlight.core.statistics import finite
 from firstlight.evaluation.contest import Contest
 from firstlight.evaluation.methods import Method, Query
@@ -21,8 +23,6 @@ from firstlight.search.curves import Against, Curve, mean_curves
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True)
@@ -110,6 +110,7 @@ class Comparison:
     seconds: str | None = None
     within: float | None = None
     remarks: tuple[str, ...] = ()
+    directory: Path | None = None
 
     @cached_property
     def labels(self) -> dict[str, str]:
@@ -226,7 +227,7 @@ def run_methods(
     seeds: Sequence[int],
     *,
     within: float | None = None,
-    watch: Progress = lambda done, total: None,
+    callback: Callback = ignore,
 ) -> Comparison:
     """Each method with each seed, as far as the largest number of queries."""
     _check(contest, methods, queries, seeds, within)
@@ -236,7 +237,7 @@ def run_methods(
     def count() -> None:
         nonlocal done
         done += 1
-        watch(done, total)
+        callback(Event("scoring", done, total))
 
     with contest.executor.staying():
         for method, seed in itertools.product(methods, seeds):

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from pathlib import Path
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ import numpy as np
 import pandas as pd
 
 from firstlight.core.errors import SettingError
+from firstlight.core.events import Callback, Event, ignore
 from firstlight.core.seeds import derive
 from firstlight.core.statistics import (
     Estimate,
@@ -69,6 +71,7 @@ class Study:
     resamples: int | None = None
     remarks: tuple[str, ...] = ()
     reasons: Mapping[str, str] = field(default_factory=dict)
+    directory: Path | None = None
 
     @property
     def names(self) -> list[str]:
@@ -242,11 +245,11 @@ def study(
     store: Store,
     *,
     resamples: int | None = None,
-    watch: Callable[[int, int], None] = lambda done, total: None,
+    callback: Callback = ignore,
 ) -> Study:
     """Score the sample's classes once for each setting (which differ in their seed), and spread them to the members.
 
-    `watch` is told how many of how many scores are done.
+    `callback` is called with an `Event` for each score.
     """
     found: list[dict[str, Numbers]] = []
     reasons: dict[str, str] = {}
@@ -255,7 +258,7 @@ def study(
         known: dict[str, NetworkScore] = {}
         for network in ScoreService(setting, requests, executor, store).scores(classes):
             known[network.architecture] = network
-            watch(number * len(classes) + len(known), len(settings) * len(classes))
+            callback(Event("scoring", number * len(classes) + len(known), len(settings) * len(classes)))
         texts = zip(sample.rows["architecture"], sample.rows["canonical"], strict=True)
         members = [_member(setting, text, known[canonical]) for text, canonical in texts]
         utilities = {str(r): np.array([m.scores[str(r)].utility for m in members]) for r in requests}

@@ -24,8 +24,8 @@ from firstlight.spaces.nasrec.baselines import BASELINES
 from firstlight.training.clicks import ClickRecipe, ClickResult
 
 if TYPE_CHECKING:
+    from firstlight.options import Limits
     from firstlight.scoring.service import Setting
-    from firstlight.search.objective import Limits
     from firstlight.search.result import SearchResult
 
 # Scores that differ by less are taken for those of one and the same network, as in the published search

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
@@ -12,6 +12,7 @@ from typing import Any
 import pandas as pd
 
 from firstlight.core.errors import SettingError, TooFewError
+from firstlight.core.events import Callback, Event, ignore
 from firstlight.core.seeds import python_generator
 from firstlight.core.statistics import FEWEST
 from firstlight.evaluation.correlate import Sample, Study, study
@@ -23,8 +24,6 @@ from firstlight.scoring.service import ScoreService, Setting
 from firstlight.search.objective import Objective
 from firstlight.search.problem import Problem
 from firstlight.storage.store import Store
-
-Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True)
@@ -87,8 +86,7 @@ def train_and_compare(
     executor: Executor,
     store: Store,
     *,
-    watch_training: Progress = lambda done, total: None,
-    watch_scoring: Progress = lambda done, total: None,
+    callback: Callback = ignore,
 ) -> Trust:
     """Train `count` random networks, score them by all proxies, and compare. What the store knows is not done again."""
     if not isinstance(count, int) or count < FEWEST:
@@ -101,7 +99,7 @@ def train_and_compare(
     found: dict[str, Evaluation] = {}
     for evaluation in EvaluationService(training, executor, store).evaluations(texts):
         found[evaluation.architecture] = evaluation
-        watch_training(len(found), len(texts))
+        callback(Event("training", len(found), len(texts)))
     evaluations = tuple(found[text] for text in texts)
     accuracies = [evaluation.result.accuracy for evaluation in evaluations]
     finished = sum(accuracy is not None for accuracy in accuracies)
@@ -114,6 +112,6 @@ def train_and_compare(
     target = f"{training.source_name.partition(':')[0]}_val_{training.recipe.epochs}"
     columns = {"architecture": texts, "canonical": texts, target: [None if a is None else 100 * a for a in accuracies]}
     rows = pd.DataFrame(columns).astype({target: float})
-    result = study(Sample(rows, (target,)), [scoring], requests, executor, store, watch=watch_scoring)
+    result = study(Sample(rows, (target,)), [scoring], requests, executor, store, callback=callback)
     data = training.dataset
     return Trust(evaluations, result, data.classes, len(data.x_val))

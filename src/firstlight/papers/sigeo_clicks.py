@@ -15,12 +15,13 @@ from firstlight.core.statistics import Estimate
 from firstlight.data.clicks import is_clicks, open_clicks
 from firstlight.evaluation.contenders import ClickSetting, Kind
 from firstlight.evaluation.retraining import Standing, at_random, best_distinct, retrain
+from firstlight.options import Limits
 from firstlight.papers.base import Experiment, Finding, Findings
 from firstlight.papers.lab import Lab
 from firstlight.proxies.ensembles import after_warm_up, members, parse_criterion
 from firstlight.scoring.service import ScoreService, source_for
 from firstlight.search.algorithm import AlgorithmRequest
-from firstlight.search.objective import Limits, Objective
+from firstlight.search.objective import Objective
 from firstlight.search.problem import Problem
 from firstlight.search.result import RETRAINED_NAME
 from firstlight.spaces.nasrec.baselines import BASELINES

@@ -26,6 +26,9 @@ _NAMES = {
     "zen": "zen",
 }
 
+# How ranks are aggregated, and the ensembles that have a name; `ensembles` has the formulas.
+ENSEMBLES = ("log_rank", "rank_mean", "az_nas", "sigeo_rank", "sigeo_loss_rank")
+
 
 def _is_proxy(entry: object) -> bool:
     from firstlight.proxies.base import Proxy
@@ -45,4 +48,4 @@ PROXIES: Registry[Proxy] = Registry(
     _is_proxy,
 )
 
-__all__ = ["PROXIES"]
+__all__ = ["ENSEMBLES", "PROXIES"]

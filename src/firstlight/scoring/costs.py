@@ -9,20 +9,10 @@ from dataclasses import asdict
 from typing import Literal, Protocol
 
 from firstlight.core.errors import MissingExtraError, SettingError, StoreError, UnknownNameError
+from firstlight.options import CHEAP, UNITS
 from firstlight.proxies.base import Score
 from firstlight.spaces.base import Architecture
 from firstlight.spaces.in_space import Surroundings
-
-# each with its unit, the cheapest to find out first
-UNITS = {
-    "params": "parameters",
-    "macs": "MACs",
-    "activations": "activations",
-    "memory": "bytes of memory",
-    "latency": "ms of latency",
-}
-# known of every network without so much as a look at it
-CHEAP = ("params", "macs")
 
 
 class LatencySource(Protocol):

@@ -13,12 +13,12 @@ import numpy as np
 from torch import nn
 
 from firstlight.core.errors import StoreError
+from firstlight.options import Limits
 from firstlight.proxies.base import NetworkScore, Score
 from firstlight.proxies.ensembles import Criterion
 from firstlight.scoring.service import Setting
 from firstlight.search.algorithm import AlgorithmRequest
 from firstlight.search.front import Points, hypervolumes, on_front
-from firstlight.search.objective import Limits
 from firstlight.search.source import TruthRequest
 from firstlight.search.summary import effort, next_steps
 from firstlight.spaces.base import Skeleton
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from firstlight.evaluation.retraining import Retraining
-    from firstlight.export import Export
+    from firstlight.export.exporter import Export
     from firstlight.search.curves import Against
 
 # In a run's folder; the second holds networks that were trained after the search
@@ -83,7 +83,7 @@ class SearchSetting:
             "algorithm": str(self.request),
             "samples": self.samples,
             **(self.truth.to_dict() if self.truth else {}),
-            **self.limits.to_dict(),
+            **self.limits.recorded(),
             **({"objectives": ",".join(self.wanted_costs)} if self.wanted_costs else {}),
             **({"latency": self.latency} if self.asks_for_latency else {}),
             "input": self.setting.inputs.fingerprint,
@@ -152,7 +152,7 @@ class SearchResult:
 
     def export(self, out: Path | str, **options: Any) -> Export:
         """Write the chosen network into a folder; `options` are those of `firstlight.export.export_network`."""
-        from firstlight.export import export_network  # needs more than a search does
+        from firstlight.export.exporter import export_network  # needs more than a search does
 
         setting = self.setting.setting
         return export_network(

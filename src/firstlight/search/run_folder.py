@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -17,7 +19,17 @@ from firstlight.storage.records import Run, Trial
 from firstlight.storage.store import Store
 from firstlight.storage.tensor_files import write_whole
 
+# Of the name of a run's folder, before the digest that tells it apart.
+LONGEST_NAME = 100
 ACCURACY = "validation accuracy, %"
+
+
+def default_directory(search: SearchSetting) -> Path:
+    """Return a folder below runs/ that the settings name, so that the same settings resume the same run."""
+    settings = search.to_dict()
+    digest = hashlib.blake2b(json.dumps(settings, sort_keys=True).encode(), digest_size=3).hexdigest()
+    name = f"{settings['space']}-{settings['proxy']}-{settings['algorithm']}"[:LONGEST_NAME] + f"-{digest}"
+    return Path("runs") / re.sub(r"[^\w.-]+", "_", name)
 
 
 def begin_run(store: Store, search: SearchSetting, directory: Path | None, *, is_shared: bool) -> Run:

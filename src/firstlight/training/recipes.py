@@ -10,8 +10,9 @@ from firstlight.core.errors import UnknownNameError
 from firstlight.core.settings import Settings, read_settings, write_settings
 from firstlight.training.recipe import TrainingRecipe
 
-QUICK = "quick"
+SHORT, QUICK = "short", "quick"
 RECIPES = {
+    SHORT: TrainingRecipe(),
     QUICK: TrainingRecipe(epochs=10, batch_size=64),
     # by which HNAS judges candidates in the space of DARTS
     "hnas": TrainingRecipe(
@@ -92,3 +93,11 @@ def _settings(recipe: TrainingRecipe) -> dict[str, inspect.Parameter]:
 def _changed(recipe: TrainingRecipe, usual: TrainingRecipe) -> Settings:
     names = [field.name for field in dataclasses.fields(recipe)]
     return tuple((name, getattr(recipe, name)) for name in names if getattr(recipe, name) != getattr(usual, name))
+
+
+def read_recipe(given: str | TrainingRecipe | None, epochs: int | None = None, usual: str = SHORT) -> RecipeRequest:
+    """Read a recipe as users give it: its name with settings, the object, or None for the usual one."""
+    if given is None:
+        given = usual
+    request = RecipeRequest.parse(given) if isinstance(given, str) else RecipeRequest.of(given)
+    return request if epochs is None else request.with_epochs(epochs)

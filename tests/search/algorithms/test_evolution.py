@@ -15,7 +15,8 @@ from firstlight.proxies.ensembles import Ensemble
 from firstlight.scoring.service import ScoreService, Setting
 from firstlight.search.algorithm import AlgorithmRequest
 from firstlight.search.algorithms.evolution import evolution_size, falling_mutations
-from firstlight.search.objective import Candidate, Limits, Objective
+from firstlight.search.objective import Candidate, Objective
+from firstlight.options import Limits
 from firstlight.search.problem import Problem
 from firstlight.spaces.nasrec.space import NasRecSmall
 from firstlight.storage.store import Store

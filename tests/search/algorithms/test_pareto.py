@@ -16,7 +16,8 @@ from firstlight.scoring.service import ScoreService
 from firstlight.search.algorithm import AlgorithmRequest
 from firstlight.search.algorithms import ALGORITHMS
 from firstlight.search.front import hypervolume, layers, on_front
-from firstlight.search.objective import Limits, Objective
+from firstlight.options import Limits
+from firstlight.search.objective import Objective
 from firstlight.search.problem import Problem
 from firstlight.storage.store import Store
 

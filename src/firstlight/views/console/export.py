@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from firstlight.export import Export
+from firstlight.export.exporter import Export
 from firstlight.views.console.terminal import console
 
 

@@ -1,37 +1,35 @@
-"""What a person sees while work goes on."""
+"""Progress of long work, on standard error: a live line for each stage, driven by events."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any
 
 from rich.console import RenderableType
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    ProgressColumn,
-    Task,
-    TaskID,
-    TaskProgressColumn,
-    TextColumn,
-    TimeRemainingColumn,
-)
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, Task, TaskID, TextColumn
 from rich.text import Text
 
-from firstlight.search.objective import Candidate
-from firstlight.search.onlooker import Onlooker
+from firstlight.core.events import Callback, Event
 from firstlight.views.console.terminal import notices
 
-# After so many seconds without a word, a line says how far the work is
+# Without a terminal, a plain line is printed after this many seconds of silence.
 SILENCE = 30.0
+STAGES = {
+    "scoring": "scoring",
+    "measuring": "measuring a pool",
+    "states": "steps",
+    "warm-up": "training shared weights",
+    "training": "training",
+    "retraining": "retraining the best",
+    "reading": "reading",
+}
 
 
 def _speed(task: Task) -> float | None:
-    """Of what is computed now, if that is counted by itself: what is known from before comes at once."""
+    """Return the rate of what is computed now: results from the store come at once."""
     pace: Task = task.fields.get("pace") or task
     return pace.speed
 
@@ -53,8 +51,9 @@ class _Left(ProgressColumn):
 
 
 class _Lines(Progress):
-    """Bars; where there is no terminal to draw them on, a plain line now and then."""
+    """Bars, with the leading architecture below them; without a terminal, a plain line now and then."""
 
+    leading = ""
     _said = 0.0
 
     def start(self) -> None:
@@ -68,14 +67,8 @@ class _Lines(Progress):
         if speaks and self.get_time() - self._said >= SILENCE:
             self._said = self.get_time()
             done = f"{task.completed:,.0f}" + (f" of {task.total:,.0f}" if task.total else "")
-            words = ", ".join(filter(None, (f"{task.description}: {done}", task.fields.get("best"))))
+            words = ", ".join(filter(None, (f"{task.description}: {done}", task.fields.get("note"))))
             self.console.print(words, markup=False, soft_wrap=True)
-
-
-class _Scoring(_Lines):
-    """A bar, and below it the architecture that a search leads to so far, as much of it as fits into one line."""
-
-    leading = ""
 
     def get_renderables(self) -> Iterable[RenderableType]:
         yield from super().get_renderables()
@@ -83,103 +76,83 @@ class _Scoring(_Lines):
             yield Text(f"now {self.leading}", no_wrap=True, overflow="ellipsis", style="dim")
 
 
-class Watcher(Onlooker):
-    """Counts networks as they are scored and shows the best value so far."""
+class Display:
+    """Shows events: how much of each stage is done, how fast, and the best network so far."""
 
-    def __init__(self, progress: _Scoring, total: int, what: str) -> None:
+    def __init__(self, progress: _Lines) -> None:
         self._progress = progress
-        self._what = what
-        # neither is shown until there is something to see
-        self._judging = progress.add_task("judging a pool", total=None, best="", visible=False)
-        self._warming = progress.add_task("training shared weights", total=None, best="", visible=False)
-        self._computed = progress.add_task("", total=None, best="", visible=False)  # never shown: the pace of the next
-        pace = progress.tasks[self._computed]
-        self._task = progress.add_task(what, total=total, best="", visible=False, pace=pace)
-        self._retraining = progress.add_task("training the best", total=None, best="", visible=False)
+        self._tasks: dict[str, TaskID] = {}
+        self._computed = progress.add_task("", total=None, note="", visible=False)  # never shown: the pace of scoring
         self._best: float | None = None
         self._counts_states = False
 
-    def scored(self, candidate: Candidate) -> None:
-        self.saw(candidate.utility, reused=candidate.network.reused)
+    def __call__(self, event: Event) -> None:
+        if event.stage == "message":
+            notices.print(event.note, markup=False, soft_wrap=True)
+        elif event.stage == "scoring":
+            self._scored(event)
+        elif event.stage == "states":
+            self._saw_states(event)
+        else:
+            self._update(event.stage, event, note=event.note)
 
-    def saw(self, value: float | None, *, reused: bool = False) -> None:
-        if self._counts_states:
-            return
-        if value is not None and (self._best is None or value > self._best):
-            self._best = value
-        best = "" if self._best is None else f"best {self._best:.4f}"
-        if not reused:
-            self._progress.update(self._computed, advance=1)
-        self._progress.update(self._task, advance=1, best=best, visible=True)
-
-    def ends(self) -> None:
-        """There was nothing more to do, also where less was found than was asked for."""
+    def end(self) -> None:
+        """Complete the bars: there was nothing more to do, also where less was found than asked for."""
         for task in self._progress.tasks:
             if task.total is not None and 0 < task.completed < task.total:
                 self._progress.update(task.id, total=task.completed)
 
-    def states(self, count: int, total: int | None, note: str, leading: str) -> None:
-        """Where their number is known, they are what is counted, and networks are not."""
-        if total is None:
-            self._progress.update(self._task, description=f"{self._what}, {count:,} states", visible=True)
+    def _update(self, stage: str, event: Event, note: str, description: str = "") -> None:
+        if stage not in self._tasks:
+            pace = self._progress.tasks[0] if stage == "scoring" else None
+            self._tasks[stage] = self._progress.add_task(
+                STAGES.get(stage, stage), total=event.total, note="", visible=False, pace=pace
+            )
+        changes: dict[str, Any] = {"description": description} if description else {}
+        visible = event.total is None or event.total > 1
+        self._progress.update(
+            self._tasks[stage], completed=event.done, total=event.total, note=note, visible=visible, **changes
+        )
+
+    def _scored(self, event: Event) -> None:
+        if event.note and event.architecture:  # how the network came to be asked about
+            self._progress.leading = f"{event.architecture} ({event.note})"
+        if self._counts_states or (event.item is None and not event.done):
+            return
+        utility = getattr(event.item, "utility", None)
+        if utility is not None and (self._best is None or utility > self._best):
+            self._best = utility
+        network = getattr(event.item, "network", event.item)
+        if not getattr(network, "reused", False):
+            self._progress.update(self._computed, advance=1)
+        self._update("scoring", event, "" if self._best is None else f"best {self._best:.4f}")
+
+    def _saw_states(self, event: Event) -> None:
+        """Where the number of states is known, they are counted instead of networks."""
+        if event.total is None:
+            shown = Event("scoring", 0, None)
+            self._update("scoring", shown, "", description=f"scoring, {event.done:,} states")
         else:
             self._counts_states = True
-            self._progress.leading = leading
-            self._progress.update(
-                self._task, description="steps", completed=count, total=total, best=note, visible=True
-            )
-
-    def measured(self, done: int, total: int) -> None:
-        self._progress.update(self._judging, completed=done, total=total, visible=True)
-
-    def warms_up(self, done: int, total: int) -> None:
-        self._progress.update(self._warming, completed=done, total=total, visible=True)
-
-    def retrained(self, done: int, total: int) -> None:
-        self._progress.update(self._retraining, completed=done, total=total, visible=True)
-
-    def asks(self, note: str, architecture: str) -> None:
-        self._progress.leading = f"{architecture} ({note})"
+            self._progress.leading = event.architecture
+            self._update("states", event, event.note)
 
 
 @contextmanager
-def watching(total: int, what: str = "scoring") -> Iterator[Watcher]:
-    """A live line on standard error: done/total, rate, time left, best so far.
-
-    Written into a file, it is a new line every half a minute.
-    """
+def showing() -> Iterator[Callback]:
+    """Show events on standard error while the block runs; without a terminal, a new line every half a minute."""
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
         MofNCompleteColumn(),
         _Rate(),
         _Left(),
-        TextColumn("left  {task.fields[best]}"),
+        TextColumn("left  {task.fields[note]}"),
     )
-    with _Scoring(*columns, console=notices, disable=total < 2) as progress:
-        try:
-            watcher = Watcher(progress, total, what)
-            yield watcher
-            watcher.ends()
-        finally:
-            progress.leading = ""  # what was found is told with the result
-
-
-@contextmanager
-def phases() -> Iterator[Callable[[str], Callable[[int, int], None]]]:
-    """Live lines on standard error, one for each phase of the work, which show once it has begun."""
-    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
     with _Lines(*columns, console=notices) as progress:
-
-        def phase(what: str) -> Callable[[int, int], None]:
-            task = progress.add_task(what, total=None, visible=False)
-            return lambda done, total: progress.update(task, completed=done, total=total, visible=True)
-
-        yield phase
-
-
-@contextmanager
-def counting(what: str) -> Iterator[Callable[[int, int], None]]:
-    """One such line, moved on by calls with how much is done, and of how much."""
-    with phases() as phase:
-        yield phase(what)
+        display = Display(progress)
+        try:
+            yield display
+            display.end()
+        finally:
+            progress.leading = ""

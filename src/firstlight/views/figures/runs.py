@@ -12,7 +12,7 @@ import pandas as pd
 
 from firstlight.core.errors import SettingError, StoreError
 from firstlight.evaluation.compare import short_labels
-from firstlight.scoring.costs import UNITS
+from firstlight.options import UNITS
 from firstlight.search.curves import AGAINST, Against, mean_curves
 from firstlight.search.front import on_front
 from firstlight.search.result import SearchResult

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from firstlight.scoring.costs import UNITS, written
+from firstlight.options import UNITS
+from firstlight.scoring.costs import written
 from firstlight.search.run_folder import asks_truth, is_turned
 from firstlight.storage.records import Run, Trial
 from firstlight.views.pages.networks import Column

@@ -10,7 +10,8 @@ from jinja2 import UndefinedError
 
 from firstlight.core.errors import FirstlightError, StoreError
 from firstlight.core.quoting import joined
-from firstlight.scoring.costs import UNITS, written
+from firstlight.options import UNITS
+from firstlight.scoring.costs import written
 from firstlight.search.result import front_of, front_over_time, store_of_run
 from firstlight.search.run_folder import asks_truth, merit, run_in
 from firstlight.spaces import SPACES

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from markupsafe import Markup
 
-from firstlight.scoring.costs import UNITS
+from firstlight.options import UNITS
 from firstlight.storage.records import Trial
 from firstlight.views.charts.lines import Line
 from firstlight.views.charts.scatter import Point, scatter

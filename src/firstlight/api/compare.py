@@ -1,0 +1,142 @@
+"""`firstlight.compare`: search methods side by side."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from firstlight.api.common import check_names, choose_executor, choose_folder
+from firstlight.core.errors import SettingError
+from firstlight.core.events import Callback, ignore
+from firstlight.core.groups import Options, takes
+from firstlight.options import Compute, Inputs, Network, Reporting, Storage, Training, Truth, read_list, read_numbers
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from firstlight.evaluation.compare import Comparison
+    from firstlight.evaluation.contest import Contest
+    from firstlight.execution.executor import Executor
+    from firstlight.spaces.base import Space
+    from firstlight.storage.store import Store
+
+
+@takes(Truth, Training, Reporting, Inputs, Network, Compute, Storage)
+def compare(
+    options: Options,
+    space: str | Space[Any],
+    *,
+    methods: str | Sequence[str] = "random,evolution,reinforce,bohb",
+    queries: str | Sequence[int] = "20,50,100",
+    seeds: int | Sequence[int] = 10,
+    callback: Callback = ignore,
+) -> Comparison:
+    """Compare search methods by what they find after a number of queries, and by what that costs.
+
+    A query evaluates a network: it is looked up in a table, or trained on data.
+
+    Args:
+        space: The search space.
+        methods: Search algorithms with their settings, separated by commas: evolution:population=20. ALGORITHM@PROXY
+            searches by a proxy instead, and its queries are networks scored.
+        queries: After how many queries to look, in ascending order.
+        seeds: How often each method is run, or the seeds.
+        callback: Called with an `Event` as runs are finished.
+
+    Returns:
+        What each method found, as means over the seeds. With `out`, all results are kept in that folder, and a page,
+        the rows and all queries are written to it.
+
+    Raises:
+        SettingError: Options that do not exist or contradict each other.
+        TableError: A table without such columns, or without networks of the space.
+
+    Example:
+        >>> import firstlight
+        >>> found = firstlight.compare(
+        ...     "nasbench201", methods="random", queries="2", seeds=1, data="digits@16", epochs=1, data_samples=100,
+        ...     skeleton="channels=4,cells=1", workers=0)
+        >>> len(found.runs)
+        1
+    """
+    check_names(space=space)
+    from firstlight.data.inputs import check_source_name
+    from firstlight.evaluation.compare import run_methods
+    from firstlight.evaluation.methods import parse_method, parse_methods
+    from firstlight.storage.store import open_store
+    from firstlight.views.pages.comparison import write_comparison
+
+    training, truth, storage = options[Training], options[Truth], options[Storage]
+    check_source_name("input", options[Inputs].input)
+    check_source_name("data", training.data)
+    if (truth.table is None) == (training.data is None):
+        raise SettingError("Give either a table of trained networks (--table), or data to train them on (--data).")
+    parsed = parse_methods(methods) if isinstance(methods, str) else [parse_method(text) for text in methods]
+    steps = read_numbers("queries", queries)
+    numbers = list(range(seeds)) if isinstance(seeds, int) else list(seeds)
+    source = training.data if truth.table is None else str(getattr(truth.table, "origin", truth.table))
+    title = space if isinstance(space, str) else space.name
+    folder = choose_folder(storage, f"compare-{title}-{Path(str(source).rpartition(':')[2]).stem}")
+    place = choose_executor(options[Compute], callback)
+    with open_store(folder, same_versions=storage.same_versions) as store:
+        fidelities = any(method.asks_fidelities for method in parsed)
+        contest, origin = _contest(options, space, place, store, fidelities=fidelities)
+        result = run_methods(contest, parsed, steps, numbers, within=options[Reporting].within, callback=callback)
+        result = replace(result, remarks=(*result.remarks, *store.remarks()), directory=folder)
+    if folder is not None:
+        described = {
+            "space": contest.truth.setting.space_name,
+            **origin,
+            "networks are searched by": result.target,
+            "queries": ", ".join(map(str, steps)),
+            "seeds": ", ".join(map(str, numbers)),
+        }
+        write_comparison(result, described, folder)
+    return result
+
+
+def _contest(
+    options: Options, space: str | Space[Any], place: Executor, store: Store, *, fidelities: bool
+) -> tuple[Contest, dict[str, str]]:
+    """Return what methods compete in, and how a report describes it."""
+    from firstlight.evaluation.contest import Contest, table_truth, training_truth
+    from firstlight.evaluation.service import EvaluationSetting
+    from firstlight.evaluation.truth import TableSetting
+    from firstlight.spaces.in_space import in_space
+    from firstlight.tables.table import Table, load_table
+    from firstlight.training.recipes import read_recipe
+
+    training, truth, reporting, network = options[Training], options[Truth], options[Reporting], options[Network]
+    input, surroundings = options[Inputs].input, tuple(sorted(network.skeleton_settings.items()))
+    if truth.table is not None:
+        table = truth.table if isinstance(truth.table, Table) else load_table(Path(truth.table))
+        report = None if reporting.report is None else read_list(reporting.report)
+        levels = None if reporting.fidelities is None else read_list(reporting.fidelities)
+        found, judged_by = table_truth(
+            table,
+            TableSetting(**in_space(space)),
+            None if truth.target is None else str(truth.target),
+            report,
+            levels if fidelities else (),
+            reporting.seconds,
+        )
+        costs = None if found.times is None else found.times.origin
+        contest = Contest(found, judged_by, costs, place, store, input or "synthetic", surroundings, network.device)
+        return contest, {"table": table.origin}
+    assert training.data is not None
+    recipe = read_recipe(training.recipe, training.epochs).recipe
+    setting = EvaluationSetting(
+        **in_space(space),
+        source_name=training.data,
+        recipe=recipe,
+        skeleton_settings=surroundings,
+        samples=training.data_samples,
+        device=network.device,
+    )
+    epochs = None if reporting.fidelities is None else read_numbers("fidelities", reporting.fidelities)
+    trained = training_truth(setting, epochs, place, store)
+    contest = Contest(
+        trained, (trained.target,), "measured", place, store, input or training.data, surroundings, network.device
+    )
+    return contest, {"data": training.data, "training": str(recipe), "skeleton": str(setting.skeleton)}

@@ -1,0 +1,59 @@
+"""`firstlight.reproduce`: a published table, measured again."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from firstlight.api.common import choose_executor
+from firstlight.core.events import Callback, ignore
+from firstlight.core.groups import Options, takes
+from firstlight.options import Compute, Inputs, Network, Storage
+
+if TYPE_CHECKING:
+    from firstlight.papers.runner import Outcome
+
+
+@takes(Inputs, Network, Compute, Storage)
+def reproduce(
+    options: Options,
+    name: str,
+    *,
+    samples: int | None = None,
+    data: str | None = None,
+    callback: Callback = ignore,
+) -> Outcome:
+    """Run the experiment behind a published table or figure, and compare the figures.
+
+    Scores are kept in the folder `out`: asking again, or for more networks, computes only what is new.
+
+    Args:
+        name: The experiment; `firstlight reproduce` lists them.
+        samples: Networks, steps of each search, or images of a batch. Default: enough for some minutes of work.
+        data: Folder with tables and images. Default: $FIRSTLIGHT_DATA.
+        callback: Called with an `Event` as networks are measured.
+
+    Returns:
+        Each published figure beside ours, with a verdict.
+
+    Raises:
+        UnknownNameError: There is no such experiment.
+        MissingFileError: The tables or images that it needs are not there.
+    """
+    from firstlight.papers import EXPERIMENTS
+    from firstlight.papers.runner import reproduce as run
+
+    experiment = EXPERIMENTS[name]
+    network, storage = options[Network], options[Storage]
+    return run(
+        experiment,
+        data=data,
+        samples=samples,
+        input=options[Inputs].input,
+        seed=network.seeds,
+        skeleton=network.skeleton_settings,
+        warmup=options[Inputs].warmup,
+        executor=choose_executor(options[Compute], callback, experiment.samples if samples is None else samples),
+        out=storage.out,
+        same_versions=storage.same_versions,
+        callback=callback,
+    )

@@ -1,0 +1,149 @@
+"""`firstlight.search`: the best network of a space under limits."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from firstlight.api.common import MUCH_WORK, check_names, choose_executor, choose_source
+from firstlight.core.events import Callback, ignore
+from firstlight.core.groups import Options, takes
+from firstlight.options import (
+    AUTO,
+    Compute,
+    Inputs,
+    Limits,
+    Network,
+    Retraining,
+    Storage,
+    Training,
+    Truth,
+    read_list,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from firstlight.proxies.base import Proxy
+    from firstlight.search.algorithm import Algorithm
+    from firstlight.search.result import SearchResult
+    from firstlight.spaces.base import Space
+
+
+@takes(Limits, Inputs, Network, Truth, Training, Retraining, Compute, Storage)
+def search(
+    options: Options,
+    space: str | Space[Any],
+    *,
+    proxy: str | Proxy | None = None,
+    algorithm: str | Algorithm = "random",
+    samples: int | None = None,
+    queries: int | None = None,
+    objectives: str | Sequence[str] = "",
+    callback: Callback = ignore,
+) -> SearchResult:
+    """Find the best network of a space under limits, without training any, or guided by a few short trainings.
+
+    By default networks are scored by a proxy. With `data`, networks are evaluated by training them for a few epochs;
+    with a `table`, by looking them up. Algorithms such as hnas and verify let proxies choose what is evaluated.
+
+    Args:
+        space: The search space: a name (`firstlight spaces` lists them), `module:name`, or the object. Worker processes
+            import your own space, so define it at the top level of a module, or pass `workers=0`.
+        proxy: The proxy to maximize (or minimize, if lower is better): a name, `module:name`, the object, or an
+            ensemble such as az_nas or log_rank(dextr,params). Default: that of the algorithm or the space, mostly
+            dextr.
+        algorithm: How to search, with settings behind the name: evolution:population=32:generations=6.
+            `firstlight algorithms` lists them all.
+        samples: How many networks to score. Default: 500.
+        queries: With data or a table: how many networks to evaluate. Default: 20.
+        objectives: Costs to keep low besides the score, such as macs,latency. The result is then a front of networks,
+            none of which is beaten in everything.
+        callback: Called with an `Event` as the search goes on.
+
+    Returns:
+        The best network, the whole history, and what finding it took. With `out`, every score is kept in that folder,
+        and the same call resumes a search that was cut off.
+
+    Raises:
+        SettingError: Options that do not exist or contradict each other.
+        LimitError: No network within the limits was found.
+        SearchInterrupted: Ctrl-C; its `result` holds what was scored so far.
+
+    Example:
+        >>> import firstlight
+        >>> small = firstlight.Network(skeleton={"channels": 4, "cells": 1})
+        >>> result = firstlight.search("nasbench201", proxy="params", samples=4, network=small, workers=0)
+        >>> result.scored
+        4
+    """
+    check_names(space=space, proxies=proxy, algorithm=algorithm)
+    from firstlight.data.clicks import is_clicks
+    from firstlight.data.inputs import SYNTHETIC, check_source_name
+    from firstlight.evaluation.asking import read_count, read_criterion, truth_request
+    from firstlight.evaluation.retraining import read_retrain
+    from firstlight.proxies.ensembles import asked_for
+    from firstlight.scoring.costs import read_costs
+    from firstlight.scoring.service import make_setting
+    from firstlight.search.algorithm import AlgorithmRequest, with_batches_of
+    from firstlight.search.queries import for_queries
+    from firstlight.search.result import SearchSetting
+    from firstlight.search.run_folder import default_directory
+    from firstlight.search.runner import run_search
+    from firstlight.spaces.finding import find_space
+    from firstlight.training.warm_up import read_warm_up
+
+    inputs, network, limits, storage = options[Inputs], options[Network], options[Limits], options[Storage]
+    training, truth, retraining = options[Training], options[Truth], options[Retraining]
+    check_source_name("input", inputs.input)
+    check_source_name("data", training.data)
+    algorithm = with_batches_of(inputs.batch_size, algorithm)
+    data, recipe, epochs = training.data, training.recipe, training.epochs
+    retrain = read_retrain(
+        data,
+        retraining.retrain,
+        times=retraining.retrain_times,
+        random=retraining.retrain_random,
+        recipe=recipe,
+        epochs=epochs,
+    )
+    clicks = data if data is not None and is_clicks(data) else None
+    if clicks is not None:
+        data, recipe, epochs = None, None, None
+    by_truth = truth.table is not None or data is not None
+    if by_truth:
+        algorithm = for_queries(algorithm)
+    request = AlgorithmRequest.parse(algorithm)
+    warm_up = read_warm_up(inputs.warmup, find_space(space) if isinstance(space, str) else space)
+    by = read_criterion(proxy, request, space, by_truth, warmed=warm_up is not None)
+    count = read_count(samples, queries, by_truth, request)
+    source = choose_source(inputs, asked_for(by), data or clicks or SYNTHETIC)
+    setting = make_setting(
+        space, source, network.skeleton_settings, network.only_seed, network.device, network.repeats, warm_up
+    )
+    asked = truth_request(
+        setting,
+        table=truth.table,
+        target=truth.target,
+        data=data,
+        epochs=epochs,
+        recipe=recipe,
+        data_samples=training.data_samples,
+    )
+    costs = read_costs(read_list(objectives))
+    wanted = SearchSetting(setting, by, algorithm, count, limits, costs, limits.latency, asked)
+    # the work of an algorithm that decides by itself is not that of the networks which it scores
+    much = by_truth or retrain is not None or request.algorithm.decides_by_itself
+    place = choose_executor(options[Compute], callback, MUCH_WORK if much else count)
+    folder = None
+    if storage.out is not None:
+        folder = default_directory(wanted) if storage.out == AUTO else Path(storage.out)
+    return run_search(
+        wanted,
+        place,
+        folder,
+        callback,
+        lambda result: retrain(result, place, callback) if retrain else result,
+        None if storage.store is None else Path(storage.store),
+        storage.same_versions,
+    )

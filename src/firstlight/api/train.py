@@ -1,0 +1,98 @@
+"""`firstlight.train`: train one network in full."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from firstlight.api.common import check_names
+from firstlight.core.errors import SettingError
+from firstlight.core.events import Callback, ignore
+from firstlight.core.groups import Options, takes
+from firstlight.options import Network, Storage, Training
+
+if TYPE_CHECKING:
+    from firstlight.spaces.base import Architecture, Space
+    from firstlight.training.trained import Trained
+
+
+@takes(Training, Network, Storage)
+def train(
+    options: Options,
+    space: str | Space[Any],
+    architecture: str | Architecture | None = None,
+    *,
+    tensorboard: bool = False,
+    callback: Callback = ignore,
+) -> Trained:
+    """Train one network, and measure its accuracy on samples that played no part in the training.
+
+    With `out`, the folder keeps a checkpoint after each epoch and at last the weights: the same call resumes a training
+    that was cut off, and ends with the same weights. Under torchrun, several processes share every batch.
+
+    Args:
+        space: The search space: a name, `module:name`, or the object; or the folder of a search alone.
+        architecture: An architecture of the space, as its text or as the object. Default: the one that the search in
+            the folder has found.
+        tensorboard: Log each epoch for TensorBoard as well.
+        callback: Called with an `Event` after each step and each epoch.
+
+    Returns:
+        The trained network, its accuracies, and the history of the training.
+
+    Raises:
+        SettingError: Options that do not exist or contradict each other.
+
+    Example:
+        >>> import firstlight
+        >>> cell = "|nor_conv_3x3~0|+|none~0|skip_connect~1|+|none~0|none~1|nor_conv_1x1~2|"
+        >>> found = firstlight.train(
+        ...     "nasbench201", cell, data="digits@16", epochs=1, data_samples=100, skeleton="channels=4,cells=1")
+        >>> len(found.result.epochs)
+        1
+    """
+    training, network, storage = options[Training], options[Network], options[Storage]
+    if training.data is None:
+        raise SettingError("Name the data to train on: data=NAME (--data digits, --data folder:photos).")
+    if architecture is not None:
+        check_names(space=space)
+    from firstlight.training import trainer
+    from firstlight.training.recipes import QUICK
+
+    settings = network.skeleton_settings
+    if architecture is None:
+        space, architecture, found_with = _of_run(space)
+        settings = found_with | settings
+    return trainer.train(
+        space,
+        architecture,
+        training.data,
+        recipe=QUICK if training.recipe is None else training.recipe,
+        epochs=training.epochs,
+        data_samples=training.data_samples,
+        skeleton=settings,
+        seed=network.only_seed,
+        device=network.device,
+        out=storage.out,
+        tensorboard=tensorboard,
+        callback=callback,
+    )
+
+
+def _of_run(folder: Any) -> tuple[str, str, dict[str, Any]]:
+    """Return space, architecture and skeleton of what a search has found; shape and classes are those of the data."""
+    from firstlight.export.runs import is_run, read_run, read_skeleton
+    from firstlight.spaces.finding import find_space
+
+    if not is_run(folder):
+        raise SettingError(
+            f"{str(folder)!r} is not the folder of a search. Give one, or a space and an architecture of it: "
+            "firstlight train SPACE ARCHITECTURE --data digits --out FOLDER."
+        )
+    facts = read_run(Path(folder))
+    space = find_space(facts.space)
+    space.check_trainable(str(folder), retrained=facts.weights is not None)
+    skeleton = asdict(read_skeleton(space, facts.skeleton))
+    kept = {name: value for name, value in skeleton.items() if name not in ("input_shape", "classes")}
+    return facts.space, facts.architecture, kept

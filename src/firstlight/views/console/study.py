@@ -1,0 +1,41 @@
+"""How well proxies rank the networks of a study, as tables."""
+
+from __future__ import annotations
+
+from firstlight.evaluation.correlate import Study
+from firstlight.tables.targets import Target
+from firstlight.views.console.terminal import console, show_figures
+from firstlight.views.pages.correlation import COLUMNS, LEGEND, cells, describe
+
+
+def show_study(study: Study, *, ensemble: bool = False) -> None:
+    """Print a table for each target, the reasons for missing scores, and what the columns mean."""
+    rows = study.sample.rows
+    for target in study.sample.targets:
+        counts = f"{len(rows):,} networks, {len(study.sample.classes):,} different functions"
+        console.print(f"{target} ({Target.of_column(target)}): {counts}.", markup=False, soft_wrap=True)
+        behind = study.behind_best[target]
+        shown = []
+        for name, found in study.ordered(target):
+            spread = study.over_seeds(target, name)
+            seeds = [f"{spread[0]:.3f} ± {spread[1]:.3f}" if spread else "-"] if len(study.seeds) > 1 else []
+            counted = [f"{found.networks:,}", f"{found.unscored:,}"]
+            shown.append([name, *cells(found), *seeds, str(behind.get(name, "-")), *counted])
+        over = [f"over {len(study.seeds)} seeds"] if len(study.seeds) > 1 else []
+        show_figures(["proxy", *COLUMNS.values(), *over, "behind the best", "networks", "no score"], shown, "proxy")
+        for name, found in study.ordered(target):
+            for note in filter(None, (found.note, study.without_score(target, name))):
+                console.print(f"{name}: {note}.", markup=False, soft_wrap=True)
+        if ensemble:
+            judged = study.ensembles[target]
+            said = (
+                describe(judged)
+                if judged
+                else "Too few networks to choose an ensemble on one half and judge it on the other."
+            )
+            console.print(said, markup=False, soft_wrap=True)
+        console.print()
+    for column, meaning in LEGEND.items():
+        console.print(f"{column}: {meaning}.", markup=False, soft_wrap=True, style="dim")
+    for remark in study.remarks:
+        console.print(remark, markup=False, soft_wrap=True)
