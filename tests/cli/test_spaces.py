@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from firstlight.cli import app
 from firstlight.core.errors import ParseError, SettingError, UnknownNameError
 from firstlight.spaces import SPACES
-from firstlight.views.console import console
+from firstlight.views.console.terminal import console
 
 CELL = "conv3x3~0|maxpool3x3~0,1|output~1,2"
 

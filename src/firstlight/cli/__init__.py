@@ -12,26 +12,7 @@ from typing import Any
 from cyclopts import App, CycloptsError
 
 from firstlight._version import __version__
-from firstlight.cli.algorithms import algorithms
-from firstlight.cli.compare import compare
-from firstlight.cli.correlate import correlate
-from firstlight.cli.data import data
-from firstlight.cli.export import export
-from firstlight.cli.plot import plot
-from firstlight.cli.proxies import proxies
-from firstlight.cli.rank import rank
-from firstlight.cli.report import report
-from firstlight.cli.reproduce import reproduce
-from firstlight.cli.score import score
-from firstlight.cli.search import search
 from firstlight.cli.settings_file import apply_settings
-from firstlight.cli.show import show
-from firstlight.cli.spaces import spaces
-from firstlight.cli.store import store
-from firstlight.cli.table import table
-from firstlight.cli.train import train
-from firstlight.cli.trust import trust
-from firstlight.cli.watch import watch
 from firstlight.core.errors import FirstlightError
 
 USAGE, FAILURE, INTERRUPTED = 2, 1, 130
@@ -43,13 +24,12 @@ app = App(
     help_format="plaintext",
     config=apply_settings,
 )
-for _command in (
-    *(proxies, spaces, algorithms, show, score, rank, search, train, export, correlate, trust, compare),
-    *(reproduce, report, watch),
-):
-    app.command(_command, name=_command.__name__)
-for _group in (plot, table, data, store):
-    app.command(_group)
+COMMANDS = (
+    *("algorithms", "compare", "correlate", "data", "export", "plot", "proxies", "rank", "report", "reproduce"),
+    *("score", "search", "show", "spaces", "store", "table", "train", "trust", "watch"),
+)
+for _name in COMMANDS:
+    app.command(f"firstlight.cli.{_name}:{_name}", name=_name)  # imported when it is used
 
 
 def main() -> None:
@@ -64,6 +44,8 @@ def main() -> None:
     if sys.path[0] != os.getcwd():  # as `python -m` does, so that your own modules can be imported
         sys.path.insert(0, os.getcwd())
     words = sys.argv[1:]
+    if not words or words[0].startswith("-"):
+        app.resolved_commands()  # to list them with their summaries
     try:
         app(words, exit_on_error=False, print_error=False, result_action="return_value")
     except FirstlightError as error:

@@ -22,7 +22,7 @@ def algorithms(name: str | None = None, /, *, json: bool = False) -> None:
 
     from firstlight.search.algorithms import ALGORITHMS
     from firstlight.views.catalog import algorithm_facts
-    from firstlight.views.console import console, show_facts, show_table
+    from firstlight.views.console.terminal import console, show_facts, show_table
 
     if name is None:
         known = [algorithm_facts(entry) for entry in ALGORITHMS.values()]

@@ -30,7 +30,7 @@ def compare(given: dict[str, Any]) -> None:
     if as_json:
         print_json(found.to_dict())
         return
-    from firstlight.views.console import show_figures
+    from firstlight.views.console.terminal import show_figures
     from firstlight.views.pages.comparison import cells, headers, notes
 
     show_figures(headers(found), [cells(found, row) for row in found.rows], "method", "after")

@@ -29,8 +29,8 @@ def prepare(given: dict[str, Any]) -> None:
     firstlight data prepare clicks log.csv -o log.parquet --label click --numbers price --categories site,user
     """
     as_json = given.pop("json", False)
-    from firstlight.views.console import notices
     from firstlight.views.console.progress import showing
+    from firstlight.views.console.terminal import notices
 
     with showing() as callback:
         prepared = call(**given, callback=callback)
@@ -99,7 +99,7 @@ def _show(found: ClickData, path: Path, *, as_json: bool) -> None:
     if as_json:
         print_json({"data": str(path), **facts})
         return
-    from firstlight.views.console import console, show_figures
+    from firstlight.views.console.terminal import console, show_figures
 
     total = sum(found.rows.values())
     console.print(

@@ -80,7 +80,7 @@ def curves(
     *directories: Annotated[Path, Parameter(help="The folder of `compare`, or those of searches.")],
     out: Out,
     against: Annotated[
-        str, Parameter(help="The horizontal axis: queries (networks scored or asked) or seconds.")
+        str, Parameter(help="The horizontal axis: queries (networks evaluated) or seconds.")
     ] = "queries",
     target: Target = None,
     width: Width = "column",

@@ -20,7 +20,7 @@ def print_json(content: Any) -> None:
 
 def say(text: str) -> None:
     """Print a line of text as it is."""
-    from firstlight.views.console import console
+    from firstlight.views.console.terminal import console
 
     console.print(text, markup=False, soft_wrap=True)
 
@@ -28,11 +28,11 @@ def say(text: str) -> None:
 @contextmanager
 def resumable(folder: Path | None) -> Iterator[None]:
     """End on Ctrl-C with a word about what is kept, and no traceback."""
-    from firstlight.views.console import notices
-
     try:
         yield
     except KeyboardInterrupt:
+        from firstlight.views.console.terminal import notices
+
         kept = folder is not None and folder.exists()
         said = (
             f"All results so far are kept in {folder}; run the same command again to resume."

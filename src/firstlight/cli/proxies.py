@@ -49,7 +49,7 @@ def proxies(name: str | None = None, /, *, ensembles: bool = False, json: bool =
 
 
 def _list_proxies(known: Iterable[Facts]) -> None:
-    from firstlight.views.console import console, show_table
+    from firstlight.views.console.terminal import console, show_table
 
     show_table(
         ("proxy", "better", "needs", "what it measures"),
@@ -59,7 +59,7 @@ def _list_proxies(known: Iterable[Facts]) -> None:
 
 
 def _list_ensembles(known: Sequence[EnsembleFacts]) -> None:
-    from firstlight.views.console import console, show_table
+    from firstlight.views.console.terminal import console, show_table
 
     show_table(
         ("ensemble", "how it judges networks, by their ranks in a pool"),
@@ -74,7 +74,7 @@ def _show_proxy(known: Facts) -> None:
     from rich.padding import Padding
     from rich.text import Text
 
-    from firstlight.views.console import show_facts
+    from firstlight.views.console.terminal import show_facts
 
     settings = (
         f"{name}={default}" + (f" ({', '.join(known.choices[name])})" if name in known.choices else "")
@@ -92,7 +92,7 @@ def _show_proxy(known: Facts) -> None:
 
 
 def _show_ensemble(known: EnsembleFacts) -> None:
-    from firstlight.views.console import show_facts
+    from firstlight.views.console.terminal import show_facts
 
     rows = {
         "direction": "Higher is better.",

@@ -40,8 +40,8 @@ def rank(given: dict[str, Any]) -> None:
     name, others = given.pop("networks"), given.pop("architectures", ())
     check_names(space=name, proxies=[given.get("proxies"), given.get("by")])
     networks, architectures = read_networks(name, others, given.pop("from_file", None), seed_of(given))
-    from firstlight.views.console import show_ranking
     from firstlight.views.console.progress import showing
+    from firstlight.views.console.ranking import show_ranking
 
     with showing() as callback:
         ranking = call(networks, architectures, **given, callback=callback)

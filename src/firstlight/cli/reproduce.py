@@ -42,7 +42,7 @@ def reproduce(given: dict[str, Any]) -> None:
 
 
 def _show(outcome: Any) -> None:
-    from firstlight.views.console import show_figures
+    from firstlight.views.console.terminal import show_figures
     from firstlight.views.pages.reproduction import HEADERS, cells, rule, summary
 
     experiment = outcome.experiment
@@ -60,7 +60,7 @@ def _show(outcome: Any) -> None:
 def _list(data: str | None, *, as_json: bool) -> None:
     from firstlight.papers import EXPERIMENTS
     from firstlight.papers.runner import missing_parts, shelf_in
-    from firstlight.views.console import console, show_table
+    from firstlight.views.console.terminal import console, show_table
 
     shelf = shelf_in(data)
     entries: list[dict[str, Any]] = []

@@ -60,7 +60,7 @@ class _InOrder:
         self._printed = 0
 
     def __call__(self, event: Event) -> None:
-        from firstlight.views.console import show_network
+        from firstlight.views.console.scores import show_network
 
         self._callback(event)
         if event.stage != "scoring":

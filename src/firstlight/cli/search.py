@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from firstlight.api.search import search as call
 from firstlight.cli.derive import derived
 from firstlight.cli.printing import print_json, resumable
 from firstlight.cli.settings_file import settings_flag
 from firstlight.options import AUTO
+
+if TYPE_CHECKING:
+    from firstlight.search.result import SearchResult
 
 
 @derived(call, usual={"out": AUTO}, more=(settings_flag,))
@@ -31,24 +34,20 @@ def search(given: dict[str, Any]) -> None:
     as_json = given.pop("json", False)
     out = given["out"]
     with resumable(None if out == AUTO else Path(out)):
-        from firstlight.search.result import SearchInterrupted
-        from firstlight.views.console import show_result
         from firstlight.views.console.progress import showing
 
         try:
             with showing() as callback:
                 result = call(**given, callback=callback)
-        except SearchInterrupted as interrupted:
-            _show(interrupted.result, as_json=as_json)
+        except KeyboardInterrupt as interrupted:
+            if (so_far := getattr(interrupted, "result", None)) is not None:
+                _show(so_far, as_json=as_json)
             raise
-    if as_json:
-        print_json(result.to_dict())
-    else:
-        show_result(result)
+    _show(result, as_json=as_json)
 
 
-def _show(result: Any, *, as_json: bool) -> None:
-    from firstlight.views.console import show_result
+def _show(result: SearchResult, *, as_json: bool) -> None:
+    from firstlight.views.console.result import show_result
 
     if as_json:
         print_json(result.to_dict())

@@ -41,7 +41,7 @@ def show(
     from dataclasses import asdict
 
     from firstlight.spaces.finding import find_space
-    from firstlight.views.console import console, show_graph
+    from firstlight.views.console.terminal import console, show_graph
     from firstlight.views.drawing.files import check_ending
     from firstlight.views.drawing.picture import write_picture
 

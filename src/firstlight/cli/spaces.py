@@ -45,7 +45,7 @@ def spaces(
 
 def _list(known: list[SpaceFacts]) -> None:
     from firstlight.spaces import SPACES
-    from firstlight.views.console import console, show_table
+    from firstlight.views.console.terminal import console, show_table
 
     show_table(
         ("space", "architectures", "skeleton", "reference", "what it holds"),
@@ -71,8 +71,8 @@ def _tell(space: Space[Any], name: str, samples: int, skeleton: str, seed: int, 
     from firstlight.core.quoting import quoted
     from firstlight.core.seeds import derive
     from firstlight.views.catalog import space_facts
-    from firstlight.views.console import console, show_facts, show_graph
     from firstlight.views.console.progress import showing
+    from firstlight.views.console.terminal import console, show_facts, show_graph
 
     known = space_facts(space)
     around = space.skeleton(**dict(read_skeleton(skeleton)))

@@ -78,7 +78,7 @@ def show(path: Path, /, *, space: str | None = None, json: bool = False) -> None
             }
         print_json(content | {"targets": rows})
         return
-    from firstlight.views.console import console, show_figures
+    from firstlight.views.console.terminal import console, show_figures
 
     console.print(f"{path}: {len(found):,} rows, architectures in {', '.join(found.written_in)}.", markup=False)
     if census:

@@ -55,7 +55,7 @@ def _telling_how_to_resume(folder: Path) -> Iterator[None]:
         yield
     except KeyboardInterrupt:
         from firstlight.training.trained import CHECKPOINT_NAME
-        from firstlight.views.console import notices, program
+        from firstlight.views.console.terminal import notices, program
 
         kept = (folder / CHECKPOINT_NAME).exists()
         said = f"All finished epochs are kept in {folder}. To resume:" if kept else "Nothing is kept. To start again:"
@@ -68,8 +68,8 @@ def _telling_how_to_resume(folder: Path) -> Iterator[None]:
 def _progress(speaks: bool) -> Iterator[Callback]:
     """Show steps and epochs on standard error; without a terminal, print a line for each epoch."""
     from firstlight.core.events import Event, ignore
-    from firstlight.views.console import notices
     from firstlight.views.console.progress import showing
+    from firstlight.views.console.terminal import notices
 
     if not speaks:
         yield ignore

@@ -7,7 +7,7 @@ import dataclasses
 import functools
 import inspect
 import itertools
-import textwrap
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any, ClassVar, TypeVar, cast
@@ -127,12 +127,17 @@ def read_options(call: str, groups: Sequence[type[Group]], own: Iterable[str], g
 
 
 @functools.cache
-def field_docs(group: type[Group]) -> dict[str, str]:
+def field_docs(group: Any) -> dict[str, str]:
     """Return the docstring of each field of a group, on one line."""
-    tree = ast.parse(textwrap.dedent(inspect.getsource(group)))
-    body = cast(ast.ClassDef, tree.body[0]).body
+    body = _class_bodies(group.__module__)[group.__name__]
     return {
         cast(ast.Name, field.target).id: " ".join(str(text.value.value).split())
         for field, text in itertools.pairwise(body)
         if isinstance(field, ast.AnnAssign) and isinstance(text, ast.Expr) and isinstance(text.value, ast.Constant)
     }
+
+
+@functools.cache
+def _class_bodies(module: str) -> dict[str, list[ast.stmt]]:
+    tree = ast.parse(inspect.getsource(sys.modules[module]))
+    return {node.name: node.body for node in tree.body if isinstance(node, ast.ClassDef)}

@@ -7,13 +7,14 @@ import shutil
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from firstlight.spaces.base import Drawing
-from firstlight.views.drawing.terminal import NODE, text_graph
+if TYPE_CHECKING:
+    from firstlight.spaces.base import Drawing
 
 console = Console(highlight=False)
 # progress and remarks go here, so that standard output holds only what was asked for
@@ -42,7 +43,9 @@ def show_facts(name: str, summary: str, blocks: Iterable[RenderableType], rows: 
 
 
 def show_graph(drawing: Drawing) -> None:
-    """Nodes stand out; nothing is wrapped."""
+    """Print a graph: nodes stand out, and nothing is wrapped."""
+    from firstlight.views.drawing.terminal import NODE, text_graph
+
     for line in text_graph(drawing):
         console.print(Text(line, style="bold" if NODE in line else "", no_wrap=True), soft_wrap=True)
 
