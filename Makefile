@@ -45,7 +45,7 @@ bench: $(VENV)/.installed-dev ## cost of the proxies, as ratios of CPU time; of 
 	$(BIN)/python -m benchmarks.executors
 	$(BIN)/python -m benchmarks.nasi
 
-docs: $(VENV)/.installed-docs ## write the generated pages and build the guide into site/
+docs: $(VENV)/.installed-dev ## write the generated pages and build the guide into site/
 	$(BIN)/python -m tools.docs
 	$(BIN)/python -m tools.notebook
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
@@ -77,10 +77,6 @@ $(VENV)/.installed: $(VENV)/.created pyproject.toml constraints.txt
 
 $(VENV)/.installed-dev: $(VENV)/.installed
 	$(INSTALL) --editable '.[dev]'
-	touch $@
-
-$(VENV)/.installed-docs: $(VENV)/.installed
-	$(INSTALL) --editable '.[docs]'
 	touch $@
 
 $(LOWEST)/.installed: $(VENV)/.installed-dev tools/lowest.py
