@@ -2,24 +2,30 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+LOWEST := .venv-lowest
+PIP_INSTALL := -m pip install --quiet --disable-pip-version-check
+INSTALL := $(BIN)/python $(PIP_INSTALL) --constraint constraints.txt
 
-.PHONY: help setup demo test lint format types chaos bench docs clean
+.PHONY: help setup demo test test-lowest lint format types chaos bench docs dist clean
 
 help: ## list the targets
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
 setup: $(VENV)/.installed ## create .venv with the package and its command
 
 demo: setup ## find a good network among 15,625 without training any
 	$(BIN)/firstlight search nasbench201 --proxy dextr --samples 1000 --max-params 1.0M --input synthetic --out runs/demo
 
-test: lint types ## lint, types and tests
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto --dist worksteal --durations 40
+test: lint types ## lint, types and tests; prints the coverage
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto --dist worksteal --durations 40 --cov
 
-lint: $(VENV)/.installed-dev ## style and formatting, nothing is changed
+test-lowest: $(LOWEST)/.installed ## run the tests with the lowest versions that pyproject.toml allows
+	OMP_NUM_THREADS=1 $(LOWEST)/bin/python -m pytest --numprocesses auto --dist worksteal
+
+lint: $(VENV)/.installed-dev ## check style, formatting and the order of imports between packages; changes nothing
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports --no-logo
 
 types: $(VENV)/.installed-dev ## static types of the source
 	$(BIN)/mypy
@@ -39,13 +45,25 @@ bench: $(VENV)/.installed-dev ## cost of the proxies, as ratios of CPU time; of 
 	$(BIN)/python -m benchmarks.executors
 	$(BIN)/python -m benchmarks.nasi
 
-docs: $(VENV)/.installed-docs ## write the generated pages and build the guide into site/
+docs: $(VENV)/.installed-dev ## write the generated pages and build the guide into site/
 	$(BIN)/python -m tools.docs
 	$(BIN)/python -m tools.notebook
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
-clean: ## remove the environment and caches
-	rm -rf $(VENV) site .mypy_cache .pytest_cache .ruff_cache .hypothesis
+# `build` makes the wheel from the sdist, so both are tried
+dist: $(VENV)/.installed-dev ## build sdist and wheel, install the wheel into a new environment and search there
+	rm -rf dist
+	$(BIN)/python -m build
+	$(PYTHON) -m venv dist/try
+	dist/try/bin/python $(PIP_INSTALL) --constraint constraints.txt torch
+	dist/try/bin/python $(PIP_INSTALL) --constraint constraints.txt dist/*.whl
+	ls dist/firstlight-$$(cd dist/try && bin/python -c 'import firstlight; print(firstlight.__version__)')-py3-none-any.whl
+	mkdir dist/try/empty
+	cd dist/try/empty && ../bin/firstlight search nasbench201 --proxy dextr --samples 4 --workers 0 --out run
+	rm -rf dist/try
+
+clean: ## remove the environments, caches and everything that was built
+	rm -rf $(VENV) $(LOWEST) dist site .coverage* .import_linter_cache .mypy_cache .pytest_cache .ruff_cache .hypothesis
 
 $(VENV)/.created:
 	$(PYTHON) -m venv $(VENV)
@@ -61,6 +79,9 @@ $(VENV)/.installed-dev: $(VENV)/.installed
 	$(INSTALL) --editable '.[dev]'
 	touch $@
 
-$(VENV)/.installed-docs: $(VENV)/.installed
-	$(INSTALL) --editable '.[docs]'
+$(LOWEST)/.installed: $(VENV)/.installed-dev tools/lowest.py
+	$(PYTHON) -m venv $(LOWEST)
+	$(BIN)/python -m tools.lowest docs test > $(LOWEST)/constraints.txt
+	$(LOWEST)/bin/python $(PIP_INSTALL) --constraint $(LOWEST)/constraints.txt torch
+	$(LOWEST)/bin/python $(PIP_INSTALL) --constraint $(LOWEST)/constraints.txt --editable '.[docs,test]'
 	touch $@

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from tools.pages import algorithms, commands, measured, proxies, spaces
+from tools.pages import algorithms, api, commands, measured, proxies, spaces
 
 DOCS = Path(__file__).parent.parent / "docs"
 WRITERS: dict[str, Callable[[], dict[str, str]]] = {
@@ -14,6 +14,7 @@ WRITERS: dict[str, Callable[[], dict[str, str]]] = {
     "spaces": spaces.pages,
     "algorithms": algorithms.pages,
     "commands": commands.pages,
+    "api": api.pages,
     "measured": measured.pages,
 }
 

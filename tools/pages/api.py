@@ -1,0 +1,38 @@
+"""One page for the Python API: every public name of the package, which mkdocstrings fills from its docstring."""
+
+from __future__ import annotations
+
+from tools.pages.markdown import origin
+
+import firstlight
+
+GROUPS = {
+    "Calls": ("score", "rank", "search", "space", "correlate", "trust", "compare", "load_table", "train"),
+    "Results": ("Score", "Parts", "Ranking", "SearchResult", "Table", "Trained"),
+    "Settings": ("TrainingRecipe", "Skeleton"),
+    "Extension points": ("proxy", "Probe", "register", "choices", "Space", "ChoiceSpace", "Architecture", "algorithm"),
+    "Registries": ("PROXIES", "SPACES", "ALGORITHMS"),
+    "Errors": ("FirstlightError", "SearchInterrupted"),
+    "Version": ("__version__",),
+}
+INTRODUCTION = """# Python API
+
+Everything here is imported from `firstlight`. Other modules may change without notice.
+"""
+
+
+def pages() -> dict[str, str]:
+    """Return the page by its file name.
+
+    Raises:
+        ValueError: If the groups and `firstlight.__all__` do not hold the same names.
+    """
+    grouped = [name for names in GROUPS.values() for name in names]
+    if different := set(grouped) ^ set(firstlight.__all__):
+        raise ValueError(f"in only one of firstlight.__all__ and GROUPS of {__name__}: {', '.join(sorted(different))}")
+    sections = [_section(title, names) for title, names in GROUPS.items()]
+    return {"README.md": "\n".join([origin("tools/pages/api.py"), INTRODUCTION, *sections])}
+
+
+def _section(title: str, names: tuple[str, ...]) -> str:
+    return "\n".join([f"## {title}\n", *(f"::: firstlight.{name}\n" for name in names)])
