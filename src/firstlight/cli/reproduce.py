@@ -22,7 +22,7 @@ from firstlight.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from firstlight.papers.runner import Outcome
+    from firstlight.papers.experiment import Outcome
 
 
 def reproduce(
@@ -67,7 +67,7 @@ def reproduce(
     Example: firstlight reproduce dextr-table4 --samples 200
     """
     from firstlight.papers import EXPERIMENTS
-    from firstlight.papers.runner import reproduce
+    from firstlight.papers.runner import RunOptions, reproduce
 
     if name is None:
         _list(data, as_json)
@@ -76,19 +76,18 @@ def reproduce(
 
     experiment = EXPERIMENTS[name]
     with resumable(out), counting("measuring") as progress:
-        outcome = reproduce(
-            experiment,
-            data=data,
+        options = RunOptions(
             samples=samples,
-            input=input,
             seed=read_seeds(seed),
+            input=input,
             skeleton=dict(read_pairs(skeleton)),
             warmup=warmup,
-            executor=choose_executor(workers, executor, address, experiment.samples if samples is None else samples),
+            data=data,
             out=out,
             same_versions=same_versions,
-            watch=progress,
+            executor=choose_executor(workers, executor, address, experiment.samples if samples is None else samples),
         )
+        outcome = reproduce(experiment, options, lambda event: progress(event.done, event.total or 0))
     if as_json:
         typer.echo(json.dumps(outcome.to_dict()))
         return
@@ -114,13 +113,13 @@ def _show(outcome: Outcome) -> None:
 
 def _list(data: Path | None, as_json: bool) -> None:
     from firstlight.papers import EXPERIMENTS
-    from firstlight.papers.runner import missing_parts, shelf_in
+    from firstlight.papers.runner import missing_parts, open_data_folder
     from firstlight.views.console import console, show_table
 
-    shelf = shelf_in(data)
+    folder = open_data_folder(data)
     entries: list[dict[str, Any]] = []
     for experiment in EXPERIMENTS.values():
-        missing = missing_parts(experiment, shelf)
+        missing = missing_parts(experiment, folder)
         parts = [benchmark.name for benchmark in experiment.needs]
         runs = "yes" if not missing else "not yet" if len(missing) == len(parts) else "in part"
         entries.append(

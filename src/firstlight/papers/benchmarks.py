@@ -167,7 +167,7 @@ def _load(path: Path) -> Table:
 
 @cache
 def _read_part(path: Path, changed: int, name: str) -> Table:
-    """Return the rows of a NAS-Bench-101 table whose cells are in a NAS-Bench-1Shot1 space, written as in that space."""
+    """Return the rows of a NAS-Bench-101 table whose cells are in a NAS-Bench-1Shot1 space, in its text form."""
     space = SPACES[name]
     assert isinstance(space, NASBench1Shot1)
     whole = _read(path, changed)

@@ -54,7 +54,7 @@ class CurveShape:
 
 @dataclass(frozen=True)
 class ScoreSpread:
-    """The standard deviation of a proxy over draws of the input (image and circle), or of weights and input together."""
+    """The standard deviation of a proxy over draws of the input (image and circle), or of weights and input."""
 
     proxy: str
     of: Literal["inputs", "weights and inputs"]

@@ -22,9 +22,9 @@ ON_HALF = (
     "after training on half of them."
 )
 BATCHES = (
-    "Batches hold 64 images on NB201 and 32 elsewhere, as in the paper's code. Elsewhere, that code takes the BatchNorm "
-    "statistics of Dextr and MeCo from all 32 images, and Dextr's curve at the size of the images. Here, both use one "
-    "image, and the curve has twice the size."
+    "Batches hold 64 images on NB201 and 32 elsewhere, as in the paper's code. Elsewhere, that code takes the "
+    "BatchNorm statistics of Dextr and MeCo from all 32 images, and Dextr's curve at the size of the images. Here, "
+    "both use one image, and the curve has twice the size."
 )
 
 

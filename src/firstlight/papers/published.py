@@ -156,10 +156,11 @@ def _read_table(place: str, reference: str, entry: Mapping[str, Any]) -> Publish
 def _read_row(place: str, source: str, columns: tuple[str, ...], values: Any) -> tuple[Published | None, ...]:
     if not isinstance(values, list) or len(values) != len(columns):
         given = len(values) if isinstance(values, list) else repr(values)
-        raise DataError(f"{place} needs {len(columns)} values, one for each column ({', '.join(columns)}), not {given}.")
+        raise DataError(
+            f"{place} needs {len(columns)} values, one for each column ({', '.join(columns)}), not {given}."
+        )
     return tuple(
-        _read_value(f"{place}, column {column!r}", source, value)
-        for column, value in zip(columns, values, strict=True)
+        _read_value(f"{place}, column {column!r}", source, value) for column, value in zip(columns, values, strict=True)
     )
 
 
@@ -185,7 +186,9 @@ def _read_value(place: str, source: str, value: Any) -> Published | None:
 def _text(place: str, entry: Mapping[str, Any], key: str) -> str:
     value = entry.get(key)
     if not isinstance(value, str) or not value:
-        raise DataError(f"{place} needs {key}, a text." if value is None else f"{place}: {key} is {value!r}, not a text.")
+        raise DataError(
+            f"{place} needs {key}, a text." if value is None else f"{place}: {key} is {value!r}, not a text."
+        )
     return value
 
 
