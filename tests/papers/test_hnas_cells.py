@@ -10,15 +10,15 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.papers.test_experiments import stored
+from tests.papers.toy import run
 
 import firstlight
 from firstlight.core.errors import SettingError
 from firstlight.execution.executor import InProcess
 from firstlight.papers import EXPERIMENTS
-from firstlight.papers.benchmarks import Shelf
+from firstlight.papers.benchmarks import DataFolder
 from firstlight.papers.hnas_cells import _median, cells, deepest, depth, widest, width
 from firstlight.papers.lab import Lab
-from firstlight.papers.runner import reproduce
 from firstlight.spaces.darts.genotypes import Cell
 from firstlight.storage.store import Store
 
@@ -57,9 +57,9 @@ def test_depth_is_that_of_what_reaches_the_output() -> None:
 
 
 def test_it_runs_without_any_table_and_remembers(tmp_path: Path) -> None:
-    outcome = reproduce(BRIEF, data=tmp_path, out=tmp_path, **FEW)
+    outcome = run(BRIEF, data=tmp_path, out=tmp_path, **FEW)
     before = stored(tmp_path)
-    assert reproduce(BRIEF, data=tmp_path, out=tmp_path, **FEW) == outcome
+    assert run(BRIEF, data=tmp_path, out=tmp_path, **FEW) == outcome
     assert stored(tmp_path) == before == 2 * len(cells())
     assert outcome.settings["images"] == "3 in a batch"
     assert "tables" not in outcome.settings
@@ -72,7 +72,7 @@ def test_it_runs_without_any_table_and_remembers(tmp_path: Path) -> None:
 
 
 def test_ten_seeds_make_an_interval() -> None:
-    lab = Lab(Shelf(None), InProcess(), Store(":memory:"), 3, resamples=20)
+    lab = Lab(DataFolder(None), InProcess(), Store(":memory:"), 3, resamples=20)
     line = _median(lab, "kappa", "a cell", np.array([*range(9), 1000.0, math.nan]))
     assert line.ours is not None
     assert line.ours.value == 4.5
@@ -83,4 +83,4 @@ def test_ten_seeds_make_an_interval() -> None:
 
 def test_one_image_has_no_condition_number() -> None:
     with pytest.raises(SettingError, match="samples is 1; hnas-table2 needs 2 images"):
-        reproduce(BRIEF, **(FEW | {"samples": 1}))
+        run(BRIEF, **(FEW | {"samples": 1}))

@@ -10,7 +10,7 @@ from tests.papers.toy import write_all_cells, write_cells_of_nb101
 
 from firstlight.execution.executor import InProcess
 from firstlight.papers.base import Published
-from firstlight.papers.benchmarks import NB201_C10, NB201_TEST, ONE_SHOT, Benchmark, Shelf
+from firstlight.papers.benchmarks import NB201_C10, NB201_TEST, ONE_SHOT, Benchmark, DataFolder
 from firstlight.papers.lab import Lab
 from firstlight.papers.lookup import Lookup, in_percent
 from firstlight.spaces import SPACES
@@ -21,13 +21,13 @@ POOLING = CONVOLUTIONS.replace("nor_conv_3x3", "avg_pool_3x3")
 
 
 def lookup(folder: Path, benchmark: Benchmark = NB201_C10, errors: bool = False) -> Lookup:
-    lab = Lab(Shelf(folder), InProcess(), Store(":memory:"), 12, input="synthetic", resamples=20)
+    lab = Lab(DataFolder(folder), InProcess(), Store(":memory:"), 12, input="synthetic", resamples=20)
     return Lookup(lab, benchmark, errors)
 
 
 def test_the_mean_over_searches(tmp_path: Path) -> None:
     found = lookup(write_all_cells(tmp_path)).mean(
-        "NASI", [CONVOLUTIONS] * 9 + [POOLING], Published.value("somewhere", 93.0)
+        "NASI", [CONVOLUTIONS] * 9 + [POOLING], Published("somewhere", 93.0, 93.0)
     )
     assert found.ours is not None
     assert found.ours.value == pytest.approx((9 * 94 + 70) / 10)
@@ -72,7 +72,7 @@ def test_controls(tmp_path: Path) -> None:
 def test_errors_of_nasbench1shot1_come_from_fractions(tmp_path: Path) -> None:
     cells = write_cells_of_nb101(tmp_path)
     space = SPACES["nasbench1shot1-s1"]
-    texts = [str(text) for text in Shelf(tmp_path).table(ONE_SHOT[0]).frame["architecture"]]
+    texts = [str(text) for text in DataFolder(tmp_path).table(ONE_SHOT[0]).frame["architecture"]]
     found = lookup(tmp_path, ONE_SHOT[0], errors=True)
     assert found.mean("NASI", texts[:2]).note.endswith("mean 9.75")
     assert found.mean("NASI", texts[:2]).what == "NASI: error, %"

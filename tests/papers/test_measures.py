@@ -16,14 +16,14 @@ from tests.papers.toy import write_tables
 from firstlight.core.errors import UnsupportedError
 from firstlight.core.statistics import Numbers, spearman
 from firstlight.execution.executor import InProcess
-from firstlight.papers.benchmarks import NB201_C10, Shelf
+from firstlight.papers.benchmarks import NB201_C10, DataFolder
 from firstlight.papers.dextr_curves import CurveShape, ScoreSpread
 from firstlight.papers.dextr_layers import LargeMaps, LayerRatios
 from firstlight.papers.dextr_tables import harmonic_mean
-from firstlight.papers.groups import best_and_worst, nearest
 from firstlight.papers.hnas_bounds import bound, condition_only, size, tuned
 from firstlight.papers.lab import Lab
 from firstlight.papers.nasi import bins
+from firstlight.papers.picked import best_and_worst, nearest
 from firstlight.papers.rank_rows import Known
 from firstlight.proxies.base import Parts
 from firstlight.scoring.service import Setting
@@ -62,7 +62,7 @@ def test_a_measure_that_is_no_number_is_not_ok() -> None:
 
 
 def a_lab(folder: Path | None = None, samples: int = 12) -> Lab:
-    return Lab(Shelf(folder), Counting(), Store(":memory:"), samples, skeleton=SETTING.skeleton_settings)
+    return Lab(DataFolder(folder), Counting(), Store(":memory:"), samples, skeleton=SETTING.skeleton_settings)
 
 
 def test_a_measure_is_taken_once_for_each_of_its_settings() -> None:
@@ -128,7 +128,7 @@ def test_spread_over_inputs_keeps_the_weights() -> None:
 
 def test_groups_by_accuracy(tmp_path: Path) -> None:
     lab = a_lab(write_tables(tmp_path), samples=8)
-    rows = lab.shelf.table(NB201_C10).join(SETTING.space, "cifar10_test_200").rows.sort_values("value")
+    rows = lab.data.table(NB201_C10).join(SETTING.space, "cifar10_test_200").rows.sort_values("value")
     groups = best_and_worst(lab, NB201_C10)
     assert groups["best"][0] == rows["canonical"].iloc[-1]
     assert groups["worst"][-1] == rows["canonical"].iloc[0]

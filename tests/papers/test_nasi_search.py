@@ -9,15 +9,15 @@ from typing import Any
 import pytest
 from tests.papers.test_experiments import SEARCHING, stored
 from tests.papers.test_measures import Counting
-from tests.papers.toy import SMALL, write_all_cells
+from tests.papers.toy import SMALL, run, write_all_cells
 
 import firstlight
 from firstlight.core.errors import SettingError
 from firstlight.papers import EXPERIMENTS
-from firstlight.papers.benchmarks import Shelf
+from firstlight.papers.benchmarks import DataFolder
 from firstlight.papers.lab import Lab
-from firstlight.papers.nasi_search import LONG, NASI, NASI_RIDGE, RULE, SHORT, _rule, search
-from firstlight.papers.runner import reproduce
+from firstlight.papers.lookup import few_seeds_remark
+from firstlight.papers.nasi_search import NASI, NASI_RIDGE, NB201, search
 from firstlight.storage.store import Store
 
 TINY: dict[str, Any] = {"cells": 1, "channels": 2, "input_shape": (3, 8, 8)}
@@ -38,7 +38,9 @@ def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def a_lab(folder: Path | None = None, **changes: Any) -> Lab:
-    lab = Lab(Shelf(folder), Counting(), Store(":memory:"), 10, (0, 1), "synthetic", tuple(TINY.items()), resamples=20)
+    lab = Lab(
+        DataFolder(folder), Counting(), Store(":memory:"), 10, (0, 1), "synthetic", tuple(TINY.items()), resamples=20
+    )
     return replace(lab, **changes)
 
 
@@ -55,9 +57,9 @@ def test_what_is_found_is_what_the_algorithms_find() -> None:
 
 
 def test_a_longer_search_goes_on_with_the_steps_of_the_shorter() -> None:
-    lab, watched = a_lab(), list[tuple[int, int]]()
+    lab, watched = a_lab(), list[tuple[int, int | None]]()
     search(lab, "nasbench201", 2, batch=2)
-    again = replace(lab, watch=lambda done, total: watched.append((done, total)))
+    again = replace(lab, callback=lambda event: watched.append((event.done, event.total)))
     found = search(again, "nasbench201", 3, batch=2)
     assert isinstance(lab.executor, Counting)
     assert lab.executor.items == [0, 1, 0, 1, 2, 2]
@@ -77,9 +79,9 @@ def test_other_labels_and_data_are_other_steps(shown: str) -> None:
 
 @pytest.mark.parametrize("name", SEARCHING)
 def test_it_runs_and_remembers(name: str, data: Path, out: Path) -> None:
-    outcome = reproduce(BRIEF[name], data=data, out=out, **FEW)
+    outcome = run(BRIEF[name], data=data, out=out, **FEW)
     before = stored(out)
-    assert reproduce(BRIEF[name], data=data, out=out, **FEW) == outcome
+    assert run(BRIEF[name], data=data, out=out, **FEW) == outcome
     assert stored(out) == before
     lines = {(line.what, line.on): line for line in outcome.findings.lines}
     assert len(lines) == len(outcome.findings.lines)
@@ -98,21 +100,21 @@ def test_it_runs_and_remembers(name: str, data: Path, out: Path) -> None:
 def test_samples_are_steps(data: Path) -> None:
     few = FEW | {"samples": 3}
     with pytest.raises(SettingError, match="samples is 3; nasi-nb201 needs 4 steps of each search"):
-        reproduce(EXPERIMENTS["nasi-nb201"], data=data, **few)
+        run(EXPERIMENTS["nasi-nb201"], data=data, **few)
     with pytest.raises(SettingError, match="samples is 3; nasi-table8 needs 10 networks"):
-        reproduce(EXPERIMENTS["nasi-table8"], data=data, **few)
+        run(EXPERIMENTS["nasi-table8"], data=data, **few)
 
 
 def test_ten_seeds_are_enough_for_an_interval() -> None:
-    assert list(_rule(a_lab(seeds=tuple(range(10))))) == [RULE]
-    assert list(_rule(a_lab(seeds=tuple(range(9)))))[1:]
+    assert not list(few_seeds_remark(a_lab(seeds=tuple(range(10)))))
+    assert list(few_seeds_remark(a_lab(seeds=tuple(range(9)))))
 
 
 def test_budgets_stand_beside_the_published_ones(data: Path, out: Path) -> None:
-    lines = reproduce(BRIEF["nasi-nb201"], data=data, out=out, **FEW).findings.lines
-    for steps, figures in ((2, SHORT), (10, LONG)):
+    lines = run(BRIEF["nasi-nb201"], data=data, out=out, **FEW).findings.lines
+    for steps, budget in ((2, "T"), (10, "4T")):
         said = [line for line in lines if line.what == f"NASI, {steps} steps: accuracy, %"]
-        assert [line.published.low for line in said if line.published] == list(figures)
+        assert [line.published for line in said] == list(NB201.rows[budget])
     assert [line for line in lines if line.what.startswith("nasi-ridge") and line.published] == []
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.papers.toy import run
 
 from firstlight.core.errors import DataError
 from firstlight.data.clicks.layouts import LAYOUTS
 from firstlight.data.clicks.prepare import prepare_clicks
 from firstlight.data.clicks.synthetic import synthesize_clicks
 from firstlight.papers import EXPERIMENTS, sigeo_clicks
-from firstlight.papers.runner import reproduce
 from firstlight.spaces.nasrec.baselines import BASELINES
 
 EXPERIMENT = EXPERIMENTS["sigeo-table5"]
@@ -19,7 +19,7 @@ EXPERIMENT = EXPERIMENTS["sigeo-table5"]
 
 def test_other_data_are_refused() -> None:
     with pytest.raises(DataError, match="--input criteo:FILE"):
-        reproduce(EXPERIMENT, samples=10, input="synthetic", workers=0)
+        run(EXPERIMENT, samples=10, input="synthetic", workers=0)
 
 
 def test_each_method_has_figures_beside_random_and_hand_made_networks(
@@ -31,7 +31,7 @@ def test_each_method_has_figures_beside_random_and_hand_made_networks(
     monkeypatch.setattr(sigeo_clicks, "PROXIES", {"SiGeo": "sigeo", "ZiCo": "zico"})
     synthesize_clicks(tmp_path / "log.tsv", 400)
     prepare_clicks(LAYOUTS["criteo"], tmp_path / "log.tsv", tmp_path / "clicks.parquet", hash_rows=20)
-    found = reproduce(
+    found = run(
         EXPERIMENT,
         samples=10,
         input=f"criteo:{tmp_path / 'clicks.parquet'}",

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 import torch
 import torch.nn.functional as F
+from tests.papers.toy import run
 
 from firstlight.core.errors import DataError, ParseError
 from firstlight.data import InputSource
 from firstlight.papers import EXPERIMENTS, sigeo_figure2
-from firstlight.papers.runner import reproduce
 from firstlight.papers.sigeo_figure2 import FINAL, PERCEPTRONS, TITLES, InTheEnd, Now
 from firstlight.scoring.service import Setting
 from firstlight.spaces.in_space import in_space
@@ -70,7 +70,7 @@ def test_it_runs_and_remembers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(sigeo_figure2, "FINAL", replace(FINAL, epochs=1))
     experiment = replace(EXPERIMENTS["sigeo-figure2"], seeds=1)
     small = {"samples": 10, "seed": (3,), "input": "digits@8", "warmup": "0,40%:batch_size=64", "workers": 0}
-    outcome = reproduce(experiment, data=tmp_path, out=tmp_path / "out", resamples=20, **small)
+    outcome = run(experiment, data=tmp_path, out=tmp_path / "out", resamples=20, **small)
     lines = outcome.findings.lines
     assert [line.on for line in lines] == ["any"] * 2 + ["no warm-up"] * 8 + ["40 %"] * 8
     assert all(line.ours is not None and -1 <= line.ours.value <= 1 for line in lines)
@@ -81,10 +81,10 @@ def test_it_runs_and_remembers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     ((_, chart),) = outcome.findings.charts
     assert chart.count("<circle") == 1 + 2 * len(TITLES) * 10
     assert outcome.settings["widths"] == "10, evenly spaced"
-    again = reproduce(experiment, data=tmp_path, out=tmp_path / "out", resamples=20, **small)
+    again = run(experiment, data=tmp_path, out=tmp_path / "out", resamples=20, **small)
     assert again == outcome
 
 
 def test_noise_teaches_nothing(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"put mnist\.npz"):
-        reproduce(EXPERIMENTS["sigeo-figure2"], data=tmp_path, workers=0)
+        run(EXPERIMENTS["sigeo-figure2"], data=tmp_path, workers=0)

@@ -10,6 +10,8 @@ from typing import Any
 import pandas as pd
 from tests.evaluation.test_correlate import a_table
 
+from firstlight.papers.experiment import Experiment, Outcome
+from firstlight.papers.runner import RunOptions, reproduce
 from firstlight.spaces import SPACES
 from firstlight.spaces.nasbench1shot1.space import NASBench1Shot1
 from firstlight.spaces.nasbench101.cell import Cell101
@@ -23,6 +25,10 @@ SMALL: dict[str, Any] = {
     "workers": 0,
     "resamples": 20,
 }
+
+
+def run(experiment: Experiment, **options: Any) -> Outcome:
+    return reproduce(experiment, RunOptions(**options))
 
 
 def write_tables(folder: Path) -> Path:

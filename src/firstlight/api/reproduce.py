@@ -10,7 +10,7 @@ from firstlight.core.groups import Options, takes
 from firstlight.options import Compute, Inputs, Network, Storage
 
 if TYPE_CHECKING:
-    from firstlight.papers.runner import Outcome
+    from firstlight.papers.experiment import Outcome
 
 
 @takes(Inputs, Network, Compute, Storage)
@@ -40,20 +40,20 @@ def reproduce(
         MissingFileError: The tables or images that it needs are not there.
     """
     from firstlight.papers import EXPERIMENTS
+    from firstlight.papers.runner import RunOptions
     from firstlight.papers.runner import reproduce as run
 
     experiment = EXPERIMENTS[name]
     network, storage = options[Network], options[Storage]
-    return run(
-        experiment,
-        data=data,
+    wanted = RunOptions(
         samples=samples,
-        input=options[Inputs].input,
         seed=network.seeds,
+        input=options[Inputs].input,
         skeleton=network.skeleton_settings,
-        warmup=options[Inputs].warmup,
-        executor=choose_executor(options[Compute], callback, experiment.samples if samples is None else samples),
+        warmup=None if options[Inputs].warmup is None else str(options[Inputs].warmup),
+        data=data,
         out=storage.out,
         same_versions=storage.same_versions,
-        callback=callback,
+        executor=choose_executor(options[Compute], callback, experiment.samples if samples is None else samples),
     )
+    return run(experiment, wanted, callback)

@@ -59,13 +59,13 @@ def _show(outcome: Any) -> None:
 
 def _list(data: str | None, *, as_json: bool) -> None:
     from firstlight.papers import EXPERIMENTS
-    from firstlight.papers.runner import missing_parts, shelf_in
+    from firstlight.papers.runner import missing_parts, open_data_folder
     from firstlight.views.console.terminal import console, show_table
 
-    shelf = shelf_in(data)
+    folder = open_data_folder(data)
     entries: list[dict[str, Any]] = []
     for experiment in EXPERIMENTS.values():
-        missing = missing_parts(experiment, shelf)
+        missing = missing_parts(experiment, folder)
         parts = [benchmark.name for benchmark in experiment.needs]
         runs = "yes" if not missing else "not yet" if len(missing) == len(parts) else "in part"
         entries.append(

@@ -1,4 +1,4 @@
-"""Published tables and figures, measured again. `EXPERIMENTS` knows where each one lives."""
+"""Published tables and figures, and the experiments that measure them again: `EXPERIMENTS`, by name."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from firstlight.core.registry import Registry
 
 if TYPE_CHECKING:
-    from firstlight.papers.base import Experiment
+    from firstlight.papers.experiment import Experiment
 
 _NAMES = {
     "dextr_curves": "dextr-figure1 dextr-stability",
@@ -28,7 +28,7 @@ _NAMES = {
 
 
 def _experiments_of(module: ModuleType) -> dict[str, Experiment]:
-    from firstlight.papers.base import Experiment
+    from firstlight.papers.experiment import Experiment
 
     return {entry.name: entry for entry in vars(module).values() if isinstance(entry, Experiment)}
 

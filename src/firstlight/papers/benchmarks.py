@@ -1,4 +1,4 @@
-"""The benchmarks that papers report on: which space and columns they are, and whether they are at hand."""
+"""The benchmarks that papers report on: their spaces, tables and columns, and whether they are available."""
 
 from __future__ import annotations
 
@@ -16,17 +16,24 @@ from firstlight.tables.table import ARCHITECTURE, Table, load_table
 
 @dataclass(frozen=True)
 class Benchmark:
-    """Trained networks of a space: the files that may hold them, and what their column may be called.
+    """Trained networks of a space.
 
-    `part_of` names a larger space, if the files are tables of that one.
+    Attributes:
+        name: The name that published tables have as a column.
+        space: The space of the networks.
+        files: The names that the table may have; the first one found is used.
+        columns: The names that the column of accuracies may have.
+        how_to_import: How to make the first of the files, with {path} and {column}.
+        cost_factor: How much more its networks cost than others. Experiments take that many times fewer of them.
+        part_of: The larger space that the files are tables of, if any.
     """
 
     name: str
     space: str
     files: tuple[str, ...]
     columns: tuple[str, ...]
-    importing: str  # how the first of the files comes about
-    dearness: int = 1  # how many times as much as others its networks cost: so many times fewer are taken
+    how_to_import: str
+    cost_factor: int = 1
     part_of: str = ""
 
 
@@ -47,18 +54,18 @@ NB201_TEST = (
     _nb201("ImageNet16-120", "imagenet16_test_200"),
 )
 NB201_C10 = NB201_TEST[0]
-# What searches ask about, as on this benchmark since it was published
-NB201_BRIEFLY = _nb201("CIFAR-10 after 12 epochs", "cifar10_val_12")
-NB201_VALIDATED = (_nb201("CIFAR-10", "cifar10_val_200"), *NB201_TEST[1:])
+# The accuracy that searches query, as is usual on this benchmark
+NB201_SHORT = _nb201("CIFAR-10 after 12 epochs", "cifar10_val_12")
+NB201_VALIDATION = (_nb201("CIFAR-10", "cifar10_val_200"), *NB201_TEST[1:])
 NB101 = Benchmark(
     "NB101",
     "nasbench101",
     ("nb101.parquet", "nb101.csv", "nb101_sample.parquet"),
     ("cifar10_val_108", "val_acc_108"),
     _NB101_IMPORT,
-    dearness=10,
+    cost_factor=10,
 )
-# Its networks are those of NAS-Bench-101, and their accuracies are looked up there
+# Networks of NAS-Bench-101, whose accuracies are looked up in its table
 ONE_SHOT = tuple(
     replace(NB101, name=f"NB-1Shot1 S{number}", space=f"nasbench1shot1-s{number}", part_of=NB101.space)
     for number in (1, 2, 3)
@@ -75,51 +82,69 @@ TRANSNAS = tuple(
 
 
 @dataclass(frozen=True)
-class Shelf:
-    """The folder of data: tables of benchmarks, and images."""
+class DataFolder:
+    """The folder that holds tables of benchmarks, and images; None if the user has none."""
 
-    folder: Path | None
+    path: Path | None
 
     def missing(self, benchmark: Benchmark) -> str:
-        """What is missing before networks of a benchmark can be compared with; empty if nothing is."""
+        """Return what a benchmark still needs and how to get it; empty if it is available."""
         lacking = []
         if benchmark.space not in SPACES:
             lacking.append(f"the space {benchmark.space!r}, which this version does not have")
-        path = self._path(benchmark)
-        if self.folder is None:
-            lacking.append(f"a folder of data: set {DATA_FOLDER}, or name one with --data")
+        path = self._file(benchmark)
+        if self.path is None:
+            lacking.append(f"a data folder: set {DATA_FOLDER}, or name one with --data")
         elif path is None:
-            wanted = self.folder / benchmark.files[0]
-            lacking.append(f"{benchmark.files[0]} in {self.folder}: {self._importing(benchmark, wanted)}")
+            wanted = self.path / benchmark.files[0]
+            lacking.append(f"{benchmark.files[0]} in {self.path}: {self._how_to_import(benchmark, wanted)}")
         elif self._column_in(_load(path), benchmark) is None:
             columns = " or ".join(benchmark.columns)
-            lacking.append(f"a column {columns} in {path.name}: {self._importing(benchmark, path)}")
+            lacking.append(f"a column {columns} in {path.name}: {self._how_to_import(benchmark, path)}")
         return ", and ".join(lacking)
 
     def available(self, benchmarks: tuple[Benchmark, ...]) -> list[Benchmark]:
+        """Return the benchmarks that need nothing more."""
         return [benchmark for benchmark in benchmarks if not self.missing(benchmark)]
 
+    def by_table(self, benchmarks: tuple[Benchmark, ...]) -> list[list[Benchmark]]:
+        """Group the available benchmarks by the table that holds them."""
+        groups: dict[tuple[str, tuple[str, ...]], list[Benchmark]] = {}
+        for benchmark in self.available(benchmarks):
+            groups.setdefault((benchmark.space, benchmark.files), []).append(benchmark)
+        return list(groups.values())
+
     def table(self, benchmark: Benchmark) -> Table:
-        path = self._path(benchmark)
+        """Return the table of a benchmark.
+
+        Raises:
+            MissingFileError: If it is not in the folder.
+        """
+        path = self._file(benchmark)
         if path is None:
             raise MissingFileError(f"{benchmark.name} needs {self.missing(benchmark)}.")
         return _load_part(path, benchmark.space) if benchmark.part_of else _load(path)
 
     def column(self, benchmark: Benchmark) -> str:
+        """Return the column that holds the accuracies.
+
+        Raises:
+            MissingFileError: If the table has none of the columns.
+        """
         found = self._column_in(self.table(benchmark), benchmark)
         if found is None:
             raise MissingFileError(f"{benchmark.name} needs {self.missing(benchmark)}.")
         return found
 
     def images(self, name: str) -> str | None:
-        """The source of inputs that a name of images stands for, or None if the folder has none."""
+        """Return the input source of the images of a name, such as "cifar10"; None if the folder has none."""
         try:
-            return f"npz:{find_images(name, self.folder)}" if self.folder else None
+            return f"npz:{find_images(name, self.path)}" if self.path else None
         except DataError:
             return None
 
-    def _path(self, benchmark: Benchmark) -> Path | None:
-        paths = [self.folder / name for name in benchmark.files] if self.folder else []
+    def _file(self, benchmark: Benchmark) -> Path | None:
+        paths = [self.path / name for name in benchmark.files] if self.path else []
         return next((path for path in paths if path.is_file()), None)
 
     @staticmethod
@@ -127,8 +152,8 @@ class Shelf:
         return next((name for name in benchmark.columns if name in table.frame.columns), None)
 
     @staticmethod
-    def _importing(benchmark: Benchmark, path: Path) -> str:
-        return benchmark.importing.format(path=path, column=benchmark.columns[0])
+    def _how_to_import(benchmark: Benchmark, path: Path) -> str:
+        return benchmark.how_to_import.format(path=path, column=benchmark.columns[0])
 
 
 @cache
@@ -142,7 +167,7 @@ def _load(path: Path) -> Table:
 
 @cache
 def _read_part(path: Path, changed: int, name: str) -> Table:
-    """The rows of a table of NAS-Bench-101 whose cells are in a space of NAS-Bench-1Shot1, as that one writes them."""
+    """Return the rows of a NAS-Bench-101 table whose cells are in a NAS-Bench-1Shot1 space, in its text form."""
     space = SPACES[name]
     assert isinstance(space, NASBench1Shot1)
     whole = _read(path, changed)

@@ -1,4 +1,4 @@
-"""Dextr (Asthana et al., TMLR 2025): output curves, and how much a score depends on its input."""
+"""Dextr (Asthana et al., TMLR 2025): output curves, and how much the score depends on the input."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ from statistics import fmean, stdev
 from typing import ClassVar, Literal
 
 from firstlight.core.errors import UnsupportedError
-from firstlight.papers.base import SCORE, SPREAD, Experiment, Findings, Published
+from firstlight.papers.base import SCORE, SPREAD, Findings
 from firstlight.papers.benchmarks import NB201_C10
-from firstlight.papers.groups import best_and_worst, mean_of, measured, nearest
+from firstlight.papers.experiment import Experiment
 from firstlight.papers.lab import Lab
+from firstlight.papers.picked import best_and_worst, nearest, scores_of
+from firstlight.papers.published import read_paper
 from firstlight.probe import Probe
 from firstlight.probe.curvature import bending, principal_components
 from firstlight.proxies.base import Parts, Score
@@ -18,24 +20,22 @@ from firstlight.proxies.requests import ProxyRequest
 from firstlight.scoring.service import Setting
 from firstlight.views.charts.lines import Line, lines
 
-PAPER = "Asthana2025dextr"
-# As many as the published code can take
+DEXTR = read_paper("dextr")
+FIGURE1, FIGURE2 = DEXTR["figure1"], DEXTR["figure2"]
+# The most that the published code can take
 POINTS = 128
 AXES = ("first", "second", "third")
-# How many curves of each kind are drawn
+# The number of curves that are drawn of each kind
 DRAWN = 2
 DRAWS = 5
-# Figure 2: accuracy of a network and its score, and how far inputs change one
-SCORES = {56.19: 1.32, 89.9: 2.34}
-OVER_INPUTS = Published("Dextr Figure 2", 0.01, 0.05)
 
 
 @dataclass(frozen=True)
 class CurveShape:
-    """The output along a circle of inputs in its first three principal components, brought to unit size.
+    """The output along a circle of inputs, in its first three principal components and scaled to unit size.
 
-    The value is the curve's length in units of a circle of the same mean square radius: 1 for a circle, more the more
-    it bends.
+    The value is the length of the curve, relative to a circle of the same mean square radius: 1 for a circle, and more
+    the more the curve bends.
     """
 
     points: int
@@ -54,7 +54,7 @@ class CurveShape:
 
 @dataclass(frozen=True)
 class ScoreSpread:
-    """The deviation of a proxy over so many draws of the input (image and circle), or of weights and input together."""
+    """The standard deviation of a proxy over draws of the input (image and circle), or of weights and input."""
 
     proxy: str
     of: Literal["inputs", "weights and inputs"]
@@ -76,21 +76,19 @@ def _figure1(lab: Lab) -> Findings:
     setting = lab.setting(NB201_C10.space)
     found, drawn = [], []
     for kind, texts in best_and_worst(lab, NB201_C10).items():
-        scores = measured(lab, setting, texts, CurveShape(POINTS))
+        scores = scores_of(lab, setting, texts, CurveShape(POINTS))
         on = f"{kind} networks"
-        found.append(mean_of(lab, "length of the curve, a circle's being 1", on, [s.value for s in scores]))
         shares = [score.parts["share"] for score in scores]
-        found.append(mean_of(lab, "variance in three components", on, shares))
+        found.append(lab.mean("length of the curve, relative to a circle", on, [score.value for score in scores]))
+        found.append(lab.mean("variance in three components", on, shares))
         drawn += [(kind, score) for score in scores[:DRAWN]]
     charts = []
     for x, y in ((0, 1), (0, 2), (1, 2)):
         curves = [_line(kind, score, AXES[x], AXES[y]) for kind, score in drawn]
         chart = lines(curves, f"{AXES[x]} component", f"{AXES[y]} component") if curves else ""
-        charts.append(
-            (f"{AXES[x].capitalize()} and {AXES[y]} component: best networks, worst in the other colour", str(chart))
-        )
-    remark = "Our records have no figures of this plot. Each curve is brought to a mean square radius of 1."
-    return Findings(tuple(found), (remark,), tuple(charts))
+        title = f"{AXES[x].capitalize()} and {AXES[y]} component: best networks, and worst in the other color"
+        charts.append((title, str(chart)))
+    return Findings(tuple(found), (), tuple(charts))
 
 
 def _line(kind: str, score: Score, x: str, y: str) -> Line:
@@ -103,43 +101,41 @@ def _line(kind: str, score: Score, x: str, y: str) -> Line:
 def _stability(lab: Lab) -> Findings:
     setting = replace(lab.setting(NB201_C10.space), repeats=DRAWS)
     found = []
-    for accuracy, score in SCORES.items():
-        texts, on = nearest(lab, NB201_C10, accuracy), f"networks of {accuracy:g} %"
+    for row in FIGURE2.rows:
+        accuracy = FIGURE2.at(row, "accuracy, %")
+        assert accuracy is not None  # it is what the network is found by
+        texts, on = nearest(lab, NB201_C10, accuracy.low), f"networks of {accuracy} %"
         of_inputs, of_all = (
-            measured(lab, setting, texts, ScoreSpread("dextr:variant=official", of))
+            scores_of(lab, setting, texts, ScoreSpread("dextr:variant=official", of))
             for of in ("inputs", "weights and inputs")
         )
-        means = [entry.parts["mean"] for entry in of_inputs]
-        published = Published.value("Dextr Figure 2", score)
+        means, deviations = [score.parts["mean"] for score in of_inputs], [score.value for score in of_inputs]
+        over_inputs = FIGURE2.at(row, "standard deviation over inputs")
         found += [
-            mean_of(lab, "Dextr", on, means, published, SCORE),
-            mean_of(lab, "deviation over inputs", on, [s.value for s in of_inputs], OVER_INPUTS, SPREAD),
-            mean_of(lab, "deviation over weights and inputs", on, [s.value for s in of_all]),
+            lab.mean("Dextr", on, means, FIGURE2.at(row, "Dextr"), SCORE),
+            lab.mean("deviation over inputs", on, deviations, over_inputs, SPREAD),
+            lab.mean("deviation over weights and inputs", on, [score.value for score in of_all]),
         ]
-    remarks = (
-        f"{DRAWS} draws of image and circle for each network. Which networks the paper took is not in our records; "
-        "these are the nearest by accuracy, and the figures are means over them.",
-    )
-    return Findings(tuple(found), remarks)
+    return Findings(tuple(found))
 
 
 dextr_figure1 = Experiment(
     "dextr-figure1",
-    "Dextr Figure 1",
-    PAPER,
+    (FIGURE1,),
     "output curves of good and bad networks in their first three principal components",
     (NB201_C10,),
     samples=24,
     run=_figure1,
+    remarks=("Each curve is scaled to a mean square radius of 1.",),
     chosen="picked",
 )
 dextr_stability = Experiment(
     "dextr-stability",
-    "Dextr Figure 2",
-    PAPER,
+    (FIGURE2,),
     "how much Dextr depends on the input and on the weights",
     (NB201_C10,),
     samples=24,
     run=_stability,
+    remarks=(f"Each network is measured with {DRAWS} draws of image and circle.",),
     chosen="picked",
 )

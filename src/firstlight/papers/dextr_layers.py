@@ -8,10 +8,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from firstlight.papers.base import SHARE, Experiment, Finding, Findings, Published
+from firstlight.papers.base import SHARE, Finding, Findings
 from firstlight.papers.benchmarks import NB101, NB201_C10, NB301
-from firstlight.papers.groups import best_and_worst, mean_of, measured
-from firstlight.papers.lab import Lab, same_table
+from firstlight.papers.experiment import Experiment
+from firstlight.papers.lab import Lab
+from firstlight.papers.picked import best_and_worst, scores_of
+from firstlight.papers.published import read_paper
 from firstlight.probe import Probe
 from firstlight.probe.features import Modules
 from firstlight.probe.spectra import InverseCondition, LargestSingularValue, split_vectors
@@ -19,15 +21,24 @@ from firstlight.proxies.base import Parts
 from firstlight.scoring.service import Setting
 from firstlight.views.charts.lines import Line, lines
 
-PAPER = "Asthana2025dextr"
-TABLE5 = {"NB101": 0.9918, "NB201 CIFAR-10": 0.9001, "NB301": 0.9951}
+DEXTR = read_paper("dextr")
+TABLE5, FIGURE3 = DEXTR["table5"], DEXTR["figure3"]
+TABLE5_ON = (NB101, NB201_C10, NB301)
 DEPTHS = 10
-LAST_TO_ZERO = Published("Dextr Figure 3", 0.0, 0.0)
+LAST_MAP = "last feature map"
+COUNTED: dict[str, Modules] = {"all module outputs, as Dextr counts them": "all", "layers": "leaf"}
+PARTS = {
+    "depth0": "first tenth of the layers",
+    f"depth{DEPTHS // 2}": "middle",
+    f"depth{DEPTHS - 1}": "last tenth",
+    "last_map": LAST_MAP,
+    "vector": "vectors behind it",
+}
 
 
 @dataclass(frozen=True)
 class LargeMaps:
-    """The share of module outputs whose largest singular value is 1 or more: what Lemma 1 asks of layers."""
+    """The share of module outputs whose largest singular value is 1 or more, which Lemma 1 requires of layers."""
 
     modules: Modules
     revision: ClassVar[int] = 1
@@ -40,10 +51,10 @@ class LargeMaps:
 
 @dataclass(frozen=True)
 class LayerRatios:
-    """sigma_min / sigma_max of the outputs of all layers, as means over tenths of the depth; and of the last ones.
+    """sigma_min / sigma_max of the outputs of all layers: means over tenths of the depth, and of the last outputs.
 
-    Vectors, which come last in networks that classify, have one singular value and a ratio of 1: `vector` is theirs,
-    `last_map` that of the last output before them.
+    `last_map` is the ratio of the last feature map. The vectors behind it have one singular value, so that their ratio,
+    `vector`, is 1.
     """
 
     revision: ClassVar[int] = 1
@@ -60,17 +71,16 @@ class LayerRatios:
 
 def _table5(lab: Lab) -> Findings:
     found = []
-    named: tuple[tuple[str, Modules], ...] = (("all module outputs, as Dextr counts them", "all"), ("layers", "leaf"))
-    for (benchmark,) in same_table(lab.shelf, (NB101, NB201_C10, NB301)):
+    for (benchmark,) in lab.data.by_table(TABLE5_ON):
         setting = lab.setting(benchmark.space)
-        classes = lab.sample([benchmark], setting).rows["canonical"].tolist()
-        published = Published.value("Dextr Table 5", TABLE5[benchmark.name])
-        for name, modules in named:
-            scores = lab.measured(setting, classes, LargeMaps(modules))
-            shares = [scores[text].value for text in classes if scores[text].ok]
-            alike = [text for text in classes if scores[text].ok]
-            found.append(mean_of(lab, f"share of {name}", benchmark.name, shares, published, SHARE, alike=alike))
-    return Findings(tuple(found), ("sigma_max is that of the feature map of one image, channels by positions.",))
+        texts = lab.sample([benchmark], setting).rows["canonical"].tolist()
+        published = TABLE5.at("share of layers", benchmark.name)
+        for name, modules in COUNTED.items():
+            scores = lab.measured(setting, texts, LargeMaps(modules))
+            classes = [text for text in texts if scores[text].ok]
+            shares = [scores[text].value for text in classes]
+            found.append(lab.mean(f"share of {name}", benchmark.name, shares, published, SHARE, classes=classes))
+    return Findings(tuple(found))
 
 
 def _layers(lab: Lab) -> Findings:
@@ -79,47 +89,37 @@ def _layers(lab: Lab) -> Findings:
     drawn: list[Line] = []
     charts: tuple[tuple[str, str], ...] = ()
     for kind, texts in best_and_worst(lab, NB201_C10).items():
-        scores = measured(lab, setting, texts, LayerRatios())
-        for part, name, published in (
-            ("depth0", "first tenth of the layers", None),
-            (f"depth{DEPTHS // 2}", "middle", None),
-            (f"depth{DEPTHS - 1}", "last tenth", None),
-            ("last_map", "last feature map", LAST_TO_ZERO),
-            ("vector", "vectors behind it", None),
-        ):
+        scores = scores_of(lab, setting, texts, LayerRatios())
+        for part, name in PARTS.items():
             values = [score.parts[part] for score in scores if math.isfinite(score.parts[part])]
-            found.append(mean_of(lab, name, f"{kind} networks", values, published, SHARE))
+            published = FIGURE3.at(name, "all networks") if name == LAST_MAP else None
+            found.append(lab.mean(name, f"{kind} networks", values, published, SHARE))
         for score in scores:
             known = [(number + 1.0, score.parts[f"depth{number}"]) for number in range(DEPTHS)]
             points = [(x, y) for x, y in known if math.isfinite(y)]
             drawn.append(Line(f"{kind} network", points, other=kind == "worst"))
     if drawn:
         chart = str(lines(drawn, "tenth of the depth", "sigma_min / sigma_max"))
-        charts = (("Best networks, and worst in the other colour", chart),)
-    remarks = (
-        "sigma_min / sigma_max of the output of each layer. The paper writes that it falls to zero in the last layers; "
-        "it gives no numbers.",
-        "A vector has one singular value, so that its ratio is 1 by definition, in the published code as well.",
-    )
-    return Findings(tuple(found), remarks, charts)
+        charts = (("Best networks, and worst in the other color", chart),)
+    return Findings(tuple(found), (), charts)
 
 
 dextr_table5 = Experiment(
     "dextr-table5",
-    "Dextr Table 5 (Lemma 1)",
-    PAPER,
-    "the share of layers whose largest singular value is 1 or more",
-    (NB101, NB201_C10, NB301),
+    (TABLE5,),
+    "the share of layers whose largest singular value is 1 or more (Lemma 1)",
+    TABLE5_ON,
     samples=200,
     run=_table5,
+    remarks=("sigma_max is that of the feature map of one image, channels by positions.",),
 )
 dextr_layers = Experiment(
     "dextr-layers",
-    "Dextr Figure 3",
-    PAPER,
+    (FIGURE3,),
     "how independent channels are from layer to layer, in good and bad networks",
     (NB201_C10,),
     samples=40,
     run=_layers,
+    remarks=("A vector has one singular value, so that its ratio is 1 by definition, in the published code as well.",),
     chosen="picked",
 )

@@ -1,4 +1,4 @@
-"""HNAS (Shu et al., NeurIPS 2022): how wide and deep cells of the DARTS space are, and what their kernels are like."""
+"""HNAS (Shu et al., NeurIPS 2022): width and depth of DARTS cells, and the tangent kernel of their networks."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from firstlight.core.statistics import FEWEST, Estimate, Numbers
-from firstlight.papers.base import Experiment, Finding, Findings
-from firstlight.papers.hnas import PAPER
+from firstlight.papers.base import Finding, Findings
+from firstlight.papers.experiment import Experiment
 from firstlight.papers.hnas_bounds import KAPPA, METRICS
 from firstlight.papers.lab import Lab
+from firstlight.papers.published import read_paper
 from firstlight.proxies.requests import ProxyRequest
 from firstlight.search.measuring import Measuring
 from firstlight.spaces.darts.genotypes import NODES, Cell, Genotype
@@ -43,23 +44,19 @@ _PUBLISHED = {
         "('max_pool_3x3', 1), ('conv_7x1_1x7', 0), ('sep_conv_3x3', 5)], reduce_concat=[3, 4, 6])"
     ),
 }
-UNRECORDED = (
-    "Our records have no copy of this table: ours stand alone. Of published cells our records have the three that are "
-    "named here."
-)
 CONVENTION = (
-    "Width and depth are those of the normal cell. A node counts in the width by the share of its inputs that are the "
-    "cell's own; the depth is the number of nodes on the longest way through the cell, and one for its output."
+    "Width and depth are those of the normal cell. A node adds to the width the share of its inputs that are inputs of "
+    "the cell. The depth is the number of nodes on the longest path through the cell, plus one for its output."
 )
 NETWORKS = (
-    f"Networks have 16 channels and {CELLS} cells, unless --skeleton says otherwise. kappa and M are of the kernel of "
-    "one batch, and medians over seeds, which draw weights and images. The paper's batch is of 64; that of fewer "
-    "images makes kappa lower."
+    f"By default (--skeleton), networks have 16 channels and {CELLS} cells. kappa and M are those of the kernel of one "
+    "batch, as medians over seeds, which draw weights and images. The paper's batches have 64 images; fewer images "
+    "make kappa lower."
 )
 
 
 def width(cell: Cell) -> float:
-    """In units of the channels c of a node.
+    """Return the width in units of the channels c of a node.
 
         width = sum over nodes of the share of a node's two inputs that are inputs of the cell: 1, 1/2 or 0
 
@@ -69,7 +66,7 @@ def width(cell: Cell) -> float:
 
 
 def depth(cell: Cell) -> int:
-    """Nodes on the longest way from an input to the output, and one for the step into the output.
+    """Return the number of nodes on the longest path from an input to the output, plus one.
 
     A cell whose nodes all read inputs only has depth 2 (Shu, Wang, Cai, ICLR 2020).
     """
@@ -80,12 +77,12 @@ def depth(cell: Cell) -> int:
 
 
 def widest() -> Genotype:
-    """Every node reads the two inputs."""
+    """Return the genotype in which every node reads the two inputs."""
     return _of_one_cell(tuple((EVERYWHERE, source) for _ in range(NODES) for source in INPUTS))
 
 
 def deepest() -> Genotype:
-    """Every node reads an input and the node before it."""
+    """Return the genotype in which every node reads an input and the node before it."""
     return _of_one_cell(tuple((EVERYWHERE, source) for node in range(NODES) for source in (0, 1 + node)))
 
 
@@ -94,29 +91,31 @@ def _of_one_cell(edges: tuple[tuple[str, int], ...]) -> Genotype:
 
 
 def cells() -> dict[str, Genotype]:
+    """Return the genotypes to measure by title."""
     published = {title: DARTS().parse(text) for title, text in _PUBLISHED.items()}
     return published | {f"widest, {EVERYWHERE}": widest(), f"deepest, {EVERYWHERE}": deepest()}
 
 
 @dataclass(frozen=True)
 class Kernels:
-    """Of each cell, in their order, a column with a value for each seed."""
+    """kappa and M, with a row for each cell and a column for each seed."""
 
     kappa: Numbers
     m: Numbers
 
 
 def kernels(lab: Lab, genotypes: list[Genotype]) -> Kernels:
+    """Measure the kernels of the networks of genotypes, with every seed of the lab."""
     texts = [str(genotype) for genotype in genotypes]
     skeleton = tuple(sorted(({"cells": CELLS} | dict(lab.skeleton)).items()))
     columns: dict[str, list[Numbers]] = {KAPPA: [], METRICS["Trace"]: []}
     with lab.executor.staying():
         for seed in lab.seeds:
             setting = lab.setting(SPACE, seed=seed, skeleton_settings=skeleton)
-            measuring = Measuring(setting, lab.executor, lab.store, lab.watch)
+            measuring = Measuring(setting, lab.executor, lab.store, lab.progress)
             for proxy, found in columns.items():
                 found.append(measuring.utilities(ProxyRequest.parse(proxy), texts, lab.samples))
-    # utilities of a condition number, which is the better the lower, are its negative
+    # lower condition numbers are better, so that their utilities are negative
     return Kernels(-np.stack(columns[KAPPA], axis=1), np.stack(columns[METRICS["Trace"]], axis=1))
 
 
@@ -131,7 +130,7 @@ def _table2(lab: Lab) -> Findings:
             _median(lab, "kappa", title, found.kappa[place]),
             _median(lab, "M, Trace", title, found.m[place]),
         ]
-    return Findings(tuple(lines), (UNRECORDED, CONVENTION, NETWORKS))
+    return Findings(tuple(lines))
 
 
 def _known(what: str, on: str, value: float) -> Finding:
@@ -148,12 +147,12 @@ def _median(lab: Lab, what: str, on: str, values: Numbers) -> Finding:
 
 hnas_table2 = Experiment(
     "hnas-table2",
-    "HNAS Table 2",
-    PAPER,
+    (read_paper("hnas")["table2"],),
     "width and depth of cells of the DARTS space, and the tangent kernel of their networks",
     (),
     samples=16,
     run=_table2,
+    remarks=(CONVENTION, NETWORKS),
     seeds=10,
     sampled=("images",),
 )

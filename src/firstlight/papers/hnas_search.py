@@ -1,12 +1,12 @@
-"""HNAS (Shu et al., NeurIPS 2022): what its search finds in NAS-Bench-201, beside plainer ways to spend the queries.
+"""HNAS (Shu et al., NeurIPS 2022): what its search finds in NAS-Bench-201, beside simpler uses of the queries.
 
-A search is one seed of the lab. Proxies judge as many networks as there are samples, each once, and every search
-chooses among a random half of them, which is the same half for all methods.
+Each seed of the lab is one search. Proxies score `samples` networks, each once. Every search chooses among a random
+half of them, the same half for all methods.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from firstlight.core.errors import SettingError
@@ -15,25 +15,26 @@ from firstlight.evaluation.compare import Run
 from firstlight.evaluation.contest import Contest
 from firstlight.evaluation.methods import MEASURED_WITH, parse_method
 from firstlight.evaluation.truth import TRUTH, TableSetting, TableTruth, read_truth
-from firstlight.papers.base import Experiment, Finding, Findings, Published
-from firstlight.papers.benchmarks import NB201_BRIEFLY, NB201_TEST
-from firstlight.papers.hnas import ABSOLUTE, PAPER
+from firstlight.papers.base import Finding, Findings
+from firstlight.papers.benchmarks import NB201_SHORT, NB201_TEST
+from firstlight.papers.experiment import Experiment
+from firstlight.papers.hnas import ABSOLUTE, HNAS
 from firstlight.papers.hnas_bounds import METRICS, OTHER_METRICS
 from firstlight.papers.lab import Lab
 from firstlight.papers.lookup import Lookup, few_seeds_remark
+from firstlight.papers.published import PublishedTable
 from firstlight.search.algorithms.hnas import measured
 from firstlight.search.measuring import Measuring, Twin
 from firstlight.search.objective import Objective
 from firstlight.search.queries import Queries
 from firstlight.spaces.in_space import in_space
 
-# A search asks about no more than a third of what it chooses among, which is half of the samples
+# A search queries at most a third of the networks it chooses among, which are half of the samples
 QUERIES, SAMPLES_FOR_A_QUERY = 20, 6
-# Of the inputs that M is measured on; the paper's are 64
+# The batches that M is measured on
 SMALL_BATCH, PAPER_BATCH = 16, 64
-Figures = tuple[float, float, float]  # NB201 CIFAR-10, CIFAR-100, ImageNet16-120
 RATIO_METRICS = METRICS | {"KNAS": OTHER_METRICS["KNAS"]}
-# Dextr and MeCo are beyond the paper
+# Dextr and MeCo are not in the paper
 SEARCH_METRICS = RATIO_METRICS | {"Dextr": "dextr", "MeCo": "meco"}
 GUIDED = {f"HNAS, {title}": f"hnas:metric={metric}" for title, metric in SEARCH_METRICS.items()} | {
     "best by independence": "verify:by=independence",
@@ -42,69 +43,63 @@ GUIDED = {f"HNAS, {title}": f"hnas:metric={metric}" for title, metric in SEARCH_
     "best by Dextr and MeCo": "verify:by=rank_mean(dextr,meco)",
     "portfolio": "portfolio",
 }
-UNGUIDED = {"random search": "random", "regularised evolution": "evolution"}
-TABLE3: dict[str, Figures] = {
-    "HNAS, Grad": (94.04, 71.75, 45.91),
-    "HNAS, SNIP": (93.94, 71.49, 46.07),
-    "HNAS, GraSP": (94.13, 72.59, 46.24),
-    "HNAS, Trace": (94.07, 72.30, 45.93),
-    "HNAS, KNAS": (94.19, 72.94, 46.31),
-    "regularised evolution": (93.92, 71.84, 45.15),
-}
-TABLE15: Figures = (93.50, 69.78, 43.73)  # Trace
+UNGUIDED = {"random search": "random", "regularized evolution": "evolution"}
+TABLE3, TABLE15, TABLE16 = HNAS["table3"], HNAS["table15"], HNAS["table16"]
 ACQUISITIONS = {"EI": "ei", "UCB": "ucb"}
 TABLE16_METRICS = ("Grad", "Trace")
 
 POOLS = (
-    "Proxies judge as many networks as there are samples, each once and as seed 0 makes it. A search is one seed and "
-    "chooses among a random half of them; the paper draws 2,000 networks for every query. Halves overlap, so that "
-    "intervals, which are over seeds, say too little of the choice of networks: take more samples."
+    "Proxies score all sampled networks once, with the weights of seed 0. Each seed is one search, which chooses among "
+    "a random half of them; the paper draws 2,000 networks for every query. Halves overlap, so that intervals, which "
+    "are over seeds, understate the effect of the choice of networks: take more samples."
 )
-MEASURED_SO = (
-    f"M is that of batches of {SMALL_BATCH} images, and kappa that of 64 images on the narrow twin of a network; the "
-    f"paper takes {PAPER_BATCH} for M, which changes it little, and mostly the network itself for kappa."
+BATCHES = (
+    f"M is measured on batches of {SMALL_BATCH} images, and kappa on 64 images with a narrow version of the network. "
+    f"The paper uses {PAPER_BATCH} images for M, which changes it little, and mostly the network itself for kappa."
 )
-BY_PLACES = (
-    "HNAS compares places among the networks that a search chooses among, and not raw values as in the paper, because "
-    "no scale of nu suits every metric."
+BY_RANK = (
+    "HNAS compares ranks among the networks that a search chooses among, not raw values as in the paper, because no "
+    "scale of nu suits every metric."
 )
 BESIDE = (
-    "Random search and regularised evolution choose among the whole table. The published figures of evolution are of "
-    "many more queries than it has here. Best by a proxy asks about those that it likes best, and the portfolio about "
-    "those that independence, SynFlow and kappa like best in turn; the paper has neither, nor HNAS with Dextr and MeCo."
+    "Random search and regularized evolution choose among the whole table. The published figures of evolution come "
+    "from many more queries. `best by` queries the networks that a proxy ranks best, and the portfolio those that "
+    "independence, SynFlow and kappa rank best in turn. The paper has neither, nor HNAS with Dextr and MeCo."
 )
-IF_ALL = "best of what a search chooses among"
+OF_ITSELF = "lowest kappa / M, Trace, kappa of the network itself"
+BEST_IN_POOL = "best of what a search chooses among"
 
 
 def queries_of(lab: Lab) -> int:
+    """Return the number of queries of each search."""
     return min(QUERIES, lab.samples // SAMPLES_FOR_A_QUERY)
 
 
-def briefly_trained(lab: Lab) -> TableTruth:
-    """What every network of the table reaches after twelve epochs, which is what searches ask."""
-    setting = TableSetting(**in_space(NB201_BRIEFLY.space))
-    return read_truth(lab.shelf.table(NB201_BRIEFLY), setting, lab.shelf.column(NB201_BRIEFLY), (), ())
+def short_training(lab: Lab) -> TableTruth:
+    """Return the accuracies after twelve epochs, which searches query."""
+    setting = TableSetting(**in_space(NB201_SHORT.space))
+    return read_truth(lab.data.table(NB201_SHORT), setting, lab.data.column(NB201_SHORT), (), ())
 
 
 def halves(lab: Lab, truth: TableTruth) -> list[TableTruth]:
-    """What the search of each seed chooses among. Those judged for more samples hold those judged for fewer."""
+    """Return what the search of each seed chooses among. More samples include all networks of fewer samples."""
     if lab.samples > len(truth):
         raise SettingError(
-            f"samples is {lab.samples:,}, and the table has {len(truth):,} different networks. Ask for fewer."
+            f"samples is {lab.samples:,}, but the table has {len(truth):,} different networks. Ask for fewer."
         )
     everyone = sorted(truth.networks)
     python_generator(MEASURED_WITH, "networks of the pool").shuffle(everyone)
-    judged, known = everyone[: lab.samples], truth.figures[truth.target]
+    scored, known = everyone[: lab.samples], truth.figures[truth.target]
     found = []
     for seed in lab.seeds:
-        half = python_generator(seed, "half of the pool").sample(judged, len(judged) // 2)
+        half = python_generator(seed, "half of the pool").sample(scored, len(scored) // 2)
         found.append(replace(truth, figures={truth.target: {text: known[text] for text in half}}))
     return found
 
 
 def search(lab: Lab, guided: Mapping[str, str], unguided: Mapping[str, str]) -> dict[str, list[str]]:
-    """By the title of a method, the network that the search of each seed decides for."""
-    truth, queries = briefly_trained(lab), queries_of(lab)
+    """Return the network that the search of each seed chooses, by the title of the method."""
+    truth, queries = short_training(lab), queries_of(lab)
     contest = Contest(truth, (), None, lab.executor, lab.store, lab.images, lab.skeleton)
     found: dict[str, list[str]] = {title: [] for title in (*guided, *unguided)}
     done, total = 0, len(found) * len(lab.seeds) * queries
@@ -116,18 +111,18 @@ def search(lab: Lab, guided: Mapping[str, str], unguided: Mapping[str, str]) -> 
                 within = contest if title in unguided else replace(contest, truth=half)
                 asked = method.run(within, queries, seed, lambda: None)
                 best = Run(text, seed, tuple(asked)).incumbents[-1]
-                assert best is not None  # a table has an answer to every query
+                assert best is not None  # a table answers every query
                 found[title].append(best.architecture)
                 done += queries
-                lab.watch(done, total)
+                lab.progress(done, total)
     return found
 
 
-def least_ratio(lab: Lab, metric: str, batch_size: int, twin: Twin | None) -> list[str]:
-    """For each seed the network of least kappa / M, which needs no query; their text decides between equals."""
-    measuring = Measuring(lab.setting(NB201_BRIEFLY.space, seed=MEASURED_WITH), lab.executor, lab.store, lab.watch)
+def lowest_ratio(lab: Lab, metric: str, batch_size: int, twin: Twin | None) -> list[str]:
+    """Return the network with the lowest kappa / M for each seed, without a query; ties are broken by the text."""
+    measuring = Measuring(lab.setting(NB201_SHORT.space, seed=MEASURED_WITH), lab.executor, lab.store, lab.progress)
     found = []
-    for seed, half in zip(lab.seeds, halves(lab, briefly_trained(lab)), strict=True):
+    for seed, half in zip(lab.seeds, halves(lab, short_training(lab)), strict=True):
         problem = Queries(half, Objective(TRUTH), python_generator(seed, "least ratio"), 1, measuring=measuring)
         candidates = measured(problem, metric, len(half), batch_size, twin)
         found.append(min(zip(candidates.ratio, candidates.texts, strict=True))[1])
@@ -135,37 +130,40 @@ def least_ratio(lab: Lab, metric: str, batch_size: int, twin: Twin | None) -> li
 
 
 def looked_up(
-    lab: Lab, found: Mapping[str, list[str]], published: Mapping[str, Figures], source: str
+    lab: Lab, found: Mapping[str, list[str]], table: PublishedTable, published_as: Mapping[str, str]
 ) -> Iterator[Finding]:
-    """The mean over seeds for each method, and what there was to be found."""
-    among = [half.networks for half in halves(lab, briefly_trained(lab))]
-    for benchmark in lab.shelf.available(NB201_TEST):
+    """Yield the mean accuracy over seeds for each method, and of the best network of each half.
+
+    Args:
+        lab: What to look up with.
+        found: The network of each seed, by method.
+        table: The published figures.
+        published_as: The row of the table, by method.
+    """
+    among = [half.networks for half in halves(lab, short_training(lab))]
+    for benchmark in lab.data.available(NB201_TEST):
         lookup = Lookup(lab, benchmark)
         for title, architectures in found.items():
-            figures = published.get(title)
-            value = None if figures is None else figures[NB201_TEST.index(benchmark)]
-            yield lookup.mean(title, architectures, Published.value(source, value))
-        yield lookup.mean(IF_ALL, [lookup.best_of(networks) for networks in among])
+            row = published_as.get(title)
+            yield lookup.mean(title, architectures, table.at(row, benchmark.name) if row else None)
+        yield lookup.mean(BEST_IN_POOL, [lookup.best_of(networks) for networks in among])
 
 
 def _table3(lab: Lab) -> Findings:
     found = search(lab, GUIDED, UNGUIDED)
-    lines = looked_up(lab, found, TABLE3, "HNAS Tables 3 and 14")
-    return Findings(tuple(lines), (*_remarks(lab), BESIDE))
+    lines = looked_up(lab, found, TABLE3, {title: title for title in TABLE3.rows})
+    return Findings(tuple(lines), _remarks(lab))
 
 
 def _table15(lab: Lab) -> Findings:
     with lab.executor.staying():
         found = {
-            f"least kappa / M, {title}": least_ratio(lab, metric, SMALL_BATCH, Twin())
+            f"lowest kappa / M, {title}": lowest_ratio(lab, metric, SMALL_BATCH, Twin())
             for title, metric in RATIO_METRICS.items()
         }
-        own = "least kappa / M, Trace, kappa of the network itself"
-        found[own] = least_ratio(lab, RATIO_METRICS["Trace"], PAPER_BATCH, None)
-    published = dict.fromkeys(("least kappa / M, Trace", own), TABLE15)
-    of_itself = f"Of the network itself, M and kappa are those of batches of {PAPER_BATCH}, as in the paper."
-    lines = looked_up(lab, found, published, "HNAS Table 15")
-    return Findings(tuple(lines), (POOLS, MEASURED_SO, of_itself, ABSOLUTE, *few_seeds_remark(lab)))
+        found[OF_ITSELF] = lowest_ratio(lab, RATIO_METRICS["Trace"], PAPER_BATCH, None)
+    lines = looked_up(lab, found, TABLE15, dict.fromkeys(("lowest kappa / M, Trace", OF_ITSELF), "Trace"))
+    return Findings(tuple(lines), tuple(few_seeds_remark(lab)))
 
 
 def _table16(lab: Lab) -> Findings:
@@ -175,58 +173,50 @@ def _table16(lab: Lab) -> Findings:
         for name, acquisition in ACQUISITIONS.items()
     }
     found = search(lab, asked, {})
-    lines = list(looked_up(lab, found, {}, "HNAS Table 16"))
-    for benchmark in lab.shelf.available(NB201_TEST):
+    lines = list(looked_up(lab, found, TABLE16, {}))
+    for benchmark in lab.data.available(NB201_TEST):
         for title in TABLE16_METRICS:
             first, second = (found[f"HNAS, {title}, {name}"] for name in ACQUISITIONS)
             lines.append(Lookup(lab, benchmark).difference(f"HNAS, {title}, EI minus UCB", first, second))
-    unrecorded = "Our records have no copy of this table: neither its figures nor which metrics it is about."
-    return Findings(tuple(lines), (unrecorded, *_remarks(lab)))
+    return Findings(tuple(lines), _remarks(lab))
 
 
-def _remarks(lab: Lab) -> Sequence[str]:
-    asked = f"Each search asks about {queries_of(lab)} networks, and decides for the one that does best of these."
-    fewer = f" The paper's ask about {QUERIES}: take {QUERIES * SAMPLES_FOR_A_QUERY} samples or more."
-    return (
-        asked + (fewer if queries_of(lab) < QUERIES else ""),
-        POOLS,
-        MEASURED_SO,
-        BY_PLACES,
-        ABSOLUTE,
-        *few_seeds_remark(lab),
-    )
+def _remarks(lab: Lab) -> tuple[str, ...]:
+    queries = f"Each search queries {queries_of(lab)} networks, and chooses the best of these."
+    fewer = f" The paper's searches query {QUERIES}: take {QUERIES * SAMPLES_FOR_A_QUERY} samples or more."
+    return (queries + (fewer if queries_of(lab) < QUERIES else ""), *few_seeds_remark(lab))
 
 
 hnas_table3 = Experiment(
     "hnas-table3",
-    "HNAS Tables 3 and 14",
-    PAPER,
-    "what twenty queries find by HNAS, by other uses of proxies, and without any",
+    (TABLE3,),
+    "what twenty queries find with HNAS, with other uses of proxies, and without proxies",
     NB201_TEST,
     samples=200,
     run=_table3,
+    remarks=(POOLS, BATCHES, BY_RANK, ABSOLUTE, BESIDE),
     seeds=10,
     sampled=("pool",),
 )
-hnas_table15 = Experiment(
-    "hnas-table15",
-    "HNAS Table 15",
-    PAPER,
-    "what the least kappa / M finds without any query",
-    NB201_TEST,
+hnas_table15 = replace(
+    hnas_table3,
+    name="hnas-table15",
+    answers=(TABLE15,),
+    shows="what the lowest kappa / M finds without any query",
     samples=120,
     run=_table15,
-    seeds=10,
-    sampled=("pool",),
+    remarks=(
+        POOLS,
+        BATCHES,
+        f"{OF_ITSELF}: M and kappa are measured on batches of {PAPER_BATCH}, as in the paper.",
+        ABSOLUTE,
+    ),
 )
-hnas_table16 = Experiment(
-    "hnas-table16",
-    "HNAS Table 16",
-    PAPER,
-    "two ways to choose the next query",
-    NB201_TEST,
-    samples=200,
+hnas_table16 = replace(
+    hnas_table3,
+    name="hnas-table16",
+    answers=(TABLE16,),
+    shows="two acquisition functions, which choose the next query",
     run=_table16,
-    seeds=10,
-    sampled=("pool",),
+    remarks=(POOLS, BATCHES, BY_RANK, ABSOLUTE),
 )

@@ -1,20 +1,23 @@
-"""What experiments are run with: data, sizes and seeds, workers, and the store that remembers what was measured."""
+"""What experiments run with: data, sizes and seeds, workers, and the store of what was measured."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Literal, Protocol
 
+import numpy as np
+
+from firstlight.core.events import Callback, Event, ignore
 from firstlight.core.settings import Settings
 from firstlight.core.statistics import RESAMPLES, Estimate, Groups, Numbers, bootstrapped
 from firstlight.data import InputSource
-from firstlight.data.inputs import TRUE_LABELS
+from firstlight.data.inputs import CIRCLE, SYNTHETIC, TRUE_LABELS
 from firstlight.evaluation.correlate import Sample, Study, draw_sample, study
 from firstlight.execution.executor import Executor, Lost
-from firstlight.papers.base import USUAL_IMAGES, Choice
-from firstlight.papers.benchmarks import Benchmark, Shelf
+from firstlight.papers.base import FIGURE, Finding, Published, Scale
+from firstlight.papers.benchmarks import Benchmark, DataFolder
 from firstlight.proxies.base import Parts, Score
 from firstlight.proxies.requests import parse_requests
 from firstlight.scoring.service import Setting, source_for
@@ -23,11 +26,15 @@ from firstlight.storage.store import Store
 from firstlight.training.shared_warm_up import SharedWarmUp
 from firstlight.training.warm_up import WarmUp
 
-FEWEST_DEAR = 20  # networks of a benchmark that costs more than others, unless fewer are asked for
+# How networks are chosen: the first rows of a table, at random, or by their accuracy
+Choice = Literal["first", "random", "picked"]
+USUAL_IMAGES = "cifar10"
+# The least number of networks of an expensive benchmark, unless the user asks for fewer
+FEWEST_EXPENSIVE = 20
 
 
 class Measure(Protocol):
-    """A number of a network that is no proxy, with its parts: a frozen dataclass, whose text tells it from others."""
+    """A quantity of a network that is not a proxy: a frozen dataclass. Its text identifies it in the store."""
 
     revision: ClassVar[int]
 
@@ -36,7 +43,7 @@ class Measure(Protocol):
 
 @dataclass(frozen=True)
 class MeasureJob:
-    """What executors run. A network that fails costs only its own figures."""
+    """The job that executors run. A network that fails has no value; the others are not affected."""
 
     setting: Setting
     measure: Measure
@@ -44,15 +51,31 @@ class MeasureJob:
     def __call__(self, architecture: str) -> Score:
         try:
             return Score.of_parts(self.measure(self.setting, architecture))
-        except Exception as error:  # whatever a measure meets: its kind and text become the score's status
+        except Exception as error:  # any error of a measure becomes the status and note of the score
             return Score.of_error(error)
 
 
 @dataclass(frozen=True)
 class Lab:
-    """Experiments ask it for scores; what was measured before, by this experiment or another, is not measured again."""
+    """What an experiment measures with. Whatever is in the store is not measured again.
 
-    shelf: Shelf
+    Attributes:
+        data: The tables and images at hand.
+        executor: Where networks are measured.
+        store: Where scores are kept.
+        samples: The number of networks, or of what the experiment counts.
+        seeds: The seeds of weights, inputs and searches; the first also draws the sample.
+        input: The input source that the user named, or None.
+        skeleton: The skeleton settings that the user gave.
+        chosen: How networks are chosen.
+        resamples: The number of bootstrap resamples of an interval.
+        callback: Called with an event as measuring goes on.
+        usual_images: The images that are shown unless the user names others.
+        warm_ups: How networks are trained before they are measured, one after the other; None for not at all.
+        skeletons: The default skeletons by space, if smaller than usual.
+    """
+
+    data: DataFolder
     executor: Executor
     store: Store
     samples: int
@@ -61,26 +84,36 @@ class Lab:
     skeleton: tuple[tuple[str, Any], ...] = ()
     chosen: Choice = "random"
     resamples: int = RESAMPLES
-    watch: Callable[[int, int], None] = field(default=lambda done, total: None)
+    callback: Callback = ignore
     usual_images: str = USUAL_IMAGES
     warm_ups: tuple[WarmUp | SharedWarmUp | None, ...] = (None,)
     skeletons: Mapping[str, Settings] = field(default_factory=dict)
 
     @property
     def images(self) -> str:
-        """What networks are shown: the user's choice, else the usual ones (CIFAR-10) if at hand, else noise."""
+        """What networks are shown: the user's choice, else the usual images if available, else noise."""
         if self.input is None:
-            return self.shelf.images(self.usual_images) or "synthetic"
-        return self.input if ":" in self.input else self.shelf.images(self.input) or self.input
+            return self.data.images(self.usual_images) or SYNTHETIC
+        return self.input if ":" in self.input else self.data.images(self.input) or self.input
 
     @property
     def images_name(self) -> str:
+        """The file name of the images, without its folder."""
         return Path(self.images.removeprefix("npz:")).name
 
-    def setting(self, space: str, source: InputSource | None = None, **changes: Any) -> Setting:
-        """What networks are built and asked with, for the first seed.
+    @property
+    def shows_images(self) -> bool:
+        """True if networks are shown images, False if noise."""
+        return self.images not in (SYNTHETIC, CIRCLE)
 
-        Where an experiment has smaller networks than usual, images are reduced to what these take.
+    def progress(self, done: int, total: int) -> None:
+        """Tell the callback how much of the current measuring is done."""
+        self.callback(Event("measuring", done, total))
+
+    def setting(self, space: str, source: InputSource | None = None, **changes: Any) -> Setting:
+        """Return how networks are built and measured, with the first seed unless `changes` name another.
+
+        If the experiment uses smaller networks than usual, images are reduced to their input size.
         """
         source, skeleton = source or InputSource(self.images), self.skeleton or self.skeletons.get(space, ())
         if self.skeletons and len(shape := dict(skeleton).get("input_shape", ())) == 3:
@@ -88,10 +121,10 @@ class Lab:
         return replace(Setting(space, source, self.seeds[0], skeleton), **changes)
 
     def sample(self, benchmarks: Sequence[Benchmark], setting: Setting) -> Sample:
-        """Networks of benchmarks that stand in one table: the first ones, or some at random."""
-        columns = [self.shelf.column(benchmark) for benchmark in benchmarks]
-        table = self.shelf.table(benchmarks[0])
-        count = min(self.samples, max(FEWEST_DEAR, self.samples // benchmarks[0].dearness))
+        """Choose networks of benchmarks that share one table: the first ones, or some at random."""
+        columns = [self.data.column(benchmark) for benchmark in benchmarks]
+        table = self.data.table(benchmarks[0])
+        count = min(self.samples, max(FEWEST_EXPENSIVE, self.samples // benchmarks[0].cost_factor))
         if self.chosen == "first":
             return draw_sample(table, setting, columns, first=count)
         return draw_sample(table, setting, columns, samples=count)
@@ -106,22 +139,41 @@ class Lab:
         labels: str = TRUE_LABELS,
         **changes: Any,
     ) -> Study:
-        """Scores of the sample for each seed. The sample does not depend on the changes, so that studies line up."""
+        """Score the sample with every seed.
+
+        The sample does not depend on `images`, `batch_size`, `labels` or `changes` (of the setting), so that studies
+        can be compared network by network.
+        """
         requests = parse_requests(list(dict.fromkeys(proxies)))
         source = source_for(requests, images or self.images, batch_size, labels=labels)
         settings = [self.setting(benchmarks[0].space, source, **changes, seed=seed) for seed in self.seeds]
         settings[0].check()
         sample = self.sample(benchmarks, settings[0])
-        return study(sample, settings, requests, self.executor, self.store, watch=self.watch)
+        return study(sample, settings, requests, self.executor, self.store, watch=self.progress)
 
     def estimate(
         self, statistic: Callable[..., float], *columns: Numbers, groups: Groups | None = None
     ) -> Estimate | None:
-        """The statistic with its 95 % interval over the networks; None for a few of them, or if it is undefined."""
+        """Return a statistic with its 95 % interval; None if there are too few networks, or if it is undefined."""
         return bootstrapped(statistic, *columns, groups=groups, seed=self.seeds[0], resamples=self.resamples)
 
+    def mean(
+        self,
+        what: str,
+        on: str,
+        values: Sequence[float],
+        published: Published | None = None,
+        scale: Scale = FIGURE,
+        *,
+        classes: Sequence[str] | None = None,
+    ) -> Finding:
+        """Return the mean over networks as a finding. Networks of one class in `classes` are resampled together."""
+        groups = None if classes is None else np.unique(classes, return_inverse=True)[1].astype(np.int64)
+        ours = self.estimate(lambda column: float(column.mean()), np.array(values, dtype=float), groups=groups)
+        return Finding(what, on, ours, published, scale, f"{len(values)} networks")
+
     def measured(self, setting: Setting, architectures: Sequence[str], measure: Measure) -> dict[str, Score]:
-        """What a measure says of each architecture, in their order; from the store where it is known."""
+        """Measure architectures, or look them up in the store; return the scores in the given order."""
 
         def key(text: str) -> ScoreKey:
             where = (setting.space_key, setting.described, text)
@@ -136,13 +188,5 @@ class Lab:
             score = Score.without_value(answer.status, answer.reason) if isinstance(answer, Lost) else answer
             self.store.add_score(key(text), score)
             found[text] = score
-            self.watch(len(found), len(texts))
+            self.progress(len(found), len(texts))
         return {text: found[text] for text in texts}
-
-
-def same_table(shelf: Shelf, benchmarks: tuple[Benchmark, ...]) -> list[list[Benchmark]]:
-    """Those that are at hand, together where one table holds them."""
-    groups: dict[tuple[str, tuple[str, ...]], list[Benchmark]] = {}
-    for benchmark in shelf.available(benchmarks):
-        groups.setdefault((benchmark.space, benchmark.files), []).append(benchmark)
-    return list(groups.values())

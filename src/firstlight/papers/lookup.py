@@ -1,4 +1,4 @@
-"""What networks that searches found reach, looked up in a table, and the controls that stand beside them."""
+"""Accuracies of the networks that searches found, looked up in a table, and controls to compare them with."""
 
 from __future__ import annotations
 
@@ -11,9 +11,8 @@ import pandas as pd
 
 from firstlight.core.statistics import FEWEST, Numbers
 from firstlight.evaluation.truth import TableSetting, read_truth
-from firstlight.papers.base import ACCURACY, FIGURE, Finding, Published
+from firstlight.papers.base import ACCURACY, Finding, Published
 from firstlight.papers.benchmarks import Benchmark
-from firstlight.papers.groups import mean_of
 from firstlight.papers.lab import Lab
 from firstlight.spaces import SPACES
 from firstlight.spaces.in_space import in_space
@@ -21,29 +20,29 @@ from firstlight.spaces.in_space import in_space
 
 @dataclass(frozen=True)
 class Lookup:
-    """Of one benchmark, in percent: accuracies, or `errors` where that is what a paper gives."""
+    """Accuracies of one benchmark in percent, or `errors` if that is what the paper gives."""
 
     lab: Lab
     benchmark: Benchmark
     errors: bool = False
 
     def mean(self, what: str, architectures: Sequence[str], published: Published | None = None) -> Finding:
-        """Over searches, each of which found one; those that the table does not have are left out and counted."""
+        """Return the mean over searches, each of which found one network. Networks not in the table are left out."""
         return self._line(what, self._reached(architectures), published)
 
     def difference(self, what: str, architectures: Sequence[str], others: Sequence[str]) -> Finding:
-        """Between searches that have the seed in common."""
+        """Return the mean difference between searches of the same seed."""
         return self._line(what, self._reached(architectures) - self._reached(others))
 
     def best_of(self, architectures: Sequence[str]) -> str:
-        """The one that reaches most; those that the table does not have are left out."""
-        return max((text for text in architectures if text in self._figures), key=self._merit)
+        """Return the best network. Networks not in the table are left out."""
+        return max((text for text in architectures if text in self._figures), key=self._utility)
 
-    def _merit(self, text: str) -> float:
+    def _utility(self, text: str) -> float:
         return -self._figures[text] if self.errors else self._figures[text]
 
     def controls(self) -> list[Finding]:
-        """What cells reach that nobody searched for."""
+        """Return the means of cells that need no search: convolutions only, and any operations but `none`."""
         return [
             self._control("control: cells of convolutions only", lambda operation: "conv" in operation),
             self._control("control: random cells without none", lambda operation: operation != "none"),
@@ -61,8 +60,8 @@ class Lookup:
 
     def _control(self, what: str, allowed: Callable[[str], bool]) -> Finding:
         chosen = self._rows[[all(map(allowed, operations)) for operations in self._rows["operations"]]]
-        values, alike = chosen["value"].tolist(), chosen["canonical"].tolist()
-        return mean_of(self.lab, f"{what}: {self._unit}", self.benchmark.name, values, None, FIGURE, alike)
+        values, classes = chosen["value"].tolist(), chosen["canonical"].tolist()
+        return self.lab.mean(f"{what}: {self._unit}", self.benchmark.name, values, classes=classes)
 
     @property
     def _unit(self) -> str:
@@ -73,17 +72,17 @@ class Lookup:
 
     @functools.cached_property
     def _figures(self) -> dict[str, float]:
-        """By the text that stands for all networks of the same function."""
-        column = self.lab.shelf.column(self.benchmark)
+        """The accuracies or errors by the canonical text of each class of networks."""
+        column = self.lab.data.column(self.benchmark)
         setting = TableSetting(**in_space(self.benchmark.space))
-        figures = read_truth(self.lab.shelf.table(self.benchmark), setting, column, (), ()).figures[column]
+        figures = read_truth(self.lab.data.table(self.benchmark), setting, column, (), ()).figures[column]
         return dict(zip(figures, self._in_unit(np.array(list(figures.values()))), strict=True))
 
     @functools.cached_property
     def _rows(self) -> pd.DataFrame:
-        """All networks of the table, with their operations."""
-        space, column = SPACES[self.benchmark.space], self.lab.shelf.column(self.benchmark)
-        rows = self.lab.shelf.table(self.benchmark).join(space, column).rows
+        """All networks of the table with their operations."""
+        space, column = SPACES[self.benchmark.space], self.lab.data.column(self.benchmark)
+        rows = self.lab.data.table(self.benchmark).join(space, column).rows
         operations = [space.parse(text).operations for text in rows["architecture"]]
         return rows.assign(value=self._in_unit(rows["value"].to_numpy(dtype=float)), operations=operations)
 
@@ -93,11 +92,12 @@ class Lookup:
 
 
 def in_percent(accuracies: Numbers) -> Numbers:
-    """Tables may have fractions."""
+    """Return accuracies in percent; some tables have fractions."""
     return accuracies * (100 if np.nanmax(accuracies) <= 1 else 1)
 
 
 def few_seeds_remark(lab: Lab) -> Iterator[str]:
+    """Yield a remark if there are too few seeds for an interval."""
     if len(lab.seeds) < FEWEST:
         given = f"{len(lab.seeds)} {'was' if len(lab.seeds) == 1 else 'were'} given"
-        yield f"An interval needs {FEWEST} seeds, and {given}: searches have a mean in the notes, and no verdict."
+        yield f"An interval needs {FEWEST} seeds, and {given}: the notes give the mean, without a verdict."

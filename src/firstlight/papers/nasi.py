@@ -1,6 +1,6 @@
-"""NASI (Shu et al., ICLR 2022): the trace of the tangent kernel and its estimate from one batch.
+"""NASI (Shu et al., ICLR 2022): the trace of the tangent kernel, and its estimate from one batch.
 
-What a search by it finds is in `nasi_search.py`.
+`nasi_search.py` has what a search by it finds.
 """
 
 from __future__ import annotations
@@ -13,96 +13,82 @@ from typing import Any
 import numpy as np
 
 from firstlight.core.statistics import Numbers, pearson, spearman
-from firstlight.data.inputs import CIRCLE, RANDOM_LABELS, SYNTHETIC
+from firstlight.data.inputs import RANDOM_LABELS, SYNTHETIC
 from firstlight.evaluation.correlate import Study
-from firstlight.papers.base import CORRELATION, Experiment, Finding, Findings, Published
+from firstlight.papers.base import CORRELATION, Finding, Findings, Published
 from firstlight.papers.benchmarks import NB201_C10, ONE_SHOT, Benchmark
-from firstlight.papers.groups import mean_of
-from firstlight.papers.lab import Lab, same_table
+from firstlight.papers.experiment import Experiment
+from firstlight.papers.lab import Lab
 from firstlight.papers.lookup import in_percent
-from firstlight.papers.rank_rows import over_seeds, rank_table, row
+from firstlight.papers.published import read_paper
+from firstlight.papers.rank_rows import RankTable, over_seeds, rows_of
 from firstlight.proxies import PROXIES
 from firstlight.spaces.nasbench1shot1.supernet import Skeleton1Shot1
 from firstlight.views.charts.lines import Line, lines
 
-PAPER = "Shu2022nasi"
+NASI = read_paper("nasi")
+BENCHMARKS = (*ONE_SHOT, NB201_C10)
 BATCH = 64
-ESTIMATE = "ntk_trace_batch"
-EXACT = "ntk_trace_exact"
+ESTIMATE, EXACT = "ntk_trace_batch", "ntk_trace_exact"
 ESTIMATES = {"mean of gradients (Eq. 12)": ESTIMATE, "sum over samples (Eq. 11)": "ntk_trace_batch:form=sum"}
-# NB-1Shot1 S1, S2, S3
-TABLE3 = (
-    row("SNIP", "snip", -0.49, -0.62, -0.79),
-    row("GraSP", "grasp", 0.41, 0.54, 0.17),
-    row("SynFlow", "synflow", -0.52, -0.45, -0.53),
-    row("NASWOT", "naswot", 0.21, 0.32, 0.54),
-    row("NASI, without its condition", "ntk_trace_batch", None, None, None),
+WITHOUT_CONDITION = "NASI, without its condition"
+TABLE3 = RankTable(
+    NASI["table3"],
+    ONE_SHOT,
+    rows_of(
+        {
+            "SNIP": "snip",
+            "GraSP": "grasp",
+            "SynFlow": "synflow",
+            "NASWOT": "naswot",
+            WITHOUT_CONDITION: ESTIMATE,
+        },
+        {WITHOUT_CONDITION: ""},
+    ),
 )
-# The records do not say which of its figures is of which space
 RANDOM_LABELS_TITLE, RANDOM_DATA_TITLE = "random labels", "random data"
-TABLE6 = {
-    RANDOM_LABELS_TITLE: Published("NASI Table 6", 1.00, 1.00),
-    RANDOM_DATA_TITLE: Published("NASI Table 6", 0.94, 0.95),
-}
-TABLE7 = {"ntk_trace_batch": (0.85, 0.91, 0.82), "ntk_trace_batch:form=sum": (0.88, 0.92, 0.87)}
 BINS = 10
-LARGEST_FEW = "Traces spread over orders of magnitude, so that Pearson's correlation hangs on the largest few."
-
-
-def _table3(lab: Lab) -> Findings:
-    remark = "NASI's published row (.62, .74, .76) is of networks that meet a condition which is not in our records."
-    return Findings(rank_table(lab, ONE_SHOT, TABLE3, "NASI Table 3"), (remark,))
+LARGEST_FEW = "Traces span orders of magnitude, so that the Pearson correlation depends on the few largest."
 
 
 def _table6(lab: Lab) -> Findings:
     found = []
-    for (benchmark,) in same_table(lab.shelf, (*ONE_SHOT, NB201_C10)):
+    for (benchmark,) in lab.data.by_table(BENCHMARKS):
         true, labels, data = (
             networks(lab, benchmark, [ESTIMATE], batch_size=BATCH, **shown)
             for shown in ({}, {"labels": RANDOM_LABELS}, {"images": SYNTHETIC})
         )
         for what, other in ((RANDOM_LABELS_TITLE, labels), (RANDOM_DATA_TITLE, data)):
-            published = TABLE6[what] if benchmark in ONE_SHOT and shows_images(lab) else None
+            published = NASI["table6"].at(what, benchmark.name) if lab.shows_images else None
             pair = ((true, ESTIMATE), (other, ESTIMATE))
             found += agreement(lab, f"true labels and {what}", benchmark, *pair, published)
-    remarks = (
-        "Our records say of the published figures that they are 1.00 for random labels and .94 to .95 for random data, "
-        "and not which of them is of S1, S2 or S3. Random data are drawn from N(0, 1).",
-        *width_remark(lab),
-        *noise_remark(lab),
-        LARGEST_FEW,
-    )
-    return Findings(tuple(found), remarks)
+    return Findings(tuple(found), (*width_remark(lab), *noise_remark(lab)))
 
 
 def _table7(lab: Lab) -> Findings:
     found = []
-    for (benchmark,) in same_table(lab.shelf, (*ONE_SHOT, NB201_C10)):
+    for (benchmark,) in lab.data.by_table(BENCHMARKS):
         study = networks(lab, benchmark, [EXACT, *ESTIMATES.values()], batch_size=BATCH)
         for name, proxy in ESTIMATES.items():
-            value = TABLE7[proxy][ONE_SHOT.index(benchmark)] if benchmark in ONE_SHOT else None
-            published = Published.value("NASI Table 7", value)
+            published = NASI["table7"].at(name, benchmark.name)
             found += agreement(lab, name, benchmark, (study, proxy), (study, EXACT), published)
-    few = PROXIES[EXACT].settings["samples"].default
-    remarks = (
-        f"The exact trace is that of all logits and all parameters, on the first {few} of the {BATCH} images "
-        "that the estimates are made of; BatchNorm couples them. On how many images the paper's is, our records do not "
-        "say.",
-        *width_remark(lab),
-        LARGEST_FEW,
+    images = PROXIES[EXACT].settings["samples"].default
+    exact = (
+        f"The exact trace is that of all logits and all parameters, on the first {images} of the {BATCH} images that "
+        "the estimates use. BatchNorm couples the images."
     )
-    return Findings(tuple(found), remarks)
+    return Findings(tuple(found), (exact, *width_remark(lab)))
 
 
 def networks(lab: Lab, benchmark: Benchmark, proxies: Iterable[str], **changes: Any) -> Study:
-    """What proxies say of a benchmark's networks, those of NB-1Shot1 as narrow as they are in its one-shot network.
+    """Score the networks of a benchmark, those of NB-1Shot1 as narrow as in its one-shot network.
 
-    So narrow they cost no more than others, and as many can be taken as there are.
+    Narrow networks cost no more than those of other benchmarks, so that no fewer are taken.
     """
     if benchmark in ONE_SHOT:
-        there = lab.shelf.table(benchmark).known(lab.shelf.column(benchmark))
-        lab = replace(lab, samples=min(lab.samples, len(there)))
-        benchmark = replace(benchmark, dearness=1)
+        known = lab.data.table(benchmark).known(lab.data.column(benchmark))
+        lab = replace(lab, samples=min(lab.samples, len(known)))
+        benchmark = replace(benchmark, cost_factor=1)
         changes["skeleton_settings"] = _narrow(lab)
     return lab.study([benchmark], proxies, **changes)
 
@@ -112,23 +98,21 @@ def _narrow(lab: Lab) -> tuple[tuple[str, Any], ...]:
 
 
 def width_remark(lab: Lab) -> tuple[str, ...]:
-    there = lab.shelf.available(ONE_SHOT)
-    if not there or "channels" in dict(lab.skeleton):
+    """Return a remark if networks of NB-1Shot1 are narrower than those that were trained."""
+    available = lab.data.available(ONE_SHOT)
+    if not available or "channels" in dict(lab.skeleton):
         return ()
-    skeleton = lab.setting(there[0].space, skeleton_settings=_narrow(lab)).skeleton
+    skeleton = lab.setting(available[0].space, skeleton_settings=_narrow(lab)).skeleton
     return (
-        f"Networks of NB-1Shot1 are as narrow as they are in its one-shot network ({skeleton}), and not as wide as the "
-        "settings say; --skeleton channels=128 makes them so, and takes many times as long.",
+        f"Networks of NB-1Shot1 are as narrow as in its one-shot network ({skeleton}), narrower than the settings say. "
+        "--skeleton channels=128 gives them their full width, and takes many times as long.",
     )
 
 
-def shows_images(lab: Lab) -> bool:
-    return lab.images not in (SYNTHETIC, CIRCLE)
-
-
 def noise_remark(lab: Lab) -> tuple[str, ...]:
-    said = "Networks are shown noise, whose labels are random: what is compared with random labels or data is the same."
-    return () if shows_images(lab) else (said,)
+    """Return a remark if networks are shown noise."""
+    remark = "Networks are shown noise with random labels: the comparison with random labels and random data is void."
+    return () if lab.shows_images else (remark,)
 
 
 def agreement(
@@ -139,7 +123,10 @@ def agreement(
     second: tuple[Study, str],
     published: Published | None = None,
 ) -> list[Finding]:
-    """How far two proxies, or one in two studies of the same networks, agree; Pearson's correlation is published."""
+    """Return Pearson and Spearman correlation of two proxies, or of one proxy in two studies of the same networks.
+
+    The published figure is a Pearson correlation.
+    """
     found = []
     groups = first[0].groups
     for kind, statistic in (("Pearson", pearson), ("Spearman", spearman)):
@@ -158,30 +145,26 @@ def agreement(
 
 def _figure1(lab: Lab) -> Findings:
     found, charts = [], []
-    for (benchmark,) in same_table(lab.shelf, (*ONE_SHOT, NB201_C10)):
-        study = lab.study([benchmark], ["ntk_trace_batch"], batch_size=BATCH)
-        accuracy = study.truth(lab.shelf.column(benchmark))
+    for (benchmark,) in lab.data.by_table(BENCHMARKS):
+        study = lab.study([benchmark], [ESTIMATE], batch_size=BATCH)
+        accuracy = study.truth(lab.data.column(benchmark))
         error = 100 - in_percent(accuracy)
-        trace = study.utilities[0]["ntk_trace_batch"]
+        trace = study.utilities[0][ESTIMATE]
         ours = lab.estimate(spearman, trace, accuracy, groups=study.groups)
         found.append(Finding("Spearman: estimated trace and accuracy", benchmark.name, ours))
         binned = bins(trace, error)
         points = [(number + 1.0, float(rows.mean())) for number, rows in enumerate(binned)]
         for number, rows in enumerate(binned, start=1):
             name = f"mean error, %, in bin {number} of {len(binned)} by trace"
-            found.append(mean_of(lab, name, benchmark.name, rows.tolist()))
+            found.append(lab.mean(name, benchmark.name, rows.tolist()))
         title = f"Error against the estimated trace, {benchmark.name}"
         chart = lines([Line(benchmark.name, points)], "bin of networks, by trace", "mean error, %")
         charts.append((title, str(chart)))
-    remarks = (
-        "Our records have no copy of this plot: neither its figures nor its settings.",
-        "Bins hold equal numbers of networks, lowest trace first.",
-    )
-    return Findings(tuple(found), remarks, tuple(charts))
+    return Findings(tuple(found), (), tuple(charts))
 
 
 def bins(trace: Numbers, error: Numbers) -> list[Numbers]:
-    """The errors of networks in order of their trace, in as many equal parts as have ten networks each, ten at most."""
+    """Return errors in equal bins by trace, at least ten networks in each and at most ten bins."""
     known = np.isfinite(trace) & np.isfinite(error)
     order = np.argsort(trace[known], kind="stable")
     parts = max(1, min(BINS, len(order) // 10))
@@ -189,32 +172,37 @@ def bins(trace: Numbers, error: Numbers) -> list[Numbers]:
 
 
 nasi_table3 = Experiment(
-    "nasi-table3", "NASI Table 3", PAPER, "how well NASI and four other proxies rank networks", ONE_SHOT, 100, _table3
+    "nasi-table3",
+    (TABLE3.table,),
+    "how well NASI and four other proxies rank networks",
+    TABLE3.benchmarks,
+    samples=100,
+    run=TABLE3,
 )
 nasi_table6 = Experiment(
     "nasi-table6",
-    "NASI Table 6",
-    PAPER,
-    "how far the estimate depends on labels and data",
-    (*ONE_SHOT, NB201_C10),
+    (NASI["table6"],),
+    "how much the estimate depends on labels and data",
+    BENCHMARKS,
     samples=50,
     run=_table6,
+    remarks=("Random data are drawn from N(0, 1).", LARGEST_FEW),
 )
 nasi_table7 = Experiment(
     "nasi-table7",
-    "NASI Table 7",
-    PAPER,
-    "how close the estimate from one batch comes to the exact trace",
-    (*ONE_SHOT, NB201_C10),
+    (NASI["table7"],),
+    "how close the estimate from one batch is to the exact trace",
+    BENCHMARKS,
     samples=50,
     run=_table7,
+    remarks=(LARGEST_FEW,),
 )
 nasi_figure1 = Experiment(
     "nasi-figure1",
-    "NASI Figure 1",
-    PAPER,
+    (NASI["figure1"],),
     "test error against the estimated trace, in bins of networks",
-    (*ONE_SHOT, NB201_C10),
+    BENCHMARKS,
     samples=100,
     run=_figure1,
+    remarks=("Bins hold equal numbers of networks, lowest trace first.",),
 )

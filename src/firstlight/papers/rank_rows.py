@@ -4,26 +4,27 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from statistics import fmean, stdev
 
 import numpy as np
 
 from firstlight.core.statistics import Groups, Numbers, spearman, unscored_last
 from firstlight.evaluation.correlate import Study
-from firstlight.papers.base import CORRELATION, Finding, Published
+from firstlight.papers.base import CORRELATION, Finding, Findings, Published
 from firstlight.papers.benchmarks import Benchmark
-from firstlight.papers.lab import Lab, same_table
+from firstlight.papers.lab import Lab
+from firstlight.papers.published import PublishedTable
 
 Utilities = Mapping[str, Numbers]
-# What is made of the scores of several proxies: higher is better. Some choose numbers of their own, and may look at
-# the truth of half the networks for it; these have no value (NaN) in the result.
+# Combines the scores of several proxies; higher is better. A formula with free numbers may choose them by the accuracy
+# of half the networks, which then have no value (NaN) in the result
 Formula = Callable[[Utilities, "Known"], Numbers]
 
 
 @dataclass(frozen=True)
 class Known:
-    """What a formula may look at beside the scores: the truth, the class of each network, and the study's seed."""
+    """What a formula may use beside scores: the accuracy and the class of each network, and the seed of the study."""
 
     truth: Numbers
     groups: Groups
@@ -32,53 +33,76 @@ class Known:
 
 @dataclass(frozen=True)
 class RankRow:
-    """A line of a published table: its name there, what we ask for it, and its figures, one for each benchmark."""
+    """A row of a table of rank correlations.
+
+    Attributes:
+        name: The name of the row in the findings.
+        asks: The proxies to measure.
+        published: The row of the published table that it is compared with; "" for none.
+        formula: Combines the scores of the proxies; None takes the first one's.
+    """
 
     name: str
     asks: tuple[str, ...]
-    published: tuple[float | None, ...] = ()
+    published: str = ""
     formula: Formula | None = None
 
     def values(self, utilities: Utilities, known: Known) -> Numbers:
+        """Return the value of each network, by which they are ranked."""
         return utilities[self.asks[0]] if self.formula is None else self.formula(utilities, known)
 
 
-def row(name: str, proxy: str, *published: float | None) -> RankRow:
-    return RankRow(name, (proxy,), published)
+def rows_of(proxies: Mapping[str, str], published: Mapping[str, str] | None = None) -> tuple[RankRow, ...]:
+    """Return a row for each proxy.
 
-
-def rank_table(
-    lab: Lab,
-    benchmarks: tuple[Benchmark, ...],
-    rows: Sequence[RankRow],
-    source: str,
-    batch_sizes: Mapping[str, int] | None = None,
-) -> tuple[Finding, ...]:
-    """Spearman's correlation of each row with each benchmark that is at hand.
-
-    Batches are as large as the proxies take, unless `batch_sizes` says otherwise for a space.
+    Args:
+        proxies: The proxy to measure, by the name of the row.
+        published: The published row, where it has another name than ours; "" for none.
     """
-    findings: list[Finding] = []
-    for group in same_table(lab.shelf, benchmarks):
-        batch_size = (batch_sizes or {}).get(group[0].space)
-        found = lab.study(group, [proxy for entry in rows for proxy in entry.asks], batch_size=batch_size)
-        for benchmark in group:
-            place = benchmarks.index(benchmark)
-            for entry in rows:
-                value = entry.published[place] if entry.published else None
-                findings.append(
-                    correlation(lab, found, benchmark, entry, Published.value(source, value)),
-                )
-    return tuple(findings)
+    other = published or {}
+    return tuple(RankRow(name, (proxy,), other.get(name, name)) for name, proxy in proxies.items())
 
 
-def correlation(lab: Lab, found: Study, benchmark: Benchmark, entry: RankRow, published: Published | None) -> Finding:
-    truth = found.truth(lab.shelf.column(benchmark))
+@dataclass(frozen=True)
+class RankTable:
+    """Measures the Spearman correlation of each row with each available benchmark.
+
+    Attributes:
+        table: The published figures.
+        benchmarks: What to correlate with.
+        rows: What to measure.
+        batch_sizes: Batch sizes by space, where they are not those of the proxies.
+    """
+
+    table: PublishedTable
+    benchmarks: tuple[Benchmark, ...]
+    rows: tuple[RankRow, ...]
+    batch_sizes: Mapping[str, int] = field(default_factory=dict, hash=False)
+
+    def __call__(self, lab: Lab) -> Findings:
+        return Findings(self.lines(lab))
+
+    def lines(self, lab: Lab) -> tuple[Finding, ...]:
+        """Return one finding for each benchmark and row."""
+        findings: list[Finding] = []
+        for group in lab.data.by_table(self.benchmarks):
+            proxies = [proxy for row in self.rows for proxy in row.asks]
+            found = lab.study(group, proxies, batch_size=self.batch_sizes.get(group[0].space))
+            for benchmark in group:
+                for row in self.rows:
+                    published = self.table.at(row.published, benchmark.name) if row.published else None
+                    findings.append(correlation(lab, found, benchmark, row, published))
+        return tuple(findings)
+
+
+def correlation(lab: Lab, found: Study, benchmark: Benchmark, row: RankRow, published: Published | None) -> Finding:
+    """Return the Spearman correlation of a row with a benchmark. Networks without a score rank last."""
+    truth = found.truth(lab.data.column(benchmark))
     known = Known(truth, found.groups, found.seeds[0])
-    columns = [entry.values(utilities, known) for utilities in found.utilities]
+    columns = [row.values(utilities, known) for utilities in found.utilities]
     scored = int(np.isfinite(columns[0]).sum())
-    notes = [f"{len(truth)} networks"] if benchmark.dearness > 1 else []
-    if entry.formula is None:
+    notes = [f"{len(truth)} networks"] if benchmark.cost_factor > 1 else []
+    if row.formula is None:
         columns = [unscored_last(values) for values in columns]
         notes += [f"{len(truth) - scored} without a score rank last"] if scored < len(truth) else []
     elif scored < len(truth):
@@ -86,7 +110,7 @@ def correlation(lab: Lab, found: Study, benchmark: Benchmark, entry: RankRow, pu
     if len(columns) > 1:
         notes.append(_over_seeds(columns, truth))
     ours = lab.estimate(spearman, columns[0], truth, groups=found.groups)
-    return Finding(entry.name, benchmark.name, ours, published, CORRELATION, "; ".join(notes))
+    return Finding(row.name, benchmark.name, ours, published, CORRELATION, "; ".join(notes))
 
 
 def _over_seeds(columns: Sequence[Numbers], truth: Numbers) -> str:
@@ -98,8 +122,8 @@ def _over_seeds(columns: Sequence[Numbers], truth: Numbers) -> str:
 
 
 def over_seeds(each: Sequence[float]) -> str:
-    """What correlations, one for each seed, come to."""
+    """Return mean and standard deviation of correlations, one for each seed, as a note."""
     if any(map(math.isnan, each)):
         return "undefined for some seeds"
-    mean = round(fmean(each), 3) + 0.0  # no -0.000, whatever the last digit is on this machine
+    mean = round(fmean(each), 3) + 0.0  # avoids -0.000, which would depend on the last digit of this machine
     return f"over {len(each)} seeds {mean:.3f} ± {stdev(each):.3f}"

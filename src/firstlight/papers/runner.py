@@ -1,27 +1,26 @@
-"""From the name of an experiment to its findings: what is needed, what was measured, and the files that are kept."""
+"""Run an experiment: check what it needs, measure, and write the findings."""
 
 from __future__ import annotations
 
 import json
 import os
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-from firstlight._version import __version__
 from firstlight.core.errors import MissingFileError, SettingError, StoreError
+from firstlight.core.events import Callback, ignore
 from firstlight.core.statistics import FEWEST, RESAMPLES
 from firstlight.data.sources import DATA_FOLDER
 from firstlight.execution.executor import LOCAL, Executor, make_executor
-from firstlight.papers.base import Choice, Experiment, Findings, Sampled
-from firstlight.papers.benchmarks import Shelf
-from firstlight.papers.lab import Lab
+from firstlight.papers.benchmarks import DataFolder
+from firstlight.papers.experiment import Experiment, Outcome, Sampled
+from firstlight.papers.lab import Choice, Lab
 from firstlight.spaces import SPACES
-from firstlight.storage.environment import versions
-from firstlight.storage.store import open_store
+from firstlight.storage.store import Store, open_store
 from firstlight.training.shared_warm_up import SharedWarmUp
 from firstlight.training.warm_up import WarmUp, read_warm_up
 
@@ -31,184 +30,200 @@ CHOSEN: dict[Choice, str] = {
     "picked": "picked by accuracy",
 }
 TITLES = {"cifar10": "CIFAR-10", "mnist": "MNIST"}
-# How many samples there must be, and of what. The shorter of two searches may have a quarter of the steps, and one in
-# a pool asks about a sixth of it
+# The least number of samples, and of what. The shorter of two searches has a quarter of the steps, and a search in a
+# pool queries a sixth of it
 LEAST: dict[Sampled, tuple[int, str]] = {
-    "networks": (FEWEST, "networks or more, or no interval is defined"),
+    "networks": (FEWEST, "networks or more for an interval"),
     "steps": (4, "steps of each search or more"),
     "pool": (12, "networks or more for searches to choose among"),
-    "images": (2, "images or more, or a kernel has no condition number"),
-    "widths": (FEWEST, "widths or more, or no interval is defined"),
+    "images": (2, "images or more for a condition number of the kernel"),
+    "widths": (FEWEST, "widths or more for an interval"),
 }
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """What was found, with which settings, by which command, and when; `missing` parts could not run."""
+class RunOptions:
+    """How to run an experiment."""
 
-    experiment: Experiment
-    settings: Mapping[str, str]
-    findings: Findings
-    missing: Mapping[str, str]
-    command: str = ""
-    date: str = ""
+    samples: int | None = None
+    """The number of networks, or of what the experiment counts. Default: that of the experiment."""
+    seed: int | Sequence[int] = 0
+    """Decides weights, inputs and sample. Several seeds give mean and spread."""
+    input: str | None = None
+    """What networks are shown. Default: the images of the experiment if available, else synthetic."""
+    skeleton: Mapping[str, Any] | None = None
+    """Settings of the skeleton, such as {"channels": 8}."""
+    warmup: str | None = None
+    """One warm-up or several, such as "0,10%,40%:epochs=10", for experiments that warm networks up."""
+    data: str | os.PathLike[str] | None = None
+    """The folder of tables and images. Default: $FIRSTLIGHT_DATA."""
+    out: str | os.PathLike[str] | None = None
+    """The folder that keeps scores and findings. Experiments share the scores."""
+    same_versions: bool = False
+    """Compute again what another version of PyTorch or another kind of processor stored."""
+    workers: int | None = None
+    """The number of worker processes."""
+    executor: str | Executor = LOCAL
+    """Where networks are measured."""
+    resamples: int = RESAMPLES
+    """The number of bootstrap resamples of an interval."""
 
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "experiment": self.experiment.name,
-            "published_in": self.experiment.published_in,
-            "paper": self.experiment.citation,
-            "shows": self.experiment.shows,
-            "command": self.command,
-            "date": self.date,
-            "settings": dict(self.settings),
-            "findings": [finding.to_dict() for finding in self.findings.lines],
-            "remarks": list(self.findings.remarks),
-            "missing": dict(self.missing),
-            "version": __version__,
-            "versions": versions(),
-        }
+    @property
+    def settings(self) -> tuple[tuple[str, Any], ...]:
+        """The settings of the skeleton, sorted by name."""
+        return tuple(sorted((self.skeleton or {}).items()))
 
 
-def shelf_in(data: str | os.PathLike[str] | None) -> Shelf:
-    """The folder that is named, or else the one of the environment."""
-    folder = data or os.environ.get(DATA_FOLDER)
+def open_data_folder(path: str | os.PathLike[str] | None) -> DataFolder:
+    """Return the named folder, or else the one of the environment.
+
+    Raises:
+        MissingFileError: If the folder does not exist.
+    """
+    folder = path or os.environ.get(DATA_FOLDER)
     if folder and not Path(folder).expanduser().is_dir():
         raise MissingFileError(
-            f"There is no folder {folder}. Name the one with tables and images by --data or {DATA_FOLDER}."
+            f"There is no folder {folder}. Name the folder of tables and images with --data or {DATA_FOLDER}."
         )
-    return Shelf(Path(folder).expanduser() if folder else None)
+    return DataFolder(Path(folder).expanduser() if folder else None)
 
 
-def missing_parts(experiment: Experiment, shelf: Shelf) -> dict[str, str]:
-    needed = {benchmark.name: shelf.missing(benchmark) for benchmark in experiment.needs}
+def missing_parts(experiment: Experiment, data: DataFolder) -> dict[str, str]:
+    """Return the benchmarks that are not available, with what they need."""
+    needed = {benchmark.name: data.missing(benchmark) for benchmark in experiment.needs}
     return {name: reason for name, reason in needed.items() if reason}
 
 
-def reproduce(
-    experiment: Experiment,
-    *,
-    data: str | os.PathLike[str] | None = None,
-    samples: int | None = None,
-    input: str | None = None,
-    seed: int | Sequence[int] = 0,
-    skeleton: Mapping[str, Any] | None = None,
-    warmup: str | None = None,
-    workers: int | None = None,
-    executor: str | Executor = LOCAL,
-    out: str | os.PathLike[str] | None = None,
-    same_versions: bool = False,
-    resamples: int = RESAMPLES,
-    watch: Callable[[int, int], None] = lambda done, total: None,
-) -> Outcome:
-    """Run an experiment on the data at hand. With `out`, scores and findings are kept in that folder.
+def reproduce(experiment: Experiment, options: RunOptions | None = None, callback: Callback = ignore) -> Outcome:
+    """Run an experiment on the available data.
 
-    `warmup` is for experiments that warm networks up: one or several, such as "0,10%,40%:epochs=10". Intervals come
-    from so many `resamples` of the networks.
+    Args:
+        experiment: The experiment, such as `EXPERIMENTS["dextr-table4"]`.
+        options: How to run it. With `options.out`, scores and findings are kept in that folder.
+        callback: Called with an event as measuring goes on.
+
+    Returns:
+        The findings, with the settings they were measured with.
+
+    Raises:
+        MissingFileError: If none of the benchmarks it needs is available.
+        SettingError: If an option does not suit the experiment.
     """
-    shelf = shelf_in(data)
-    missing = missing_parts(experiment, shelf)
+    options = options or RunOptions()
+    data = open_data_folder(options.data)
+    missing = missing_parts(experiment, data)
     if missing and len(missing) == len(experiment.needs):
         reasons = "\n".join(f"  {name}: {reason}" for name, reason in missing.items())
         raise MissingFileError(f"{experiment.name} cannot run yet. It needs one of these:\n{reasons}")
-    seeds = (seed,) if isinstance(seed, int) else tuple(seed)
-    if len(seeds) == 1:
-        seeds = tuple(range(seeds[0], seeds[0] + experiment.seeds))
-    if not seeds or len(set(seeds)) < len(seeds):
-        raise SettingError(f"The seeds are {list(seeds)}; give one, or several different ones.")
-    directory = None if out is None else Path(out)
-    settings = tuple(sorted((skeleton or {}).items()))
-    count = experiment.samples if samples is None else samples
-    _refuse_few(experiment, count)
-    warm_ups = _read_warm_ups(experiment, warmup)
-    place = make_executor(workers, executor)
-    with open_store(directory, same_versions=same_versions) as store, place.staying():
+    directory = None if options.out is None else Path(options.out)
+    samples, seeds = _samples(experiment, options), _seeds(experiment, options)
+    warm_ups = _warm_ups(experiment, options)
+    executor = make_executor(options.workers, options.executor)
+    with open_store(directory, same_versions=options.same_versions) as store, executor.staying():
         lab = Lab(
-            shelf,
-            place,
+            data,
+            executor,
             store,
-            count,
+            samples,
             seeds,
-            input,
-            settings,
+            options.input,
+            options.settings,
             experiment.chosen,
-            resamples,
-            watch,
+            options.resamples,
+            callback,
             experiment.images,
             warm_ups,
             experiment.skeletons,
         )
-        described = _described(lab, experiment)
+        described = _describe(lab, experiment)
         found = experiment.run(lab)
-        remarks = (*_caveats(lab), *found.remarks, *store.remarks())
-        command = _command(experiment, samples=samples, seed=seed, input=input, skeleton=skeleton, warmup=warmup)
+        remarks = _remarks(lab, experiment, found.remarks, store)
         today = datetime.now(timezone.utc).date().isoformat()
+        command = _command(experiment, options)
         outcome = Outcome(experiment, described, replace(found, remarks=remarks), missing, command, today)
     if directory is not None:
         _write(outcome, directory)
     return outcome
 
 
-def _command(
-    experiment: Experiment, *, seed: int | Sequence[int], skeleton: Mapping[str, Any] | None, **options: object
-) -> str:
-    """What to type for the same findings, wherever the data are."""
-    seeds = str(seed) if isinstance(seed, int) else ",".join(map(str, seed))
-    around = ",".join(
-        f"{name}={'x'.join(map(str, value)) if isinstance(value, tuple) else value}"
-        for name, value in sorted((skeleton or {}).items())
-    )
-    given = {**options, "seed": seeds if seeds != "0" else None, "skeleton": around or None}
-    words = [word for name, value in given.items() if value is not None for word in (f"--{name}", str(value))]
-    return shlex.join(["firstlight", "reproduce", experiment.name, *words])
-
-
-def _read_warm_ups(experiment: Experiment, given: str | None) -> tuple[WarmUp | SharedWarmUp | None, ...]:
-    if given is not None and not experiment.warm_ups:
-        raise SettingError(f"warmup is {given!r}, but {experiment.name} trains no network before it is looked at.")
-    texts = experiment.warm_ups if given is None else given.split(",")
-    space = SPACES[experiment.space]
-    return tuple(dict.fromkeys(read_warm_up(text, space) for text in texts)) or (None,)
-
-
-def _refuse_few(experiment: Experiment, count: int) -> None:
+def _samples(experiment: Experiment, options: RunOptions) -> int:
+    count = experiment.samples if options.samples is None else options.samples
     least, why = LEAST[experiment.sampled[0]]
     if experiment.chosen == "picked":
         least *= 2
     if count < least:
         raise SettingError(f"samples is {count}; {experiment.name} needs {least} {why}.")
+    return count
 
 
-def _caveats(lab: Lab) -> tuple[str, ...]:
-    """What makes this another experiment than the paper's, whatever the experiment."""
-    reduced = lab.skeleton or lab.skeletons
-    smaller = "The skeleton is not the paper's: what differs may differ for that reason." if reduced else ""
-    usual, named = lab.shelf.images(lab.usual_images), TITLES.get(lab.usual_images, lab.usual_images)
-    other = "" if lab.images == usual else f"Networks are not shown {named} images: what differs may be due to that."
-    return tuple(filter(None, (smaller, other)))
+def _seeds(experiment: Experiment, options: RunOptions) -> tuple[int, ...]:
+    seeds = (options.seed,) if isinstance(options.seed, int) else tuple(options.seed)
+    if len(seeds) == 1:
+        seeds = tuple(range(seeds[0], seeds[0] + experiment.seeds))
+    if not seeds or len(set(seeds)) < len(seeds):
+        raise SettingError(f"The seeds are {list(seeds)}. Give one seed, or several different ones.")
+    return seeds
 
 
-def _described(lab: Lab, experiment: Experiment) -> dict[str, str]:
-    there = lab.shelf.available(experiment.needs)
-    skeletons = {benchmark.space: str(lab.setting(benchmark.space).skeleton) for benchmark in there}
-    tables = dict.fromkeys(lab.shelf.table(benchmark).origin for benchmark in there)
-    columns = {benchmark.name: lab.shelf.column(benchmark) for benchmark in there}
+def _warm_ups(experiment: Experiment, options: RunOptions) -> tuple[WarmUp | SharedWarmUp | None, ...]:
+    given = options.warmup
+    if given is not None and not experiment.warm_ups:
+        raise SettingError(f"warmup is {given!r}, but {experiment.name} does not train networks. Leave it out.")
+    texts = experiment.warm_ups if given is None else given.split(",")
+    space = SPACES[experiment.space]
+    return tuple(dict.fromkeys(read_warm_up(text, space) for text in texts)) or (None,)
+
+
+def _command(experiment: Experiment, options: RunOptions) -> str:
+    """Return the command that gives the same findings, wherever the data are."""
+    seeds = str(options.seed) if isinstance(options.seed, int) else ",".join(map(str, options.seed))
+    skeleton = ",".join(
+        f"{name}={'x'.join(map(str, value)) if isinstance(value, tuple) else value}" for name, value in options.settings
+    )
+    given = {
+        "samples": options.samples,
+        "input": options.input,
+        "warmup": options.warmup,
+        "seed": seeds if seeds != "0" else None,
+        "skeleton": skeleton or None,
+    }
+    words = [word for name, value in given.items() if value is not None for word in (f"--{name}", str(value))]
+    return shlex.join(["firstlight", "reproduce", experiment.name, *words])
+
+
+def _remarks(lab: Lab, experiment: Experiment, found: tuple[str, ...], store: Store) -> tuple[str, ...]:
+    """Return all remarks: what differs from the paper, what the published figures lack, and those of the run."""
+    smaller = lab.skeleton or lab.skeletons
+    usual, name = lab.data.images(lab.usual_images), TITLES.get(lab.usual_images, lab.usual_images)
+    caveats = (
+        "The skeleton is not the paper's: differences may be due to that." if smaller else "",
+        "" if lab.images == usual else f"Networks are not shown {name} images: differences may be due to that.",
+    )
+    published = (remark for table in experiment.answers for remark in table.remarks)
+    return tuple(filter(None, (*caveats, *published, *experiment.remarks, *found, *store.remarks())))
+
+
+def _describe(lab: Lab, experiment: Experiment) -> dict[str, str]:
+    """Return the settings of a run by name."""
+    available = lab.data.available(experiment.needs)
+    skeletons = {benchmark.space: str(lab.setting(benchmark.space).skeleton) for benchmark in available}
+    tables = dict.fromkeys(lab.data.table(benchmark).origin for benchmark in available)
+    columns = {benchmark.name: lab.data.column(benchmark) for benchmark in available}
     taken: dict[Sampled, str] = {
         "networks": f"{lab.samples}, {CHOSEN[lab.chosen]}",
         "steps": f"{lab.samples} of each search",
-        "pool": f"{lab.samples} networks, of which each search chooses among a random half",
+        "pool": f"{lab.samples} networks; each search chooses among a random half of them",
         "images": f"{lab.samples} in a batch",
         "widths": f"{lab.samples}, evenly spaced",
     }
+    warm_ups = ", ".join("none" if entry is None else str(entry) for entry in lab.warm_ups)
     described = {
         **{str(sampled): taken[sampled] for sampled in experiment.sampled},
         "tables": ", ".join(tables),
         "compared with": ", ".join(f"{name}: {column}" for name, column in columns.items()),
         "input": lab.images_name,
         "skeleton": "; ".join(f"{space}: {text}" for space, text in skeletons.items()),
-        "warm-up": ", ".join("none" if entry is None else str(entry) for entry in lab.warm_ups)
-        if experiment.warm_ups
-        else "",
+        "warm-up": warm_ups if experiment.warm_ups else "",
         "seeds": ", ".join(map(str, lab.seeds)),
     }
     return {name: text for name, text in described.items() if text}
@@ -223,4 +238,4 @@ def _write(outcome: Outcome, directory: Path) -> None:
         (directory / f"{name}.json").write_text(text + "\n", encoding="utf-8")
         (directory / f"{name}.html").write_text(reproduction_page(outcome), encoding="utf-8")
     except OSError as error:
-        raise StoreError(f"The folder {directory} cannot be written to: {error}. Name another with --out.") from error
+        raise StoreError(f"Cannot write to the folder {directory}: {error}. Name another with --out.") from error

@@ -1,5 +1,4 @@
-"""SiGeo (Zheng et al., 2023): searches for networks that predict clicks, without, after a little and after all training
-of the weights that they share."""
+"""SiGeo (Zheng et al., 2023): searches for click-prediction networks with shared weights trained on 0 to 100 %."""
 
 from __future__ import annotations
 
@@ -16,8 +15,10 @@ from firstlight.data.clicks import is_clicks, open_clicks
 from firstlight.evaluation.contenders import ClickSetting, Kind
 from firstlight.evaluation.retraining import Standing, at_random, best_distinct, retrain
 from firstlight.options import Limits
-from firstlight.papers.base import Experiment, Finding, Findings
+from firstlight.papers.base import Finding, Findings
+from firstlight.papers.experiment import Experiment
 from firstlight.papers.lab import Lab
+from firstlight.papers.published import read_paper
 from firstlight.proxies.ensembles import after_warm_up, members, parse_criterion
 from firstlight.scoring.service import ScoreService, source_for
 from firstlight.search.algorithm import AlgorithmRequest
@@ -29,31 +30,27 @@ from firstlight.training.clicks import ClickRecipe
 from firstlight.training.shared_warm_up import SharedWarmUp
 from firstlight.training.warm_up import WarmUp
 
+TABLE5 = read_paper("sigeo")["table5"]
 SPACE = "nasrec-small"
 MOST_PARAMETERS = 1_000_000
 LIMITS = Limits(max_params=MOST_PARAMETERS)
-# Of the networks that a search scores, the best are trained from scratch; and so many at random to compare with
+# How many of the best networks of a search are trained from scratch, and how many random ones beside them
 BEST, AT_RANDOM = 3, 5
 SIGEO, ZICO, FISHER_RAO = "SiGeo", "ZiCo", "Fisher-Rao norm alone"
 PROXIES = {SIGEO: "sigeo", "SiGeo, published code": "sigeo:variant=official-rec", ZICO: "zico", FISHER_RAO: "fr_norm"}
 ONE_SHOT = {"loss (one-shot)": "loss"}
-# Of Criteo, by the share of the data that shared weights were trained on
-PUBLISHED = {
-    (SIGEO, 0.0): 0.4404,
-    (SIGEO, 0.01): 0.4396,
-    (SIGEO, 1.0): 0.4399,
-    (ZICO, 0.01): 0.4404,
-}
-# As many steps as a small file allows
+# The number of steps that a small file must allow
 BATCHES = 100
 NO_CLICKS = (
-    "sigeo-table5 is about clicks. Name a file by --input criteo:FILE, which `firstlight data prepare` makes of a log "
-    "(and `firstlight data synthesize` makes one up)."
+    "sigeo-table5 needs click data. Name a file with --input criteo:FILE. `firstlight data prepare` makes it from a "
+    "log, and `firstlight data synthesize` makes a synthetic log."
 )
 
 
 @dataclass(frozen=True)
 class Method:
+    """A proxy, and the training of the shared weights that it scores."""
+
     name: str
     proxy: str
     warm_up: WarmUp | SharedWarmUp | None
@@ -83,11 +80,11 @@ def _table5(lab: Lab) -> Findings:
         networks += [(text, "random") for text in at_random(lab.setting(SPACE), LIMITS, seed, AT_RANDOM)]
         networks += [(name, "by hand") for name in BASELINES]
         folder = None if lab.store.folder is None else lab.store.folder / RETRAINED_NAME
-        outcome = retrain(_training(lab), networks, lab.executor, seeds=(seed,), folder=folder, watch=lab.watch)
+        outcome = retrain(_training(lab), networks, lab.executor, seeds=(seed,), folder=folder, watch=lab.progress)
         standings = {standing.name: standing for standing in outcome.standings}
         for method, texts in best.items():
             ended = [standings[text] for text in texts if standings[text].ended]
-            if ended:  # best on the validation part; the test part is looked at afterwards
+            if ended:  # chosen on the validation part, judged on the test part
                 found[method].append(min(ended, key=lambda s: s.mean("validation", "log_loss") or math.inf))
         for name, standing in standings.items():
             if standing.kind == "by hand":
@@ -105,7 +102,7 @@ def _search(lab: Lab, method: Method, seed: int) -> list[str]:
         by = after_warm_up(by, "clicks")
     source = source_for(members(by), lab.images)
     setting = lab.setting(SPACE, source, seed=seed, warm_up=method.warm_up)
-    service = ScoreService(setting, members(by), lab.executor, lab.store, lab.watch)
+    service = ScoreService(setting, members(by), lab.executor, lab.store, lab.progress)
     scored = list[tuple[str, float | None]]()
     problem = Problem(
         service,
@@ -137,7 +134,7 @@ def _lines(lab: Lab, title: str, standings: Sequence[Standing], note: str) -> It
 
 
 def _mean(values: Sequence[float]) -> Estimate | None:
-    """With twice its standard error to both sides; a single value stands alone."""
+    """Return the mean plus and minus two standard errors; None without values."""
     if not values:
         return None
     mean = statistics.fmean(values)
@@ -146,28 +143,27 @@ def _mean(values: Sequence[float]) -> Estimate | None:
 
 
 def _note(method: Method) -> str:
-    published = PUBLISHED.get((method.name, method.share))
-    return f"published for all of Criteo: {published}" if published is not None else ""
+    published = TABLE5.at(method.name, f"{100 * method.share:g} %") if method.name in TABLE5.rows else None
+    return "" if published is None else f"published for all of Criteo: {published}"
 
 
 def _remarks(lab: Lab) -> tuple[str, ...]:
     recipe = _training(lab).recipe
     return (
-        f"Figures are of the test part. Each search scores {lab.samples} networks of {SPACE} with up to "
-        f"{MOST_PARAMETERS:,} parameters; the best {BEST} are trained from scratch ({recipe}), and the one that is "
-        "best on the validation part counts. Intervals are two standard errors over the seeds, which draw weights, "
-        "paths, networks and the order of rows; they know nothing of the choice of rows for the test.",
-        "Without training, networks have initial weights of their own; otherwise they inherit those of the "
-        "weight-sharing network after one pass over the share, and proxies see their final layer, as in the published "
-        "code. The paper scores 2,048 networks and trains 15.",
+        f"Figures are of the test part. Each search scores {lab.samples} networks of {SPACE} with at most "
+        f"{MOST_PARAMETERS:,} parameters. The {BEST} best are trained from scratch ({recipe}), and the best of these "
+        "on the validation part counts. Intervals are two standard errors over the seeds, which draw weights, paths, "
+        "networks and the order of rows. They do not cover the choice of test rows.",
+        "Without training, each network has its own initial weights. Otherwise it inherits the shared weights after "
+        "one pass over the share, and proxies see its final layer, as in the published code. The paper scores 2,048 "
+        "networks and trains 15.",
     )
 
 
 sigeo_table5 = Experiment(
     "sigeo-table5",
-    "SiGeo Table 5 and Figure 4",
-    "Zheng2023sigeo",
-    "what searches for click networks find with shared weights that were trained not at all, a little, or on all data",
+    (TABLE5,),
+    "what searches for click networks find with shared weights trained on no data, a little, or all data",
     (),
     samples=24,
     run=_table5,

@@ -1,4 +1,4 @@
-"""SiGeo (Zheng et al., 2023): what statistics of a short training foretell of the loss at the end of a long one."""
+"""SiGeo (Zheng et al., 2023): what statistics after a short training predict of the loss after a long one."""
 
 from __future__ import annotations
 
@@ -17,9 +17,11 @@ from firstlight.core.statistics import Numbers, spearman
 from firstlight.data import InputSource
 from firstlight.data.inputs import SYNTHETIC
 from firstlight.data.shares import Share, load_test_share
-from firstlight.papers.base import CORRELATION, Experiment, Finding, Findings, Published
+from firstlight.papers.base import CORRELATION, Finding, Findings
+from firstlight.papers.experiment import Experiment
 from firstlight.papers.lab import Lab
-from firstlight.papers.sigeo_warm import title_of
+from firstlight.papers.published import read_paper
+from firstlight.papers.sigeo_warm import share_of, title_of
 from firstlight.probe import Probe
 from firstlight.proxies.base import Parts, Score
 from firstlight.proxies.sigeo import fisher_rao
@@ -31,12 +33,13 @@ from firstlight.training.shared_warm_up import SharedWarmUp
 from firstlight.training.warm_up import WarmUp
 from firstlight.views.charts.panels import Panel, panels
 
+FIGURE2 = read_paper("sigeo")["figure2"]
 NARROWEST, WIDEST = 2, 48
 BATCHES, BATCH_SIZE = 4, 128
-# The rate of the paper's text (its appendix has 0.01), without momentum
+# The learning rate of the paper's text; its appendix has 0.01
 RATE = 0.02
 FINAL = WarmUp(1.0, epochs=30, learning_rate=RATE, momentum=0.0)
-# Six passes over a tenth of 10,000 images are 48 steps, and over four tenths 192: as many as in the paper
+# Six passes over 10 % of 10,000 images are 48 steps, and over 40 % 192, as in the paper
 WARM_UPS = ("0", *(f"{share}:epochs=6:learning_rate={RATE}:momentum=0" for share in ("10%", "40%")))
 LOSS, FISHER_RAO, GRADIENT, PER_WEIGHT = "loss", "fisher_rao", "gradient", "per_weight"
 TITLES = {
@@ -45,24 +48,26 @@ TITLES = {
     GRADIENT: "mean |gradient|, summed over weights",
     PER_WEIGHT: "mean |gradient| of a weight",
 }
-# By the share of the data
-PUBLISHED = {
-    LOSS: {0.0: 0.30, 0.1: 0.71, 0.2: 0.79, 0.4: 0.80, 1.0: 0.85},
-    FISHER_RAO: {0.0: -0.31, 0.1: -0.61, 0.2: -0.70, 0.4: -0.71, 1.0: -0.69},
-    GRADIENT: {0.0: -0.48, 0.1: -0.54, 0.2: -0.57, 0.4: -0.58, 1.0: -0.59},
+PUBLISHED_AS = {
+    LOSS: "current loss",
+    FISHER_RAO: "Fisher-Rao norm",
+    GRADIENT: "mean |gradient|",
+    PER_WEIGHT: "mean |gradient|",
 }
-PUBLISHED[PER_WEIGHT] = PUBLISHED[GRADIENT]
 TRAIN, TEST = "final training loss", "final test loss"
 
 
 @dataclass(frozen=True)
 class Width(Architecture):
+    """The number of hidden units."""
+
     units: int
 
     def __str__(self) -> str:
         return str(self.units)
 
 
+# The store knows this space by a digest of its source: a change here leaves stored scores unused
 class Perceptrons(Space[Width]):
     """One hidden layer between the pixels of a grey image and its class."""
 
@@ -92,7 +97,7 @@ class Perceptrons(Space[Width]):
 
 
 class Grey(nn.Module):
-    """One channel: grey images come as three equal ones."""
+    """Take one channel: gray images come as three equal ones."""
 
     def forward(self, x: Tensor) -> Tensor:
         return x[:, :1]
@@ -103,7 +108,7 @@ PERCEPTRONS = Perceptrons()
 
 @dataclass(frozen=True)
 class Now:
-    """What can be seen of a network at this point of its training: means over four batches that it was trained on."""
+    """Statistics of a network after its warm-up: means over four batches that it was trained on."""
 
     revision: ClassVar[int] = 1
 
@@ -119,7 +124,7 @@ class Now:
 
 @dataclass(frozen=True)
 class InTheEnd:
-    """The loss on all training images after the training of the setting, and on those that are left for tests."""
+    """The loss after the training of the setting, on all training images and on the test images."""
 
     revision: ClassVar[int] = 1
 
@@ -131,7 +136,7 @@ class InTheEnd:
         return Parts(train, train=train, test=test)
 
 
-@lru_cache(maxsize=1)  # which is the same for all networks
+@lru_cache(maxsize=1)  # all networks share it
 def _for_tests(source: InputSource) -> Share:
     return load_test_share(source)
 
@@ -144,12 +149,12 @@ def _loss(network: nn.Module, share: Share) -> float:
 def _figure2(lab: Lab) -> Findings:
     if lab.images == SYNTHETIC:
         raise MissingFileError(
-            "sigeo-figure2 trains networks on handwritten digits: put mnist.npz or mnist_*.npz into the folder of "
-            "data, or name other images with --input, such as digits."
+            "sigeo-figure2 trains networks on handwritten digits: put mnist.npz or mnist_*.npz into the data folder, "
+            "or name other images with --input, such as digits."
         )
     widths = sorted({round(width) for width in np.linspace(NARROWEST, WIDEST, lab.samples)})
     texts = [str(width) for width in widths]
-    groups = np.tile(np.arange(len(texts), dtype=np.int64), len(lab.seeds))  # those of one width, of all seeds
+    groups = np.tile(np.arange(len(texts), dtype=np.int64), len(lab.seeds))  # one width is resampled together
     ends = _measured(lab, FINAL, texts, InTheEnd())
     final = {TRAIN: ends["train"], TEST: ends["test"]}
     units = np.tile(np.array(widths, dtype=float), len(lab.seeds))
@@ -159,12 +164,11 @@ def _figure2(lab: Lab) -> Findings:
         findings.append(Finding(f"control: number of units and {target}", "any", ours, None, CORRELATION))
     for warm_up in lab.warm_ups:
         now = _measured(lab, warm_up, texts, Now())
-        share = 0.0 if warm_up is None else warm_up.share
+        share = f"{100 * share_of(warm_up):g} %"
         for name in TITLES:
             for target, reached in final.items():
-                value = PUBLISHED[name].get(share) if target == TRAIN else None
+                published = FIGURE2.at(PUBLISHED_AS[name], share) if target == TRAIN else None
                 ours = lab.estimate(spearman, now[name], reached, groups=groups)
-                published = Published.value("SiGeo Figure 2, code's README", value)
                 findings.append(Finding(f"{TITLES[name]} and {target}", _level(warm_up), ours, published, CORRELATION))
         rows.append(
             [
@@ -181,22 +185,20 @@ def _figure2(lab: Lab) -> Findings:
     remarks = (
         f"{len(texts)} widths from {widths[0]} to {widths[-1]} units, each with the weights of {len(lab.seeds)} seeds; "
         "intervals are over widths.",
-        f"SGD at a constant rate of {RATE} (the paper's text; its appendix has 0.01) without momentum, batches of "
-        f"{FINAL.batch_size}. The final loss is that after {FINAL.epochs} epochs over all images to learn from, "
-        "starting anew from the seeded weights. Unless --warmup says otherwise, warm-ups pass six times over their "
-        "share, which makes as many steps as in the paper (48 and 192) where there are 10,000 images.",
-        f"Current loss, Fisher-Rao norm and |gradient| are means over {BATCHES} batches of {BATCH_SIZE} images that "
-        "the warm-up has seen. How long the paper trains in the end is not in our records, nor which of the two final "
-        "losses its figures are of, nor whether sizes of the gradient are summed over weights, which grow in number "
-        "with the width, or averaged: its figures stand beside the training loss, and beside both sizes.",
+        f"SGD at a constant learning rate of {RATE} (the paper's text; its appendix has 0.01) without momentum, in "
+        f"batches of {FINAL.batch_size}. The final loss is that after {FINAL.epochs} epochs over all training images, "
+        "starting again from the seeded weights. By default (--warmup), warm-ups pass six times over their share, "
+        "which makes as many steps as in the paper (48 and 192) with 10,000 images.",
+        f"Current loss, Fisher-Rao norm and |gradient| are means over {BATCHES} batches of {BATCH_SIZE} images of the "
+        "warm-up.",
     )
-    return Findings(tuple(findings), remarks, (("Final loss against what is seen after a warm-up", str(panels(rows))),))
+    return Findings(tuple(findings), remarks, (("Final loss against statistics after a warm-up", str(panels(rows))),))
 
 
 def _measured(
     lab: Lab, warm_up: WarmUp | SharedWarmUp | None, texts: list[str], measure: Now | InTheEnd
 ) -> dict[str, Numbers]:
-    """The parts of each width, for all seeds one after the other; NaN where a training diverged."""
+    """Return the parts of each width, seed after seed; NaN where a training diverged."""
     scores: list[Score] = []
     for seed in lab.seeds:
         source = InputSource(lab.images, BATCH_SIZE, BATCHES)
@@ -208,7 +210,7 @@ def _measured(
 
 
 def _level(warm_up: WarmUp | SharedWarmUp | None) -> str:
-    """The rate is that of all."""
+    """Return the title of a warm-up without the learning rate, which all of them share."""
     return title_of(warm_up).partition(", rate")[0]
 
 
@@ -218,9 +220,8 @@ def _points(xs: Numbers, ys: Numbers) -> list[tuple[float, float]]:
 
 sigeo_figure2 = Experiment(
     "sigeo-figure2",
-    "SiGeo Figure 2",
-    "Zheng2023sigeo",
-    "what the loss, the Fisher-Rao norm and the gradient of a short training foretell of a long one",
+    (FIGURE2,),
+    "how well the loss, the Fisher-Rao norm and the gradient after a short training predict the final loss",
     (),
     samples=24,
     run=_figure2,

@@ -17,7 +17,7 @@ from firstlight.evaluation.service import Evaluation
 from firstlight.evaluation.trust import Trust
 from firstlight.papers import EXPERIMENTS
 from firstlight.papers.base import Finding, Findings
-from firstlight.papers.runner import Outcome
+from firstlight.papers.experiment import Outcome
 from firstlight.probe.cost import Cost
 from firstlight.storage.outcome import Epoch, TrainingResult
 from firstlight.storage.records import Run, Trial

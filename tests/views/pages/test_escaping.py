@@ -12,8 +12,9 @@ from tests.views.pages.test_one_shot import findings
 from tests.views.pages.test_search import run
 
 from firstlight.core.statistics import Estimate
-from firstlight.papers.base import Experiment, Finding, Findings, Published
-from firstlight.papers.runner import Outcome
+from firstlight.papers.base import Finding, Findings, Published
+from firstlight.papers.experiment import Experiment, Outcome
+from firstlight.papers.published import PublishedTable
 from firstlight.probe.cost import Cost
 from firstlight.spaces.base import Drawing
 from firstlight.storage.records import Trial
@@ -95,7 +96,8 @@ def plain_search_page(text: str) -> str:
 
 
 def reproduced_page(text: str) -> str:
-    experiment = Experiment(text, text, "Asthana2025dextr", text, (), 1, lambda lab: Findings(()))
+    table = PublishedTable(text, "Asthana2025dextr", text)
+    experiment = Experiment(text, (table,), text, (), 1, lambda lab: Findings(()))
     lines = (Finding(text, text, Estimate(0.5, 0.4, 0.6), Published(text, 0.5, 0.5), note=text),)
     return reproduction_page(Outcome(experiment, {text: text}, Findings(lines, (text,)), {text: text}, text, text))
 

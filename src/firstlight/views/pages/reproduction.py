@@ -5,7 +5,7 @@ from __future__ import annotations
 from markupsafe import Markup
 
 from firstlight.papers.base import Finding, Verdict
-from firstlight.papers.runner import Outcome
+from firstlight.papers.experiment import Outcome
 from firstlight.storage.environment import versions
 from firstlight.views.pages.template import render_page
 
