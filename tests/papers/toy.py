@@ -13,7 +13,7 @@ from tests.evaluation.test_correlate import a_table
 from firstlight.spaces import SPACES
 from firstlight.spaces.nasbench1shot1.space import NASBench1Shot1
 from firstlight.spaces.nasbench101.cell import Cell101
-from firstlight.spaces.nasbench201.space import OPERATIONS, Cell201
+from firstlight.spaces.nasbench201.cell import OPERATIONS, Cell201
 
 NETWORKS = 30
 SMALL: dict[str, Any] = {

@@ -19,7 +19,7 @@ from firstlight.data import InputSource
 from firstlight.data.clicks import ClickData, is_clicks, open_clicks
 from firstlight.data.shares import Share, load_share
 from firstlight.spaces.base import Space
-from firstlight.training.shared_weights import train_steps
+from firstlight.training.shared_weights import recipe_for, train_steps
 from firstlight.training.warm_up import FEWEST_BATCHES, Kept, is_nothing, read_share, too_few, write_share
 
 if TYPE_CHECKING:
@@ -90,12 +90,9 @@ class SharedWarmUp:
         """What is not written is usual for the space."""
         shared = space.shared()
         share, *pairs = text.strip().split(":")
+        recipe = recipe_for(shared)
         usual = cls(
-            read_share(share),
-            shared.policies[0],
-            shared.recipe.batch_size,
-            shared.recipe.learning_rate,
-            frozen=shared.frozen,
+            read_share(share), shared.policies[0], recipe.batch_size, recipe.learning_rate, frozen=shared.frozen
         )
         known = {
             name: parameter.replace(default=getattr(usual, name))
@@ -157,7 +154,7 @@ class SharedWarmUp:
     def _train(self, whole: nn.Module, setting: Setting, watch: WatchSteps) -> None:
         shared = setting.space.shared()
         learned_from = setting.learned_from
-        recipe = replace(shared.recipe, batch_size=self.batch_size, learning_rate=self.learning_rate)
+        recipe = replace(recipe_for(shared), batch_size=self.batch_size, learning_rate=self.learning_rate)
         train_steps(
             whole,
             self._batches(learned_from, setting),

@@ -15,10 +15,9 @@ import torch
 from torch import Tensor, nn
 
 from firstlight.core.errors import SettingError
-from firstlight.spaces.nasrec.blocks import EMBEDDING, EXTRA_ROWS, ROWS, WIDTHS, Block, Recommender
+from firstlight.spaces.nasrec.blocks import EMBEDDING, EXTRA_ROWS, ROWS, WIDTHS, Block, BlockOptions, Recommender
 from firstlight.spaces.nasrec.network import OPERANDS, ClickNetwork, Given, NasRecSkeleton, make_operator
 from firstlight.spaces.nasrec.operators import FactorisationMachine, Transformer, over_rows, projection
-from firstlight.spaces.nasrec.space import NasRec
 
 WIDTH, MOST_ROWS = max(WIDTHS), max(ROWS)
 
@@ -56,7 +55,7 @@ class Path:
 class SharedNetwork(ClickNetwork):
     """All blocks of a space; at first everything is on."""
 
-    def __init__(self, space: NasRec, skeleton: NasRecSkeleton) -> None:
+    def __init__(self, space: BlockOptions, skeleton: NasRecSkeleton) -> None:
         blocks = []
         width, rows = skeleton.dense, len(skeleton.tables)
         for number in range(space.blocks):
