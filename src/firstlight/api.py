@@ -136,7 +136,7 @@ def rank(
     if isinstance(target, (str, Space)):
         found_space = find_space(target) if isinstance(target, str) else target
         warm_up = read_warm_up(warmup, found_space)
-    requests, criterion = read_criteria(proxies, by, found_space.shown if warm_up else None)
+    requests, criterion = read_criteria(proxies, by, found_space.data_kind if warm_up else None)
     networks: Iterable[NetworkScore]
     with Store(":memory:") as store:
         if isinstance(target, (str, Space)):

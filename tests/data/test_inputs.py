@@ -163,7 +163,7 @@ def test_clicks_are_drawn_from_the_training_part(tmp_path: Path) -> None:
 
 
 def test_clicks_are_no_images() -> None:
-    with pytest.raises(DataError, match="holds clicks; here images are looked at"):
+    with pytest.raises(DataError, match="holds clicks, but images are needed here"):
         load_dataset("criteo:clicks.parquet")
 
 

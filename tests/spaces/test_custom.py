@@ -33,7 +33,7 @@ SMALL = {"input_shape": (3, 4, 4), "classes": 3}
 
 @pytest.fixture(autouse=True)
 def _forget(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(SPACES, "_added", {})
+    monkeypatch.setattr(SPACES, "_loaded", dict(SPACES._loaded))
 
 
 def test_all_combinations_have_a_text_that_reads_back() -> None:

@@ -15,6 +15,7 @@ from firstlight.data import InputSource
 from firstlight.data.clicks import open_clicks
 from firstlight.data.clicks.layouts import LAYOUTS
 from firstlight.data.clicks.prepare import prepare_clicks
+from firstlight.data.clicks.shares import ClickShare
 from firstlight.data.clicks.synthetic import synthesize_clicks
 from firstlight.execution.executor import InProcess
 from firstlight.execution.workers import WorkerProcesses
@@ -24,7 +25,7 @@ from firstlight.scoring.service import ScoreService, Setting
 from firstlight.spaces import SPACES
 from firstlight.storage.store import Store, open_store
 from firstlight.training import shared_warm_up
-from firstlight.training.shared_warm_up import ClickShare, NoData, SharedWarmUp
+from firstlight.training.shared_warm_up import NoData, SharedWarmUp
 from firstlight.training.shared_weights import recipe_for, train_steps
 from firstlight.training.warm_up import FOLDER, WarmUp, read_warm_up
 

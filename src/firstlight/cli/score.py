@@ -105,7 +105,7 @@ def score(
     if warmup is not None and is_own_model(target, seed):
         raise SettingError(WARMED_BY_OWNER)
     warm_up = None if warmup is None else read_warm_up(warmup, find_space(target))
-    requests = read_requests(proxy, None if warm_up is None else find_space(target).shown)
+    requests = read_requests(proxy, None if warm_up is None else find_space(target).data_kind)
     shown = source_for(requests, input, batch_size, batches, labels)
     if shown.remark:
         notices.print(shown.remark, markup=False, soft_wrap=True)

@@ -114,10 +114,10 @@ def _of_run(folder: str) -> tuple[str, str, dict[str, Any]]:
         )
     facts = read_run(Path(folder))
     space = find_space(facts.space)
-    if space.shown == "clicks":
+    if space.data_kind != "images":
         export = f"`firstlight export {folder} -o FOLDER`"
         raise SettingError(
-            f"{folder} is a search of {facts.space}, whose networks predict clicks, and `train` is for images. "
+            f"{folder} is a search of {facts.space}, whose networks take {space.data_kind}, and `train` is for images. "
             + (
                 f"The search has trained the best from scratch: {export} writes the best of them with its weights."
                 if facts.weights

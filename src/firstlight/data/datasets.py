@@ -11,9 +11,9 @@ from torch import Tensor
 
 from firstlight.core.errors import DataError, SettingError, TooFewError
 from firstlight.core.seeds import torch_generator
+from firstlight.data.images import read_samples, read_test_samples
 from firstlight.data.inputs import SYNTHETIC
 from firstlight.data.samples import Array, Normaliser, Samples, digest
-from firstlight.data.sources import read_samples, read_test_samples
 
 
 @dataclass(frozen=True)

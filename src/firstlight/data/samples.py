@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from firstlight.core.errors import DataError
+from firstlight.core.seeds import torch_generator
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -43,6 +44,17 @@ class Samples:
     def normaliser(self) -> Normaliser:
         """By images from all over the set, less than twice as many as are `representative` of its channels."""
         return Normaliser.of(self.images(np.arange(0, len(self), max(1, len(self) // self.representative))))
+
+    @property
+    def skeleton(self) -> dict[str, Any]:
+        """Nothing besides the shape and the classes."""
+        return {}
+
+    def draw(self, count: int, *, seed: int) -> tuple[Tensor, Tensor]:
+        """Return `count` random images, normalized, and their labels."""
+        picked = torch.randperm(len(self), generator=torch_generator(seed, "choice of samples"))[:count].numpy()
+        x, y = self.tensors(picked, self.images(picked), self.normaliser)
+        return x.contiguous(), y  # a measurement may write into its inputs
 
     def tensors(self, numbers: Array, images: Array, normaliser: Normaliser) -> tuple[Tensor, Tensor]:
         """Images that were read under these numbers, as networks take them, and their labels."""

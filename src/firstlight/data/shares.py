@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from importlib import import_module
+from typing import Protocol
 
 import numpy as np
 import torch
@@ -11,9 +14,47 @@ from torch import Tensor
 from firstlight.core.errors import DataError, TooFewError
 from firstlight.core.seeds import torch_generator
 from firstlight.data.datasets import without_test_part
+from firstlight.data.images import has_test_part, read_samples, read_test_samples
 from firstlight.data.inputs import CIRCLE, SYNTHETIC, TRUE_LABELS, InputSource, reduced
 from firstlight.data.samples import Array, Normaliser, Samples, digest
-from firstlight.data.sources import has_test_part, read_samples, read_test_samples
+from firstlight.data.sources import data_kind
+
+
+class DataShare(Protocol):
+    """A share of the training data of any kind. Its length is the number of samples; the whole has `of` samples."""
+
+    @property
+    def of(self) -> int: ...
+
+    @property
+    def fingerprint(self) -> str:
+        """A text that changes with the data."""
+
+    def __len__(self) -> int: ...
+
+    def batches(self, size: int, *, seed: int) -> Iterator[tuple[Tensor, Tensor]]:
+        """Yield the samples in random order, in batches of exactly `size`; a smaller rest is left out."""
+
+
+def open_share(source: InputSource, share: float, *, seed: int = 0) -> DataShare:
+    """Open a share of the training data, whatever its kind.
+
+    Args:
+        source: The source that the inputs of proxies are drawn from.
+        share: Share of the training data, above 0 and at most 1.
+        seed: Seed that selects the samples.
+
+    Returns:
+        The share, which may be read from a file batch by batch.
+
+    Raises:
+        DataError: If nothing can be learned from the source.
+    """
+    kind = data_kind(source.name)
+    if kind is None:
+        return load_share(source, share, seed=seed)
+    found: DataShare = import_module(kind.shares).load_share(source, share, seed=seed)
+    return found
 
 
 @dataclass(frozen=True)
@@ -27,6 +68,12 @@ class Share:
 
     def __len__(self) -> int:
         return len(self.y)
+
+    def batches(self, size: int, *, seed: int) -> Iterator[tuple[Tensor, Tensor]]:
+        """Yield the images in random order, in batches of exactly `size`; a smaller rest is left out."""
+        order = torch.randperm(len(self), generator=torch.Generator().manual_seed(seed))
+        for chosen in order[: len(self) // size * size].split(size):
+            yield self.x[chosen], self.y[chosen]
 
 
 def load_share(source: InputSource, share: float, *, seed: int = 0) -> Share:

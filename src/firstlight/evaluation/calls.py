@@ -82,7 +82,7 @@ def correlate(
     """
     found_space = find_space(space) if isinstance(space, str) else space
     warm_up = read_warm_up(warmup, found_space)
-    requests = read_requests(proxies, found_space.shown if warm_up else None)
+    requests = read_requests(proxies, found_space.data_kind if warm_up else None)
     seeds = [seed] if isinstance(seed, int) else list(seed)
     if not seeds or len(set(seeds)) < len(seeds):
         raise SettingError(f"The seeds are {seeds}; give one, or several different ones.")

@@ -14,7 +14,7 @@ from typing import Any
 from firstlight._version import __version__
 from firstlight.core.errors import MissingFileError, SettingError, StoreError
 from firstlight.core.statistics import FEWEST, RESAMPLES
-from firstlight.data.sources import DATA_FOLDER
+from firstlight.data.images import DATA_FOLDER
 from firstlight.execution.executor import LOCAL, Executor, make_executor
 from firstlight.papers.base import Choice, Experiment, Findings, Sampled
 from firstlight.papers.benchmarks import Shelf

@@ -72,7 +72,8 @@ class Space(ABC, Generic[A]):
     proxy: str = "dextr"  # by which networks are judged unless told otherwise
     initial: str = ""  # a small architecture to grow from, where the space has one
     benchmark: str = ""  # where trained networks of it can be looked up
-    shown: Literal["images", "clicks"] = "images"  # what its networks look at
+    data_kind: str = "images"  # the kind of data that its networks take
+    warm_up_weights: Literal["own", "shared"] = "own"  # what a warm-up trains unless told otherwise
     skeleton_type: type[Skeleton] = Skeleton
 
     @abstractmethod

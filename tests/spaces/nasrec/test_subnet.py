@@ -123,7 +123,7 @@ def test_gradient_proxies_judge_subnets_and_leave_them_as_they_are(frozen: bool)
     assert all(torch.equal(value, before[name]) for name, value in whole.state_dict().items())
     seen = Probe(subnet, batches).loss_gradients().weights
     assert (set(seen) == {"final"}) == frozen
-    steps = Probe(subnet, batches).training_steps(recipe="clicks")
+    steps = Probe(subnet, batches).training_steps(recipe="adagrad")
     assert (set(steps.weights) == {"final.weight", "final.bias"}) == frozen
 
 

@@ -25,8 +25,9 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 
-from firstlight.core.errors import ClickLogError, SettingError
+from firstlight.core.errors import SettingError
 from firstlight.core.seeds import derive
+from firstlight.data.clicks.errors import ClickLogError
 from firstlight.data.clicks.layouts import LAYOUTS
 from firstlight.data.clicks.parts import scattered
 from firstlight.data.clicks.raw import Progress

@@ -50,7 +50,8 @@ class NasRec(Space[Recommender]):
     reference = "Zhang2023nasrec"
     used_by: tuple[str, ...] = ("Zheng2023sigeo",)
     proxy = "sigeo"  # a single logit has no curvature
-    shown = "clicks"
+    data_kind = "clicks"
+    warm_up_weights = "shared"
     skeleton_type = NasRecSkeleton
     nodes: tuple[str, ...]  # the operators in the order of published records
     dense_operators: tuple[str, ...]
