@@ -14,21 +14,19 @@ from firstlight.core.errors import DataError
 from firstlight.data import InputSource, load_inputs
 from firstlight.data.images import LARGEST_SIDE, USUAL_SIDE, read_samples, read_test_samples, split_side
 
-COLOURS = {"blue": (0, 0, 255), "green": (0, 255, 0), "red": (255, 0, 0)}
+COLORS = {"blue": (0, 0, 255), "green": (0, 255, 0), "red": (255, 0, 0)}
 
 
-def write(
-    path: Path, colour: tuple[int, ...] = (10, 20, 30), size: tuple[int, int] = (9, 5), mode: str = "RGB"
-) -> None:
+def write(path: Path, color: tuple[int, ...] = (10, 20, 30), size: tuple[int, int] = (9, 5), mode: str = "RGB") -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    Image.new(mode, size, colour).save(path)
+    Image.new(mode, size, color).save(path)
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    for name, colour in COLOURS.items():
+    for name, color in COLORS.items():
         for number in range(3):
-            write(tmp_path / "shots" / name / f"{number}.png", colour)
+            write(tmp_path / "shots" / name / f"{number}.png", color)
     return tmp_path / "shots"
 
 

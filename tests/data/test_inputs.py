@@ -58,7 +58,7 @@ def test_digits_are_three_channels_of_32() -> None:
     assert inputs.classes == 10
 
 
-def test_arrays_are_normalised_by_channel(tmp_path: Path, images: dict[str, np.ndarray]) -> None:
+def test_arrays_are_normalized_by_channel(tmp_path: Path, images: dict[str, np.ndarray]) -> None:
     inputs = load_inputs(InputSource(write(tmp_path / "a.npz", **images), batch_size=50))
     x, y = inputs.batches[0]
     assert y is not None

@@ -117,7 +117,7 @@ def test_the_cost_of_what_cannot_be_built_without_numbers() -> None:
 @pytest.mark.parametrize(
     ("function", "options", "message"),
     [
-        (own.strided, {"kernel": (1, 3), "colour": (1, 2)}, "does not take 'colour'. It takes: kernel, stride, bias"),
+        (own.strided, {"kernel": (1, 3), "color": (1, 2)}, "does not take 'color'. It takes: kernel, stride, bias"),
         (own.strided, {"stride": (1, 2)}, "needs 'kernel'"),
         (own.strided, {"kernel": (3,)}, "nothing to choose"),
         (own.strided, {}, "nothing to choose"),

@@ -16,7 +16,7 @@ from firstlight.core.seeds import torch_generator
 from firstlight.data.datasets import without_test_part
 from firstlight.data.images import has_test_part, read_samples, read_test_samples
 from firstlight.data.inputs import CIRCLE, SYNTHETIC, TRUE_LABELS, InputSource, reduced
-from firstlight.data.samples import Array, Normaliser, Samples, digest
+from firstlight.data.samples import Array, Normalizer, Samples, digest
 from firstlight.data.sources import data_kind
 
 
@@ -89,7 +89,7 @@ def load_share(source: InputSource, share: float, *, seed: int = 0) -> Share:
     if not has_test_part(source.name):
         _, order = without_test_part(order, found.labels)
     taken = order[: round(share * len(order))]
-    return _prepared(source, found, taken, found.normaliser, len(order))
+    return _prepared(source, found, taken, found.normalizer, len(order))
 
 
 def load_test_share(source: InputSource) -> Share:
@@ -100,7 +100,7 @@ def load_test_share(source: InputSource) -> Share:
         tested, (numbers, _) = found, without_test_part(np.arange(len(found)), found.labels)
     else:
         numbers = np.arange(len(tested))
-    return _prepared(source, tested, numbers, found.normaliser, len(numbers))
+    return _prepared(source, tested, numbers, found.normalizer, len(numbers))
 
 
 def _samples(source: InputSource) -> Samples:
@@ -117,10 +117,10 @@ def _samples(source: InputSource) -> Samples:
     return read_samples(source.name)
 
 
-def _prepared(source: InputSource, samples: Samples, numbers: Array, normaliser: Normaliser, of: int) -> Share:
+def _prepared(source: InputSource, samples: Samples, numbers: Array, normalizer: Normalizer, of: int) -> Share:
     if not len(numbers):
         raise TooFewError(f"{source.name!r} has {of} images to learn from, and the share asked for holds none of them.")
-    x, y = samples.tensors(numbers, samples.images(numbers), normaliser)
+    x, y = samples.tensors(numbers, samples.images(numbers), normalizer)
     if source.side is not None:
         x = reduced(x, source.side)
     x = x.contiguous()

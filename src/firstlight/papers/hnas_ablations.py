@@ -38,7 +38,7 @@ def _tables10_to_12(lab: Lab) -> Findings:
     usual = lab.study([NB201_C10], proxies)
     lines = []
     for name, (initialisation, *published) in INITIALISATIONS.items():
-        found = lab.study([NB201_C10], proxies, initialisation=initialisation)
+        found = lab.study([NB201_C10], proxies, initialization=initialisation)
         for place, metric in enumerate(METRICS):
             asks = (METRICS[metric], KAPPA)
             for case, formula, values in zip(("realizable", "non-realizable"), (size, bound), published, strict=True):

@@ -19,7 +19,7 @@ from firstlight.spaces.nasrec.blocks import MOST_INPUTS, ROWS, WIDTHS, BlockOpti
 from firstlight.spaces.nasrec.network import NasRecSkeleton
 from firstlight.spaces.nasrec.subnet import Subnet
 from firstlight.spaces.nasrec.supernet import Path, SharedNetwork
-from firstlight.spaces.ops import initialise
+from firstlight.spaces.ops import initialize
 from firstlight.spaces.supernets.shared import PathPolicy, Shared
 
 # Over so many forward passes, NASRec trains its whole network less and less often
@@ -116,7 +116,7 @@ class SharedNasRec(Shared):
 
     def network(self, skeleton: NasRecSkeleton, *, seed: int = 0) -> SharedNetwork:
         network = SharedNetwork(self.space, skeleton)
-        initialise(network, torch_generator(seed, self.name, "shared weights"))
+        initialize(network, torch_generator(seed, self.name, "shared weights"))
         return network
 
     def policy(self, name: str = "") -> NasRecPaths:
