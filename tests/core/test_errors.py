@@ -7,7 +7,8 @@ from pathlib import Path
 
 from tests.cli.command import firstlight as run
 
-import firstlight.export.tracing  # noqa: F401  has a kind of its own
+import firstlight.data.clicks.errors
+import firstlight.export.tracing  # noqa: F401  both have a kind of their own
 from firstlight.core.errors import FirstlightError, ParseError, UnknownNameError
 
 PAGE = Path(__file__).parent.parent / "docs" / "troubleshooting.md"

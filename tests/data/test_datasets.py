@@ -1,4 +1,4 @@
-"""Data sets to train on: split by the seed, in proportion, and normalised by what may be known."""
+"""Data sets to train on: split by the seed, in proportion, and normalized by what may be known."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def source(tmp_path: Path) -> str:
 
 
 def numbers(data: Dataset, x: torch.Tensor) -> list[int]:
-    """Which images these are: normalising keeps their order."""
+    """Which images these are: normalizing keeps their order."""
     everything = torch.cat([data.x_train, data.x_val])[:, 0, 0, 0].sort().values
     return torch.searchsorted(everything, x[:, 0, 0, 0].contiguous()).tolist()
 
@@ -60,7 +60,7 @@ def test_some_of_the_samples_only(source: str) -> None:
     assert data.fingerprint != load_dataset(source).fingerprint
 
 
-def test_channels_are_normalised_by_the_training_part(tmp_path: Path) -> None:
+def test_channels_are_normalized_by_the_training_part(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     x = rng.integers(0, 256, (60, 3, 4, 4), dtype=np.uint8)
     data = load_dataset(write(tmp_path / "a.npz", x=x, y=np.arange(60) % 2))
@@ -76,10 +76,10 @@ def test_digits() -> None:
 
 
 def test_a_folder(tmp_path: Path) -> None:
-    for name, colour in (("dark", 20), ("light", 220)):
+    for name, color in (("dark", 20), ("light", 220)):
         (tmp_path / name).mkdir()
         for number in range(4):
-            Image.new("L", (6, 6), colour + number).save(tmp_path / name / f"{number}.png")
+            Image.new("L", (6, 6), color + number).save(tmp_path / name / f"{number}.png")
     (tmp_path / "readme.txt").touch()
     data = load_dataset(f"folder:{tmp_path}@8")
     assert (data.input_shape, data.classes, data.ignored) == ((3, 8, 8), 2, 1)

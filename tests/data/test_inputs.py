@@ -58,7 +58,7 @@ def test_digits_are_three_channels_of_32() -> None:
     assert inputs.classes == 10
 
 
-def test_arrays_are_normalised_by_channel(tmp_path: Path, images: dict[str, np.ndarray]) -> None:
+def test_arrays_are_normalized_by_channel(tmp_path: Path, images: dict[str, np.ndarray]) -> None:
     inputs = load_inputs(InputSource(write(tmp_path / "a.npz", **images), batch_size=50))
     x, y = inputs.batches[0]
     assert y is not None
@@ -163,7 +163,7 @@ def test_clicks_are_drawn_from_the_training_part(tmp_path: Path) -> None:
 
 
 def test_clicks_are_no_images() -> None:
-    with pytest.raises(DataError, match="holds clicks; here images are looked at"):
+    with pytest.raises(DataError, match="holds clicks, but images are needed here"):
         load_dataset("criteo:clicks.parquet")
 
 

@@ -28,7 +28,7 @@ from firstlight.cli.settings_file import read_settings_file
 from firstlight.data.clicks.layouts import LAYOUTS
 from firstlight.data.clicks.prepared import FORM, METADATA, open_clicks
 from firstlight.data.clicks.raw import BadRows, read_rows
-from firstlight.data.sources import has_test_part, read_samples, read_test_samples
+from firstlight.data.images import has_test_part, read_samples, read_test_samples
 from firstlight.export.exporter import export_run
 from firstlight.export.runs import read_run
 from firstlight.export.weights import load_weights

@@ -13,8 +13,8 @@ from firstlight.cli.options import read_pairs, read_seeds, read_shape
 from firstlight.cli.targets import read_logits
 from firstlight.core.importing import import_named
 from firstlight.data.clicks.layouts import find_layout
+from firstlight.data.images import split_side
 from firstlight.data.inputs import InputSource
-from firstlight.data.sources import split_side
 from firstlight.evaluation.methods import parse_methods
 from firstlight.export.exporter import read_formats
 from firstlight.export.runs import read_skeleton

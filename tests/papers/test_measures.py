@@ -78,7 +78,7 @@ def test_a_measure_is_taken_once_for_each_of_its_settings() -> None:
     for setting, measure in (
         (SETTING, Length(3.0)),
         (replace(SETTING, seed=1), Length(2.0)),
-        (replace(SETTING, initialisation="he"), Length(2.0)),
+        (replace(SETTING, initialization="he"), Length(2.0)),
         (replace(SETTING, repeats=2), Length(2.0)),
     ):
         lab.measured(setting, [NOTHING], measure)

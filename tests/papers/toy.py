@@ -15,7 +15,7 @@ from firstlight.papers.runner import RunOptions, reproduce
 from firstlight.spaces import SPACES
 from firstlight.spaces.nasbench1shot1.space import NASBench1Shot1
 from firstlight.spaces.nasbench101.cell import Cell101
-from firstlight.spaces.nasbench201.space import OPERATIONS, Cell201
+from firstlight.spaces.nasbench201.cell import OPERATIONS, Cell201
 
 NETWORKS = 30
 SMALL: dict[str, Any] = {

@@ -21,8 +21,8 @@ QUANTITIES: dict[str, Callable[[Probe], object]] = {
     "given feature_change": lambda probe: probe.feature_change(given=torch.stack([nets.images(2), nets.images(2)])),
     "block_statistics": lambda probe: probe.block_statistics(),
     "given block_statistics": lambda probe: probe.block_statistics(given=True),
-    "training_steps images": lambda probe: probe.training_steps(recipe="images", batches=2).losses,
-    "training_steps clicks": lambda probe: probe.training_steps(recipe="clicks", batches=2).losses,
+    "training_steps images": lambda probe: probe.training_steps(recipe="sgd", batches=2).losses,
+    "training_steps clicks": lambda probe: probe.training_steps(recipe="adagrad", batches=2).losses,
 }
 
 
@@ -62,7 +62,7 @@ def test_path_sum(name: str) -> None:
 @pytest.mark.parametrize("name", ["residual", "smooth", "attention", "mlp"])
 def test_the_first_step_starts_from_the_networks_own_gradient(name: str) -> None:
     batches = nets.labelled(2)
-    steps = Probe(nets.build(name), batches).training_steps(recipe="images", batches=1)
+    steps = Probe(nets.build(name), batches).training_steps(recipe="sgd", batches=1)
     gradient = slow.loss_gradients(nets.build(name), *batches[0])
     assert steps.losses == [pytest.approx(slow.loss(nets.build(name), *batches[0]), rel=1e-9)]
     assert steps.gradients[0].keys() == gradient.keys()
@@ -76,7 +76,7 @@ def test_later_steps_start_from_moved_weights(name: str) -> None:
     (x, y), again = nets.labelled(2)
     net = nets.build(name)
     probe = Probe(net, [(x, y), again])
-    steps = probe.training_steps(recipe="images", batches=2)
+    steps = probe.training_steps(recipe="sgd", batches=2)
     moved = nets.build(name).train()
     F.cross_entropy(moved(x), y).backward()
     with torch.no_grad():
@@ -86,26 +86,26 @@ def test_later_steps_start_from_moved_weights(name: str) -> None:
     expected = slow.loss_gradients(moved, *again)
     for key, gradient in expected.items():
         assert torch.allclose(steps.gradients[1][key], gradient, rtol=1e-7, atol=1e-12)
-    assert probe.training_steps(recipe="images", batches=1).losses == steps.losses[:1]
+    assert probe.training_steps(recipe="sgd", batches=1).losses == steps.losses[:1]
 
 
 def test_frozen_layers_move_for_images_and_rest_for_clicks() -> None:
     net = nets.build("residual")
     net.stem.requires_grad_(False)
     probe = Probe(net, nets.labelled(2))
-    images = probe.training_steps(recipe="images", batches=2)
-    clicks = probe.training_steps(recipe="clicks", batches=2)
+    images = probe.training_steps(recipe="sgd", batches=2)
+    clicks = probe.training_steps(recipe="adagrad", batches=2)
     assert not torch.equal(images.weights["stem.0"], net.stem[0].weight)
     assert clicks.weights.keys() == {name for name, p in net.named_parameters() if p.requires_grad}
     with pytest.raises(UnsupportedError, match="frozen"):
-        Probe(net.requires_grad_(False), nets.labelled(2)).training_steps(recipe="clicks", batches=2)
+        Probe(net.requires_grad_(False), nets.labelled(2)).training_steps(recipe="adagrad", batches=2)
 
 
 def test_large_gradients_are_clipped_for_clicks() -> None:
     def loud(logits: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
         return 1e3 * F.cross_entropy(logits, targets)
 
-    steps = Probe(nets.build("mlp"), nets.labelled(1), loss=loud).training_steps(recipe="clicks", batches=1)
+    steps = Probe(nets.build("mlp"), nets.labelled(1), loss=loud).training_steps(recipe="adagrad", batches=1)
     size = sum(float(g.square().sum()) for g in steps.gradients[0].values()) ** 0.5
     assert size == pytest.approx(5.0, rel=1e-4)
 

@@ -17,7 +17,7 @@ from firstlight.proxies.dextr import dextr
 from firstlight.proxies.dss import dss
 from firstlight.spaces import SPACES
 from firstlight.spaces.autoformer.network import AutoFormerSkeleton, Transformer, VisionTransformer
-from firstlight.spaces.ops import initialise
+from firstlight.spaces.ops import initialize
 
 SHAPE = (3, 32, 32)
 
@@ -25,7 +25,7 @@ SHAPE = (3, 32, 32)
 def two_blocks(seed: int = 0) -> nn.Module:
     """Wider weights than a new transformer has, so that no part of it is lost beside the others."""
     network = VisionTransformer(Transformer(192, (3, 4), (3.5, 4.0)), AutoFormerSkeleton(SHAPE, 10))
-    initialise(network, torch.Generator().manual_seed(seed))
+    initialize(network, torch.Generator().manual_seed(seed))
     for parameter in network.parameters():
         parameter.data.mul_(3 if parameter.ndim > 1 else 1)
     return network.double()

@@ -41,9 +41,11 @@ def test_what_the_data_say_may_be_said_again_but_not_otherwise(data: ClickData) 
         _ = setting(data, input_shape=39).skeleton
 
 
-def test_data_and_networks_for_different_things(data: ClickData) -> None:
-    with pytest.raises(SettingError, match=r"holds clicks, which networks of 'nasbench201' are not for; take nasrec"):
+def test_data_and_networks_of_different_kinds(data: ClickData) -> None:
+    of_images = r"of 'nasbench201' take images; 'clicks:.*' holds clicks\. .* npz:PATH, .*: nasrec-full, nasrec-small\."
+    with pytest.raises(SettingError, match=of_images):
         _ = setting(data, "nasbench201").skeleton
-    with pytest.raises(SettingError, match=r"has inputs of \(3, 32, 32\), but networks of 'nasrec-full' are for"):
+    of_clicks = r"of 'nasrec-full' take clicks; 'digits' holds images\. .* clicks:FILE or synthetic, .*nasbench201"
+    with pytest.raises(SettingError, match=of_clicks):
         _ = Setting("nasrec-full", InputSource("digits")).skeleton
     assert Setting("nasrec-full").skeleton.input_shape == (39,)

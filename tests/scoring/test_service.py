@@ -114,7 +114,7 @@ def test_what_a_score_depends_on_is_in_its_key() -> None:
         replace(small, source=InputSource("digits", 2)),
         replace(small, source=InputSource(batch_size=3)),
         replace(small, skeleton_settings=(("cells", 2), ("channels", 4))),
-        replace(small, initialisation="he"),
+        replace(small, initialization="he"),
     ]
     (text,) = architectures(1)
     assert len({setting.key(text, request) for setting in settings}) == len(settings)

@@ -242,8 +242,8 @@ def test_a_built_network_classifies_the_inputs_of_its_skeleton(name: str) -> Non
 
 @every_space
 def test_unknown_skeleton_settings_are_refused(name: str) -> None:
-    with pytest.raises(SettingError, match="no setting 'colour'"):
-        SPACES[name].skeleton(colour=3)
+    with pytest.raises(SettingError, match="no setting 'color'"):
+        SPACES[name].skeleton(color=3)
     for setting in ({"classes": "4"}, {"classes": (4, 4)}, {"input_shape": "3"}, {"classes": True}):
         with pytest.raises(SettingError, match="expected something like"):
             SPACES[name].skeleton(**setting)

@@ -33,7 +33,7 @@ SMALL = {"input_shape": (3, 4, 4), "classes": 3}
 
 @pytest.fixture(autouse=True)
 def _forget(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(SPACES, "_added", {})
+    monkeypatch.setattr(SPACES, "_loaded", dict(SPACES._loaded))
 
 
 def test_all_combinations_have_a_text_that_reads_back() -> None:
@@ -117,7 +117,7 @@ def test_the_cost_of_what_cannot_be_built_without_numbers() -> None:
 @pytest.mark.parametrize(
     ("function", "options", "message"),
     [
-        (own.strided, {"kernel": (1, 3), "colour": (1, 2)}, "does not take 'colour'. It takes: kernel, stride, bias"),
+        (own.strided, {"kernel": (1, 3), "color": (1, 2)}, "does not take 'color'. It takes: kernel, stride, bias"),
         (own.strided, {"stride": (1, 2)}, "needs 'kernel'"),
         (own.strided, {"kernel": (3,)}, "nothing to choose"),
         (own.strided, {}, "nothing to choose"),

@@ -8,12 +8,12 @@ from torch import nn
 
 from firstlight.core.errors import UnknownNameError
 from firstlight.core.seeds import torch_generator
-from firstlight.spaces.ops import Conv2d, Linear, initialise
+from firstlight.spaces.ops import Conv2d, Linear, initialize
 
 
 def test_weights_have_the_default_distribution_of_pytorch() -> None:
     network = nn.Sequential(Conv2d(8, 64, 3, bias=False), nn.BatchNorm2d(64), nn.Flatten(), Linear(256, 100))
-    initialise(network, torch_generator(0, "test"))
+    initialize(network, torch_generator(0, "test"))
     for layer, bound in ((network[0], 72**-0.5), (network[3], 256**-0.5)):
         weight = layer.weight.detach()
         assert float(weight.abs().max()) <= bound
@@ -23,14 +23,14 @@ def test_weights_have_the_default_distribution_of_pytorch() -> None:
 
 
 @pytest.mark.parametrize(("name", "fans"), [("xavier", (72 + 576, 256 + 100)), ("he", (72, 256))])
-def test_other_initialisations_have_their_variance(name: str, fans: tuple[int, int]) -> None:
+def test_other_initializations_have_their_variance(name: str, fans: tuple[int, int]) -> None:
     network = nn.Sequential(Conv2d(8, 64, 3, bias=False), nn.BatchNorm2d(64), nn.Flatten(), Linear(256, 100))
-    initialise(network, torch_generator(0, "test"), name)
+    initialize(network, torch_generator(0, "test"), name)
     for layer, fan in zip((network[0], network[3]), fans, strict=True):
         assert float(layer.weight.detach().std()) == pytest.approx((2 / fan) ** 0.5, rel=0.03)
     assert float(network[3].bias.detach().abs().max()) <= 256**-0.5
 
 
-def test_an_unknown_initialisation_is_refused() -> None:
+def test_an_unknown_initialization_is_refused() -> None:
     with pytest.raises(UnknownNameError, match="default, he, xavier"):
-        initialise(nn.Sequential(Linear(2, 2)), torch_generator(0, "test"), "glorot")
+        initialize(nn.Sequential(Linear(2, 2)), torch_generator(0, "test"), "glorot")

@@ -15,6 +15,7 @@ from firstlight.data import InputSource
 from firstlight.data.clicks import open_clicks
 from firstlight.data.clicks.layouts import LAYOUTS
 from firstlight.data.clicks.prepare import prepare_clicks
+from firstlight.data.clicks.shares import ClickShare
 from firstlight.data.clicks.synthetic import synthesize_clicks
 from firstlight.execution.executor import InProcess
 from firstlight.execution.workers import WorkerProcesses
@@ -24,8 +25,8 @@ from firstlight.scoring.service import ScoreService, Setting
 from firstlight.spaces import SPACES
 from firstlight.storage.store import Store, open_store
 from firstlight.training import shared_warm_up
-from firstlight.training.shared_warm_up import ClickShare, NoData, SharedWarmUp
-from firstlight.training.shared_weights import train_steps
+from firstlight.training.shared_warm_up import NoData, SharedWarmUp
+from firstlight.training.shared_weights import recipe_for, train_steps
 from firstlight.training.warm_up import FOLDER, WarmUp, read_warm_up
 
 CELLS = SPACES["nasbench201"]
@@ -72,7 +73,7 @@ def test_networks_inherit_what_was_trained_once(tmp_path: Path) -> None:
     shared, share = CELLS.shared(), BRIEF.load(SOURCE, 3)
     whole = shared.network(SMALL.skeleton, seed=3)
     batches = BRIEF._batches(share, SMALL)
-    train_steps(whole, batches, BRIEF.steps(share), shared.policy(), replace(shared.recipe, batch_size=16), seed=3)
+    train_steps(whole, batches, BRIEF.steps(share), shared.policy(), replace(recipe_for(shared), batch_size=16), seed=3)
     by_hand = {}
     for text in TEXTS:
         probe = Probe(shared.subnet(whole, CELLS.parse(text)), SMALL.inputs.batches, seed=3)

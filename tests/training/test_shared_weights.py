@@ -13,13 +13,15 @@ from torch import Tensor, nn
 
 import firstlight
 from firstlight.core.errors import DataError, DivergedError, SettingError
+from firstlight.spaces.nasbench201.shared import SharedCells
 from firstlight.spaces.nasrec.network import NasRecSkeleton
+from firstlight.spaces.nasrec.shared import SharedNasRec
 from firstlight.spaces.nasrec.space import NasRecSmall
-from firstlight.spaces.supernets.shared import SharedCells, SharedNasRec
-from firstlight.training.shared_weights import CLICKS, IMAGES, class_loss, train_steps
+from firstlight.training.shared_weights import class_loss, recipe_for, train_steps
 
 SHARED = SharedNasRec(NasRecSmall(1))
 SKELETON = NasRecSkeleton((8,), dense=5, rows=6)
+CLICKS, IMAGES = recipe_for(SharedNasRec), recipe_for(SharedCells)
 FEW = replace(CLICKS, batch_size=16)
 
 

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from firstlight.spaces.base import Architecture, Space
     from firstlight.training.trained import Trained
 
+IMAGES = "images"
+
 
 @takes(Training, Network, Storage)
 def train(
@@ -92,7 +94,17 @@ def _of_run(folder: Any) -> tuple[str, str, dict[str, Any]]:
         )
     facts = read_run(Path(folder))
     space = find_space(facts.space)
-    space.check_trainable(str(folder), retrained=facts.weights is not None)
+    if space.data_kind != IMAGES:
+        export = f"`firstlight export {folder} -o FOLDER`"
+        raise SettingError(
+            f"{folder} is a search of {facts.space}, whose networks take {space.data_kind}, and `train` is for images. "
+            + (
+                f"The search has retrained the best: {export} writes the best of them with its weights."
+                if facts.weights
+                else f"Run the search again with --retrain 5: it retrains the five best, and {export} then writes the "
+                "best of them with its weights."
+            )
+        )
     skeleton = asdict(read_skeleton(space, facts.skeleton))
     kept = {name: value for name, value in skeleton.items() if name not in ("input_shape", "classes")}
     return facts.space, facts.architecture, kept

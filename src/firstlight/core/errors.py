@@ -124,12 +124,6 @@ class BenchmarkFileError(DataError):
     code = "benchmark-file"
 
 
-class ClickLogError(DataError):
-    """A log of clicks that cannot be read as its layout says, or has nothing to learn from."""
-
-    code = "click-log"
-
-
 class UnsafePickleError(BenchmarkFileError):
     """A pickle that asks for more than numbers, text, arrays and plain containers; nothing of it was run."""
 

@@ -11,9 +11,9 @@ from torch import Tensor
 
 from firstlight.core.errors import DataError, SettingError, TooFewError
 from firstlight.core.seeds import torch_generator
+from firstlight.data.images import read_samples, read_test_samples
 from firstlight.data.inputs import SYNTHETIC
-from firstlight.data.samples import Array, Normaliser, Samples, digest
-from firstlight.data.sources import read_samples, read_test_samples
+from firstlight.data.samples import Array, Normalizer, Samples, digest
 
 
 @dataclass(frozen=True)
@@ -86,18 +86,18 @@ def load_dataset(
     chosen, _ = _divided(order, found.labels, count)
     val, train = _divided(chosen, found.labels, held_back)
     images_train, images_val = found.images(train), found.images(val)
-    normaliser = Normaliser.of(images_train)
-    x_train, y_train = found.tensors(train, images_train, normaliser)
-    x_val, y_val = found.tensors(val, images_val, normaliser)
+    normalizer = Normalizer.of(images_train)
+    x_train, y_train = found.tensors(train, images_train, normalizer)
+    x_val, y_val = found.tensors(val, images_val, normalizer)
     parts, numbers = f"{len(train)}+{len(val)}", [images_train, y_train.numpy(), images_val, y_val.numpy()]
     x_test = y_test = None
     if tested is not None:
         images_test = tested.images(held_out)
         _check_alike(source_name, found, images_train, tested, images_test)
-        x_test, y_test = tested.tensors(held_out, images_test, normaliser)
+        x_test, y_test = tested.tensors(held_out, images_test, normalizer)
         parts, numbers = f"{parts}+{len(held_out)}", [*numbers, images_test, y_test.numpy()]
     fingerprint = f"{found.title}:{parts}:{digest(*numbers)}"
-    mean, deviation = (tuple(map(float, part.ravel())) for part in (normaliser.mean, normaliser.deviation))
+    mean, deviation = (tuple(map(float, part.ravel())) for part in (normalizer.mean, normalizer.deviation))
     return Dataset(
         x_train,
         y_train,

@@ -1,8 +1,7 @@
-"""Batches for proxies to look at: noise (`synthetic`), points of a `circle`, samples or clicks of a source of data."""
+"""Batches for proxies: noise (`synthetic`), points of a `circle`, or samples of a source of data."""
 
 from __future__ import annotations
 
-import itertools
 import math
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -14,12 +13,10 @@ from torch import Tensor
 
 from firstlight.core.errors import DataError, SettingError, TooFewError, UnknownNameError
 from firstlight.core.seeds import torch_generator
-from firstlight.data.clicks import ClickData, is_clicks, open_clicks
 from firstlight.data.samples import digest
-from firstlight.data.sources import path_of, read_samples
+from firstlight.data.sources import GENERATED, open_source, path_of
 
-SYNTHETIC = "synthetic"
-CIRCLE = "circle"
+SYNTHETIC, CIRCLE = GENERATED
 TRUE_LABELS, RANDOM_LABELS = LABELS = ("true", "random")
 
 
@@ -94,9 +91,7 @@ class InputSource:
     @property
     def files(self) -> list[Path]:
         """What it is read from, if anything."""
-        if self.name in (SYNTHETIC, CIRCLE):
-            return []
-        path = open_clicks(self.name).path if is_clicks(self.name) else path_of(self.name)
+        path = path_of(self.name)
         return [] if path is None else [path]
 
 
@@ -133,19 +128,13 @@ def load_inputs(
     elif source.name == CIRCLE:
         title, x = CIRCLE, _on_circle(input_shape, count, seed)
         y = torch.randint(classes, (count,), generator=torch_generator(seed, "synthetic labels"))
-    elif is_clicks(source.name):
-        clicks = open_clicks(source.name)
-        source.check_count(clicks.rows["train"])
-        x, y = _drawn_clicks(clicks, count, seed)
-        title, classes, skeleton = clicks.title, 2, clicks.skeleton
     else:
-        samples = read_samples(source.name)
-        source.check_count(len(samples))
-        picked = torch.randperm(len(samples), generator=torch_generator(seed, "choice of samples"))[:count].numpy()
-        x, y = samples.tensors(picked, samples.images(picked), samples.normaliser)
-        x = x.contiguous()  # a measurement may write into its inputs
-        title, classes = samples.title, samples.classes
-        if source.side is not None:
+        opened = open_source(source.name)
+        assert opened is not None
+        source.check_count(len(opened))
+        x, y = opened.draw(count, seed=seed)
+        title, classes, skeleton = opened.title, opened.classes, opened.skeleton
+        if source.side is not None and x.dim() == 4:
             title, x = f"{title}@{source.side}", reduced(x, source.side)
     if source.labels == RANDOM_LABELS and source.name not in (SYNTHETIC, CIRCLE):  # whose labels are random anyway
         title += ":random labels"
@@ -160,20 +149,8 @@ def load_inputs(
 
 def _count_samples(name: str) -> int | None:
     """How many can be drawn from a source; None if they are made up, as many as are wanted."""
-    if name in (SYNTHETIC, CIRCLE):
-        return None
-    return open_clicks(name).rows["train"] if is_clicks(name) else len(read_samples(name))
-
-
-def _drawn_clicks(clicks: ClickData, count: int, seed: int) -> tuple[Tensor, Tensor]:
-    """Rows to learn from, out of as few groups of the file as hold them, so that one of any size is read in no time.
-
-    What is drawn first does not change with the number of them.
-    """
-    size = min(count, 1024)
-    drawn = itertools.islice(clicks.batches("train", size, seed=seed), math.ceil(count / size))
-    x, y = map(torch.cat, zip(*drawn, strict=True))
-    return x[:count], y[:count]
+    opened = open_source(name)
+    return None if opened is None else len(opened)
 
 
 def reduced(x: Tensor, side: int) -> Tensor:

@@ -1,4 +1,4 @@
-"""Labelled images as a source holds them, and what is done to them before a network may see them."""
+"""Labeled images as a source holds them, and what is done to them before a network may see them."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from firstlight.core.errors import DataError
+from firstlight.core.seeds import torch_generator
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -40,27 +41,38 @@ class Samples:
         return int(self.labels.max()) + 1
 
     @functools.cached_property
-    def normaliser(self) -> Normaliser:
+    def normalizer(self) -> Normalizer:
         """By images from all over the set, less than twice as many as are `representative` of its channels."""
-        return Normaliser.of(self.images(np.arange(0, len(self), max(1, len(self) // self.representative))))
+        return Normalizer.of(self.images(np.arange(0, len(self), max(1, len(self) // self.representative))))
 
-    def tensors(self, numbers: Array, images: Array, normaliser: Normaliser) -> tuple[Tensor, Tensor]:
+    @property
+    def skeleton(self) -> dict[str, Any]:
+        """Nothing besides the shape and the classes."""
+        return {}
+
+    def draw(self, count: int, *, seed: int) -> tuple[Tensor, Tensor]:
+        """Return `count` random images, normalized, and their labels."""
+        picked = torch.randperm(len(self), generator=torch_generator(seed, "choice of samples"))[:count].numpy()
+        x, y = self.tensors(picked, self.images(picked), self.normalizer)
+        return x.contiguous(), y  # a measurement may write into its inputs
+
+    def tensors(self, numbers: Array, images: Array, normalizer: Normalizer) -> tuple[Tensor, Tensor]:
         """Images that were read under these numbers, as networks take them, and their labels."""
-        x = normaliser(images)
+        x = normalizer(images)
         if not bool(x.isfinite().all()):
             raise DataError(f"{self.name!r} holds values that are NaN or infinite; clean the data first.")
         return x, torch.from_numpy(self.labels[numbers].astype(np.int64))
 
 
 @dataclass(frozen=True)
-class Normaliser:
-    """Brings each channel to mean 0 and deviation 1 of the images it was made for; grey becomes three channels."""
+class Normalizer:
+    """Brings each channel to mean 0 and deviation 1 of the images it was made for; gray becomes three channels."""
 
     mean: Array
     deviation: Array
 
     @classmethod
-    def of(cls, images: Array) -> Normaliser:
+    def of(cls, images: Array) -> Normalizer:
         values = images.astype(np.float32)
         return cls(values.mean((0, 2, 3), keepdims=True), np.maximum(values.std((0, 2, 3), keepdims=True), 1e-6))
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from importlib import import_module
+from typing import Protocol
 
 import numpy as np
 import torch
@@ -11,9 +14,47 @@ from torch import Tensor
 from firstlight.core.errors import DataError, TooFewError
 from firstlight.core.seeds import torch_generator
 from firstlight.data.datasets import without_test_part
+from firstlight.data.images import has_test_part, read_samples, read_test_samples
 from firstlight.data.inputs import CIRCLE, SYNTHETIC, TRUE_LABELS, InputSource, reduced
-from firstlight.data.samples import Array, Normaliser, Samples, digest
-from firstlight.data.sources import has_test_part, read_samples, read_test_samples
+from firstlight.data.samples import Array, Normalizer, Samples, digest
+from firstlight.data.sources import data_kind
+
+
+class DataShare(Protocol):
+    """A share of the training data of any kind. Its length is the number of samples; the whole has `of` samples."""
+
+    @property
+    def of(self) -> int: ...
+
+    @property
+    def fingerprint(self) -> str:
+        """A text that changes with the data."""
+
+    def __len__(self) -> int: ...
+
+    def batches(self, size: int, *, seed: int) -> Iterator[tuple[Tensor, Tensor]]:
+        """Yield the samples in random order, in batches of exactly `size`; a smaller rest is left out."""
+
+
+def open_share(source: InputSource, share: float, *, seed: int = 0) -> DataShare:
+    """Open a share of the training data, whatever its kind.
+
+    Args:
+        source: The source that the inputs of proxies are drawn from.
+        share: Share of the training data, above 0 and at most 1.
+        seed: Seed that selects the samples.
+
+    Returns:
+        The share, which may be read from a file batch by batch.
+
+    Raises:
+        DataError: If nothing can be learned from the source.
+    """
+    kind = data_kind(source.name)
+    if kind is None:
+        return load_share(source, share, seed=seed)
+    found: DataShare = import_module(kind.shares).load_share(source, share, seed=seed)
+    return found
 
 
 @dataclass(frozen=True)
@@ -27,6 +68,12 @@ class Share:
 
     def __len__(self) -> int:
         return len(self.y)
+
+    def batches(self, size: int, *, seed: int) -> Iterator[tuple[Tensor, Tensor]]:
+        """Yield the images in random order, in batches of exactly `size`; a smaller rest is left out."""
+        order = torch.randperm(len(self), generator=torch.Generator().manual_seed(seed))
+        for chosen in order[: len(self) // size * size].split(size):
+            yield self.x[chosen], self.y[chosen]
 
 
 def load_share(source: InputSource, share: float, *, seed: int = 0) -> Share:
@@ -42,7 +89,7 @@ def load_share(source: InputSource, share: float, *, seed: int = 0) -> Share:
     if not has_test_part(source.name):
         _, order = without_test_part(order, found.labels)
     taken = order[: round(share * len(order))]
-    return _prepared(source, found, taken, found.normaliser, len(order))
+    return _prepared(source, found, taken, found.normalizer, len(order))
 
 
 def load_test_share(source: InputSource) -> Share:
@@ -53,7 +100,7 @@ def load_test_share(source: InputSource) -> Share:
         tested, (numbers, _) = found, without_test_part(np.arange(len(found)), found.labels)
     else:
         numbers = np.arange(len(tested))
-    return _prepared(source, tested, numbers, found.normaliser, len(numbers))
+    return _prepared(source, tested, numbers, found.normalizer, len(numbers))
 
 
 def _samples(source: InputSource) -> Samples:
@@ -70,10 +117,10 @@ def _samples(source: InputSource) -> Samples:
     return read_samples(source.name)
 
 
-def _prepared(source: InputSource, samples: Samples, numbers: Array, normaliser: Normaliser, of: int) -> Share:
+def _prepared(source: InputSource, samples: Samples, numbers: Array, normalizer: Normalizer, of: int) -> Share:
     if not len(numbers):
         raise TooFewError(f"{source.name!r} has {of} images to learn from, and the share asked for holds none of them.")
-    x, y = samples.tensors(numbers, samples.images(numbers), normaliser)
+    x, y = samples.tensors(numbers, samples.images(numbers), normalizer)
     if source.side is not None:
         x = reduced(x, source.side)
     x = x.contiguous()

@@ -1,199 +1,120 @@
-"""Where samples come from: scikit-learn's bundled digits, arrays in an `.npz` file, or a folder of image files.
+"""Sources of data: a name, such as `digits` or `npz:PATH`, and the kind of data that it stands for.
 
-A source is named by a text: `digits`, `npz:PATH`, `folder:PATH`, or a bare name such as `cifar10`, which is looked up
-in the folder that the environment variable FIRSTLIGHT_DATA names (`cifar10.npz` or `cifar10_*.npz`). A side may be
-written behind each, as in `digits@16`, `folder:PATH@64` or `cifar10@16`: without it, digits and images of a folder have
-32x32 pixels, and arrays the size that they have, from which they can be reduced.
+`KINDS` is the index of all kinds. The modules of a kind are imported when one of its sources is first opened.
 """
 
 from __future__ import annotations
 
-import os
-import re
-import zlib
-from collections.abc import Callable, Mapping
-from functools import lru_cache
+from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
-from zipfile import BadZipFile
+from typing import TYPE_CHECKING, Any, Protocol
 
-import numpy as np
-import torch
-import torch.nn.functional as F
+if TYPE_CHECKING:
+    from torch import Tensor
 
-from firstlight.core.errors import DataError, MissingFileError
-from firstlight.data.clicks import is_clicks
-from firstlight.data.folders import find_test_folder, read_folder
-from firstlight.data.samples import Array, Samples
-
-DATA_FOLDER = "FIRSTLIGHT_DATA"
-USUAL_SIDE = 32
-LARGEST_SIDE = 1024
+# Inputs that are generated, in any shape that a network takes: they are of no kind
+GENERATED = ("synthetic", "circle")
 
 
-def read_samples(name: str) -> Samples:
-    """The whole data set of that name; `x_test` of an `.npz` file is left for final tests."""
-    if is_clicks(name):
-        raise DataError(f"{name!r} holds clicks; here images are looked at: digits, npz:PATH or folder:PATH.")
-    stem, side = split_side(name)
-    if stem == "digits":
-        images, labels = _digits(side or USUAL_SIDE)
-        return Samples(name, name, labels, images.__getitem__)
-    if stem.startswith("folder:"):
-        return read_folder(name, stem.removeprefix("folder:"), side or USUAL_SIDE)
-    images, labels = _from_npz(_find(stem))
-    title = Path(stem.removeprefix("npz:")).stem + (f"@{side}" if side else "")
-    return Samples(name, title, labels, _reader(images, side))
+class Source(Protocol):
+    """Labeled samples. Its length is the number of samples that can be drawn."""
+
+    @property
+    def title(self) -> str:
+        """A short name that does not depend on where the data is stored."""
+
+    @property
+    def classes(self) -> int:
+        """The number of classes."""
+
+    @property
+    def skeleton(self) -> dict[str, Any]:
+        """Settings of a skeleton, besides shape and classes, that follow from the data."""
+
+    def __len__(self) -> int: ...
+
+    def draw(self, count: int, *, seed: int) -> tuple[Tensor, Tensor]:
+        """Return `count` random samples, as networks take them, and their labels. A larger count only adds samples."""
 
 
-def has_test_part(name: str) -> bool:
-    """Whether a data set that can be read has one for final tests, of which nothing is looked at."""
-    stem, _ = split_side(name)
-    if stem == "digits":
-        return False
-    if stem.startswith("folder:"):
-        return find_test_folder(stem.removeprefix("folder:")) is not None
-    with _find(stem).open("rb") as file, np.load(file, allow_pickle=False) as arrays:
-        return "x_test" in arrays
+class FileBacked:
+    """Data that is read from a file when it is needed, because it may not fit into memory.
+
+    A job for another machine does not carry such data along: every machine must have the file.
+    """
+
+    path: Path
 
 
-def read_test_samples(name: str) -> Samples | None:
-    """The part that a data set which can be read has for final tests; None if it has none."""
-    if not has_test_part(name):
+@dataclass(frozen=True)
+class DataKind:
+    """A kind of data. Networks of a space take one kind, `Space.data_kind`.
+
+    Attributes:
+        name: Name of the kind, such as "images".
+        forms: How its sources are written, such as "npz:PATH".
+        module: Module with `open_source(name)` and `path_of(name)`.
+        shares: Module with `load_share(source, share, seed=...)`.
+        retrains: True if networks are not trained on this data during a search, as an evaluation, but after it. The
+            data is then shown to the proxies, and `retrain` trains the best networks on it.
+    """
+
+    name: str
+    forms: tuple[str, ...]
+    module: str
+    shares: str
+    retrains: bool = False
+
+    @property
+    def prefixes(self) -> tuple[str, ...]:
+        """The texts before the colon in the names of its sources."""
+        return tuple(prefix for prefix, colon, _ in (form.partition(":") for form in self.forms) if colon)
+
+
+_IMAGES = DataKind("images", ("digits", "npz:PATH", "folder:PATH"), "firstlight.data.images", "firstlight.data.shares")
+_CLICKS = DataKind(
+    "clicks",
+    ("criteo:FILE", "avazu:FILE", "kdd:FILE", "clicks:FILE"),
+    "firstlight.data.clicks.prepared",
+    "firstlight.data.clicks.shares",
+    retrains=True,
+)
+KINDS = {kind.name: kind for kind in (_IMAGES, _CLICKS)}
+
+
+def data_kind(name: str) -> DataKind | None:
+    """Return the kind of data that a source holds.
+
+    Args:
+        name: Name of a source. A name without a prefix is a set of images in the data folder.
+
+    Returns:
+        The kind, or None for generated inputs ("synthetic", "circle"), which suit every network.
+
+    Example:
+        >>> data_kind("folder:photos@64").name
+        'images'
+    """
+    if name in GENERATED:
         return None
-    stem, side = split_side(name)
-    if stem.startswith("folder:"):
-        return read_folder(name, str(find_test_folder(stem.removeprefix("folder:"))), side or USUAL_SIDE)
-    images, labels = _from_npz(_find(stem), "_test")
-    return Samples(name, "test", labels, _reader(images, side))
+    prefix, colon, _ = name.partition(":")
+    return next((kind for kind in KINDS.values() if colon and prefix in kind.prefixes), _IMAGES)
+
+
+def open_source(name: str) -> Source | None:
+    """Open a source by its name; None for generated inputs."""
+    kind = data_kind(name)
+    if kind is None:
+        return None
+    found: Source = import_module(kind.module).open_source(name)
+    return found
 
 
 def path_of(name: str) -> Path | None:
-    """The file or folder that samples are read from; None for those that come with scikit-learn."""
-    stem, _ = split_side(name)
-    if stem == "digits":
+    """Return the file or folder that a source is read from, or None if there is none."""
+    kind = data_kind(name)
+    if kind is None:
         return None
-    return Path(stem.removeprefix("folder:")).expanduser() if stem.startswith("folder:") else _find(stem)
-
-
-def split_side(name: str) -> tuple[str, int | None]:
-    """The source without its `@SIDE`, and that side in pixels; a path that ends like this itself needs a second one."""
-    match = re.fullmatch(r"(?P<stem>.+)@(?P<side>[0-9]{1,9})", name, re.DOTALL)
-    if match is None:
-        return name, None
-    side = int(match["side"])
-    if not 1 <= side <= LARGEST_SIDE:
-        raise DataError(f"{name!r} asks for images of {side}x{side} pixels; 1 to {LARGEST_SIDE} can be had.")
-    return match["stem"], side
-
-
-def _reader(images: Array, side: int | None) -> Callable[[Array], Array]:
-    """How to read some of the images: as they are, or reduced; each pixel is then the mean of those in its place."""
-    if side is None:
-        return images.__getitem__
-    if side > min(images.shape[-2:]):
-        height, width = images.shape[-2:]
-        raise DataError(f"@{side} asks for images of {side}x{side} pixels; there are {height}x{width} to reduce.")
-    size = (side, side)
-    return lambda numbers: F.adaptive_avg_pool2d(torch.from_numpy(images[numbers]).float(), size).numpy()
-
-
-def _digits(side: int) -> tuple[Array, Array]:
-    """1,797 handwritten digits of 8x8 pixels, enlarged."""
-    from sklearn.datasets import load_digits
-
-    images, labels = load_digits(return_X_y=True)
-    enlarged = F.interpolate(
-        torch.from_numpy(images).view(-1, 1, 8, 8), size=(side, side), mode="bilinear", align_corners=False
-    )
-    return enlarged.mul_(255 / 16).round_().to(torch.uint8).numpy(), labels
-
-
-def _from_npz(path: Path, suffix: str = "_train") -> tuple[Array, Array]:
-    """The images and labels; a file that is asked for again and has not changed is not unpacked again."""
-    try:
-        changed = path.stat()
-    except OSError:
-        raise MissingFileError(f"There is no file {path}.") from None
-    return _unpacked(path, suffix, changed.st_mtime_ns, changed.st_size)
-
-
-@lru_cache(maxsize=1)
-def _unpacked(path: Path, suffix: str, _changed: int, _size: int) -> tuple[Array, Array]:
-    try:
-        with path.open("rb") as file:  # which numpy would leave open if it is no .npz file
-            arrays = np.load(file, allow_pickle=False)
-            if not isinstance(arrays, np.lib.npyio.NpzFile):
-                raise DataError(f"{path} holds a single array; save x and y together with numpy.savez.")
-            if suffix == "_train" and "x_train" not in arrays:
-                suffix = ""
-            if f"x{suffix}" not in arrays or f"y{suffix}" not in arrays:
-                wanted = "x_test and y_test" if suffix == "_test" else "x and y (or x_train and y_train)"
-                raise DataError(f"{path} must hold arrays {wanted}; it holds: {', '.join(arrays) or 'none'}.")
-            labels = _labels(path, arrays, f"y{suffix}")
-            images = arrays[f"x{suffix}"]
-    except (OSError, EOFError, ValueError, BadZipFile, zlib.error) as error:
-        kind = type(error).__name__
-        raise DataError(
-            f"{path} is not an .npz file of plain arrays without pickles ({kind}). Images of different sizes make no "
-            "such array: bring them to one size, or save them as files and write folder:PATH."
-        ) from error
-    if not (np.issubdtype(images.dtype, np.integer) or np.issubdtype(images.dtype, np.floating)):
-        raise DataError(f"{path}: x{suffix} must hold real numbers; got {images.dtype}.")
-    if images.ndim == 3:
-        images = images[:, None]
-    if images.ndim != 4 or labels.shape != images.shape[:1] or not len(images):
-        raise DataError(
-            f"{path}: x{suffix} must be images (N, C, H, W) or (N, H, W), channels first, and y their N labels; "
-            f"got {images.shape} and {labels.shape}."
-        )
-    if images.shape[-1] in (1, 3) and images.shape[1] > 4:
-        raise DataError(
-            f"{path}: x{suffix} looks like (N, H, W, C), {images.shape}; put the channels first: (N, C, H, W)."
-        )
-    if not np.issubdtype(labels.dtype, np.integer) or labels.min() < 0:
-        raise DataError(f"{path}: y{suffix} must hold whole numbers from 0 on; got {labels.dtype} from {labels.min()}.")
-    return images, labels
-
-
-def _labels(path: Path, arrays: Mapping[str, Array], name: str) -> Array:
-    advice = "write whole numbers from 0 on, one for each class"
-    try:
-        labels: Array = arrays[name]
-    except ValueError as error:
-        if "Object arrays" not in str(error):  # the file is damaged
-            raise
-        raise DataError(
-            f"{path}: {name} holds Python objects, and arrays are read without pickles; {advice}."
-        ) from error
-    if labels.dtype.kind in "US":
-        raise DataError(f"{path}: {name} holds text; {advice}.")
-    return labels
-
-
-def _find(name: str) -> Path:
-    if name.startswith("npz:"):
-        return Path(name.removeprefix("npz:")).expanduser()
-    folder = os.environ.get(DATA_FOLDER)
-    path = Path(name).expanduser()
-    if (not folder or path.name != name) and (path.is_dir() or path.is_file()):
-        raise MissingFileError(f"{name!r} is a path: write {'folder' if path.is_dir() else 'npz'}:{name}.")
-    if not folder:
-        raise MissingFileError(
-            f"There is no built-in input {name!r}. Built in: synthetic, circle, digits, npz:PATH, folder:PATH. "
-            f"Other names are looked up in the folder that {DATA_FOLDER} names, and it is not set."
-        )
-    return find_images(name, Path(folder))
-
-
-def find_images(name: str, folder: Path) -> Path:
-    """The one file of images of this name in a folder of data."""
-    if not re.fullmatch(r"[\w.-]+", name):
-        raise DataError(f"{name!r} is not a name to look up. For a file, write npz:PATH; for images, folder:PATH.")
-    found = sorted([*folder.glob(f"{name}.npz"), *folder.glob(f"{name}_*.npz")])
-    if len(found) != 1:
-        there = ", ".join(sorted(path.name for path in folder.glob("*.npz"))) or "no .npz file"
-        raise MissingFileError(
-            f"The data folder {folder} has {len(found)} files for {name!r}; "
-            f"expected one {name}.npz or {name}_*.npz. It has: {there}."
-        )
-    return found[0]
+    found: Path | None = import_module(kind.module).path_of(name)
+    return found

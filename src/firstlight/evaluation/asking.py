@@ -186,7 +186,7 @@ def read_criterion(
         return TRUTH
     found = find_space(space) if isinstance(space, str) else space
     criterion = parse_criterion(request.usual_proxy(found) if proxy is None else proxy)
-    return after_warm_up(criterion, found.shown) if warmed else criterion
+    return after_warm_up(criterion, found.data_kind) if warmed else criterion
 
 
 def read_count(samples: int | None, queries: int | None, truth: bool, request: AlgorithmRequest | None = None) -> int:

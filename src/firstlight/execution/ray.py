@@ -26,7 +26,7 @@ from typing import Any
 from firstlight import _version
 from firstlight.core.amounts import parse_amount
 from firstlight.core.errors import MissingExtraError, SettingError, WorkerError
-from firstlight.data.sources import DATA_FOLDER
+from firstlight.data.images import DATA_FOLDER
 from firstlight.execution.executor import Lost, R, T, available_cores, check_timeout
 from firstlight.execution.ray_needs import ONE_CPU, TaskNeeds
 from firstlight.execution.ray_tasks import Limits, perform

@@ -15,7 +15,7 @@ from typing import Any
 from ray import cloudpickle
 
 from firstlight.core.errors import DataError, WorkerError
-from firstlight.data.clicks import ClickData
+from firstlight.data.sources import FileBacked
 from firstlight.spaces.in_space import InSpace
 from firstlight.storage.environment import Environment, this_environment
 
@@ -49,9 +49,9 @@ class Parcel:
         missing = [str(path) for path in self.files if not path.exists()]
         if missing:
             raise DataError(
-                f"The node {platform.node()} does not have {', '.join(missing)}. Clicks, shared weights and images for "
-                "one-shot steps are read from files: put them, and the run's folder (--out), where all nodes find them "
-                "under the same path. See docs/cluster.md."
+                f"The node {platform.node()} does not have {', '.join(missing)}. Large data sets, shared weights and "
+                "images for one-shot steps are read from files: put them, and the run's folder (--out), where all "
+                "nodes find them under the same path. See docs/cluster.md."
             )
         try:
             job: Job = pickle.loads(self.packed)
@@ -74,7 +74,7 @@ def pack(job: Job) -> Parcel:
 
 
 class _Packer(cloudpickle.CloudPickler):
-    """Settings take along what they have loaded, which they spare local worker processes; clicks are too many."""
+    """Settings take along what they have loaded, unlike on the way to local workers; but not data read from a file."""
 
     def __init__(self, content: io.BytesIO) -> None:
         super().__init__(content)  # type: ignore[no-untyped-call]
@@ -84,6 +84,6 @@ class _Packer(cloudpickle.CloudPickler):
         if isinstance(thing, InSpace):
             thing.load()
             return object.__new__, (type(thing),), InSpace.__getstate__(thing)
-        if isinstance(thing, ClickData):
+        if isinstance(thing, FileBacked):
             self.files.append(thing.path)
         return super().reducer_override(thing)  # type: ignore[no-untyped-call]

@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 
 from firstlight.core.errors import DataError, MissingFileError
-from firstlight.data.sources import DATA_FOLDER, find_images
+from firstlight.data.images import DATA_FOLDER, find_images
 from firstlight.spaces import SPACES
 from firstlight.spaces.nasbench1shot1.space import NASBench1Shot1
 from firstlight.spaces.nasbench101.cell import read_cell

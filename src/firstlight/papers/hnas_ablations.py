@@ -30,7 +30,7 @@ def _tables10_to_12(lab: Lab) -> Findings:
     usual = lab.study([NB201_C10], proxies)
     lines = []
     for name, initialization in INITIALIZATIONS.items():
-        found = lab.study([NB201_C10], proxies, initialisation=initialization)
+        found = lab.study([NB201_C10], proxies, initialization=initialization)
         for metric in METRICS:
             for case, formula in CASES.items():
                 row = RankRow(f"{metric}, {case}, {name}", (METRICS[metric], KAPPA), formula=formula(metric))

@@ -14,7 +14,7 @@ from typing import Any
 from firstlight.core.errors import MissingFileError, SettingError, StoreError
 from firstlight.core.events import Callback, ignore
 from firstlight.core.statistics import FEWEST, RESAMPLES
-from firstlight.data.sources import DATA_FOLDER
+from firstlight.data.images import DATA_FOLDER
 from firstlight.execution.executor import LOCAL, Executor, make_executor
 from firstlight.papers.benchmarks import DataFolder
 from firstlight.papers.experiment import Experiment, Outcome, Sampled

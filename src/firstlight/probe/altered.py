@@ -44,10 +44,10 @@ class AlteredQuantities(BackwardQuantities):
             return attention.synaptic_terms(twin._logits(twin._ones()).sum(), weights, others)
 
     @quantity
-    def training_steps(self, *, recipe: Literal["images", "clicks"], batches: int = 4) -> steps.TrainingSteps:
+    def training_steps(self, *, recipe: Literal["sgd", "adagrad"], batches: int = 4) -> steps.TrainingSteps:
         """Gradients along one step of training for each of the first batches, on a copy, in train mode.
 
-        `images`: plain SGD at rate 1; weights of convolutions and linear maps are watched. `clicks`: Adagrad at 0.04
+        `sgd`: plain SGD at rate 1; weights of convolutions and linear maps are watched. `adagrad`: Adagrad at 0.04
         (eps 0.01), warmed up over 50 of 500 steps and falling by half a cosine, gradients clipped at norm 5, which
         makes the first four rates 1e-8, 1e-8, 8e-4 and 1.6e-3; all parameters that are not frozen are trained and
         watched. One pass forward and back for each batch.
@@ -56,7 +56,7 @@ class AlteredQuantities(BackwardQuantities):
         twin = self._with(copy.deepcopy(self.model))
         losses = [functools.partial(twin._loss_of, self._batch_for_loss(index)) for index in range(batches)]
         with twin._watched("training steps", training=True), torch.enable_grad():
-            if recipe == "images":
+            if recipe == "sgd":
                 twin.model.requires_grad_(True)
                 watched = gradients.weights_of(twin.model)
                 return steps.take_steps(losses, watched, torch.optim.SGD(twin.model.parameters(), lr=1.0))

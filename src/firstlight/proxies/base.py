@@ -15,8 +15,8 @@ from firstlight.core.settings import Settings, settings_of
 from firstlight.probe import Probe
 from firstlight.probe.cost import Cost
 
-# What the networks of a space look at
-Shown = Literal["images", "clicks"]
+# In `Proxy.after_warm_up`: all kinds of data that are not named
+ANY_DATA = "*"
 Status = Literal["ok", "non_finite", "unsupported", "out_of_memory", "failed"]
 
 
@@ -125,7 +125,7 @@ class Proxy:
     batches: int = 1
     fewest_batches: int = 1
     expects: tuple[Hashable, ...] = ()
-    after_warm_up: Mapping[Shown, Settings] = field(default_factory=dict, hash=False)
+    after_warm_up: Mapping[str, Settings] = field(default_factory=dict, hash=False)
     beside: tuple[str, ...] = ()
 
     @property
@@ -176,7 +176,7 @@ def proxy(
     batches: int = 1,
     fewest_batches: int = 1,
     expects: tuple[Hashable, ...] = (),
-    after_warm_up: Mapping[Shown, Settings] | None = None,
+    after_warm_up: Mapping[str, Settings] | None = None,
     beside: tuple[str, ...] = (),
 ) -> Callable[[Callable[..., Parts]], Proxy]:
     """Make a proxy of a formula `f(probe, *, setting=default, ...) -> Parts`; its name is the function's.
@@ -184,7 +184,8 @@ def proxy(
     Raise `revision` when the formula's values change, so that stored scores of the old one are not reused.
     `batch_size` and `batches` are what it is given unless the user says otherwise; less than `fewest_batches` is
     refused. `expects` are quantities that others can measure for it along the way (see `Probe.expected`).
-    `after_warm_up` are settings that its authors take for trained weights, by what networks are shown. `beside` names
+    `after_warm_up` are settings that its authors take for trained weights, by the kind of data that networks take, with
+    `"*"` for all other kinds. `beside` names
     proxies that are always asked and told together with it, since it is to be compared with them.
     """
 

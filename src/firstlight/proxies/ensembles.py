@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from firstlight.core.errors import ParseError, SettingError, UnknownNameError
 from firstlight.proxies import PROXIES
-from firstlight.proxies.base import NetworkScore, Proxy, Shown
+from firstlight.proxies.base import NetworkScore, Proxy
 from firstlight.proxies.requests import ProxyRequest, not_a_proxy, split_name, with_companions
 
 Figures = NDArray[np.float64]
@@ -123,11 +123,11 @@ def parse_criterion(text: str | Proxy) -> Criterion:
     return ProxyRequest.parse(text)
 
 
-def after_warm_up(by: Criterion, shown: Shown) -> Criterion:
+def after_warm_up(by: Criterion, data_kind: str) -> Criterion:
     """With the settings that authors of proxies take for warmed-up weights."""
     if isinstance(by, Ensemble):
-        return replace(by, requests=tuple(request.after_warm_up(shown) for request in by.requests))
-    return by.after_warm_up(shown)
+        return replace(by, requests=tuple(request.after_warm_up(data_kind) for request in by.requests))
+    return by.after_warm_up(data_kind)
 
 
 def asked_for(by: Criterion) -> list[ProxyRequest]:

@@ -11,7 +11,7 @@ from firstlight.core.importing import import_named
 from firstlight.core.settings import Settings, check_settings, read_settings, write_settings
 from firstlight.probe import Probe
 from firstlight.proxies import PROXIES
-from firstlight.proxies.base import Proxies, Proxy, Score, Shown
+from firstlight.proxies.base import ANY_DATA, Proxies, Proxy, Score
 
 # Settings by which proxies say how many samples of the batch they look at; by default they make do with what there is
 SAMPLE_COUNTS = ("images", "samples")
@@ -58,10 +58,11 @@ class ProxyRequest:
         registered = proxy.name in PROXIES and PROXIES[proxy.name] is proxy
         return cls(proxy, name=proxy.name if registered else proxy.full_name)
 
-    def after_warm_up(self, shown: Shown) -> ProxyRequest:
+    def after_warm_up(self, data_kind: str) -> ProxyRequest:
         """With the settings of its authors for warmed-up weights, unless one of their kind is written."""
-        usual = self.proxy.after_warm_up.get(shown, ())
-        if not usual or self.written & {name for name, _ in self.proxy.after_warm_up["images"]}:
+        by_kind = self.proxy.after_warm_up
+        usual = by_kind.get(data_kind, by_kind.get(ANY_DATA, ()))
+        if not usual or self.written & {name for name, _ in usual}:
             return self
         defaults = {name: parameter.default for name, parameter in self.proxy.settings.items()}
         settings = dict(self.settings) | {name: value for name, value in usual if value != defaults[name]}
@@ -145,8 +146,8 @@ def not_a_proxy(entry: object) -> SettingError:
     )
 
 
-def read_requests(proxies: Proxies, warmed: Shown | None = None) -> list[ProxyRequest]:
-    """The same with those that are to be told beside them; `warmed` is what networks are shown after a warm-up."""
+def read_requests(proxies: Proxies, warmed: str | None = None) -> list[ProxyRequest]:
+    """The same with those that are to be told beside them; `warmed` is the kind of data of a warm-up."""
     requests = parse_requests(proxies)
     return with_companions(requests if warmed is None else [entry.after_warm_up(warmed) for entry in requests])
 

@@ -13,7 +13,7 @@ from firstlight.core.errors import SettingError
 from firstlight.probe import Probe
 from firstlight.probe.gradients import LossGradients, Weights
 from firstlight.probe.steps import TrainingSteps
-from firstlight.proxies.base import Parts, proxy
+from firstlight.proxies.base import ANY_DATA, Parts, proxy
 
 # What a logarithm is kept away from zero by, as in the published code
 EPSILON = 1e-5
@@ -86,7 +86,7 @@ def loss(probe: Probe, *, batches: int = 4) -> Parts:
     revision=2,  # the rates of official-rec are those of its code
     after_warm_up={
         "images": tuple(zip(LAMBDAS, (1.0, 50.0, 1.0), strict=True)),
-        "clicks": tuple(zip(LAMBDAS, (1.0, 1.0, 1.0), strict=True)),
+        ANY_DATA: tuple(zip(LAMBDAS, (1.0, 1.0, 1.0), strict=True)),
     },
     beside=("zico", "loss", "params"),
 )
@@ -108,7 +108,7 @@ def sigeo(
 
     T1 is the formula of `zico` and T2 that of `fr_norm`, over k = `batches` batches; loss_k is the loss of the last
     (Eq. 7). `neuron_wise` takes one logarithm of the sum over all weights together. Without warm-up lambda2 = 1 and
-    lambda3 = 0; after it (`--warmup`) lambda3 = 1, and lambda2 = 50 for images, 1 for click-through rates, unless one
+    lambda3 = 0; after it (`--warmup`) lambda3 = 1, and lambda2 = 50 for images, 1 for other data, unless one
     of the lambdas is written. ZiCo, loss and parameters are always told beside it.
 
     The published code lets the weights move between batches and forms the Fisher-Rao term otherwise:
@@ -125,9 +125,9 @@ def sigeo(
         first = steadiness([entry.weights for entry in gradients], per_layer=not neuron_wise)
         second, last = fisher_rao(probe.weights(), gradients), gradients[-1].loss
     else:
-        recipe: Literal["images", "clicks"] = "images" if variant == "official-cv" else "clicks"
+        recipe: Literal["sgd", "adagrad"] = "sgd" if variant == "official-cv" else "adagrad"
         steps = probe.training_steps(recipe=recipe, batches=batches)
-        first, second = _official_images(steps) if recipe == "images" else _official_clicks(steps, probe.layer_groups())
+        first, second = _official_cv(steps) if recipe == "sgd" else _official_rec(steps, probe.layer_groups())
         last = steps.losses[-1]
     value = lambda1 * first + lambda2 * second - lambda3 * last
     return Parts(value, steadiness=first, fisher_rao=second, loss=last)
@@ -180,14 +180,14 @@ def fisher_rao(weights: Weights, gradients: Sequence[LossGradients]) -> float:
     return log(sum(product**2 for product in products) / len(products) + EPSILON)
 
 
-def _official_images(steps: TrainingSteps) -> tuple[float, float]:
+def _official_cv(steps: TrainingSteps) -> tuple[float, float]:
     """ZiCo's term, and twice ln of the summed sizes of each layer's (sum of gradients) . (last weights)."""
     ratios = {name: ratio for name, ratio in layer_ratios(steps.gradients).items() if ratio > 0}
     sizes = [abs(_along_weights(steps, name)) for name in ratios]
     return sum(map(log, ratios.values())), 2 * log(sum(sizes) + EPSILON)
 
 
-def _official_clicks(steps: TrainingSteps, groups: dict[str, str]) -> tuple[float, float]:
+def _official_rec(steps: TrainingSteps, groups: dict[str, str]) -> tuple[float, float]:
     """As the published code does it: of each group of equal layers the first weight whose gradient varies counts, by
     the unbiased deviation; and one size of (sum of gradients) . (last weights) over all groups."""
     members: dict[str, list[str]] = {}

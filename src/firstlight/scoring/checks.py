@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 from firstlight.core.errors import SettingError
+from firstlight.data.sources import KINDS, DataKind, data_kind
 from firstlight.spaces import SPACES
 from firstlight.spaces.base import Skeleton, Space
 
@@ -33,17 +34,10 @@ def skeleton_for(
     known: Mapping[str, Any] | None = None,
 ) -> Skeleton:
     """Built for the data: its shape and what else is `known` of it, and its classes unless the user asks for others."""
+    kind = data_kind(source_name)
+    if kind is not None and kind.name != space.data_kind:
+        raise _other_kind(space, source_name, kind)
     fixed = {"input_shape": input_shape, **(known or {})}
-    if (space.shown == "clicks") != ("categories" in fixed) and (known or len(input_shape) != 1):
-        if known:
-            able = ", ".join(name for name, other in SPACES.items() if other.shown == "clicks")
-            raise SettingError(
-                f"{source_name!r} holds clicks, which networks of {space.name!r} are not for; take {able}."
-            )
-        raise SettingError(
-            f"{source_name!r} has inputs of {input_shape}, but networks of {space.name!r} are for clicks: write "
-            "criteo:FILE, avazu:FILE, kdd:FILE or clicks:FILE (see `firstlight data`), or synthetic."
-        )
     for name, value in space.read_skeleton(asked).items():
         if fixed.get(name, value) != value:
             raise SettingError(
@@ -51,3 +45,13 @@ def skeleton_for(
                 f"asks for {value}."
             )
     return space.skeleton(**{"classes": classes, **asked, **fixed})
+
+
+def _other_kind(space: Space[Any], source_name: str, kind: DataKind) -> SettingError:
+    able = [name for name, other in SPACES.items() if other.data_kind == kind.name]
+    fitting = KINDS.get(space.data_kind)
+    forms = "synthetic" if fitting is None else f"{', '.join(fitting.forms)} or synthetic"
+    return SettingError(
+        f"Networks of {space.name!r} take {space.data_kind}; {source_name!r} holds {kind.name}. Use data such as "
+        f"{forms}, or a space whose networks take {kind.name}: {', '.join(able) or 'there is none'}."
+    )

@@ -71,7 +71,7 @@ class Setting(InSpace):
     skeleton_settings: tuple[tuple[str, Any], ...] = ()
     device: str | None = None
     repeats: int = 1
-    initialisation: str = "default"
+    initialization: str = "default"
     warm_up: WarmUp | SharedWarmUp | None = None
 
     def __post_init__(self) -> None:
@@ -112,20 +112,20 @@ class Setting(InSpace):
 
     @functools.cached_property
     def draws(self) -> list[Setting]:
-        """One setting for each initialisation and choice of inputs."""
+        """One setting for each initialization and choice of inputs."""
         seeds = draw_seeds(self.seed, self.repeats)
         return [self] if self.repeats == 1 else [replace(self, seed=seed, repeats=1) for seed in seeds]
 
     @functools.cached_property
     def described(self) -> str:
         """The skeleton, how its weights are drawn unless that is the usual way, and how they are warmed up if so."""
-        drawn = "" if self.initialisation == "default" else f",initialisation={self.initialisation}"
+        drawn = "" if self.initialization == "default" else f",initialisation={self.initialization}"
         warmed = "" if self.warm_up is None else f",warmup={self.warm_up} on {self.learned_from.fingerprint}"
         return f"{self.skeleton}{drawn}{warmed}"
 
     def build(self, architecture: str) -> nn.Module:
         return self.space.build(
-            architecture, self.skeleton, seed=self.seed, device=self.device, initialisation=self.initialisation
+            architecture, self.skeleton, seed=self.seed, device=self.device, initialization=self.initialization
         )
 
     def network(self, architecture: str, kept_in: Path | None = None) -> nn.Module:

@@ -67,7 +67,7 @@ class Measuring:
     ) -> NDArray[np.float64]:
         """How good each network is: higher is better, NaN without a score. An ensemble ranks these and no others."""
         if self._setting.warm_up is not None:
-            by = after_warm_up(by, self._setting.space.shown)
+            by = after_warm_up(by, self._setting.space.data_kind)
         requests = members(by)
         narrow = [request for request in requests if twin is not None and request.proxy.name == OF_THE_TWIN]
         wide = [request for request in requests if request not in narrow]

@@ -1,4 +1,4 @@
-"""Steps through a one-shot network: paths drawn at random, and how fast each learns at initialisation.
+"""Steps through a one-shot network: paths drawn at random, and how fast each learns at initialization.
 
 Weights and logits never change, so that a step depends on its number and on nothing else: steps run on all workers,
 are kept in the store, and serve whatever is made of them afterwards.
@@ -101,7 +101,7 @@ class StepSetting:
     def build(self) -> nn.Module:
         setting = self.setting
         network = self.one_shot.build(
-            self.skeleton, seed=setting.seed, device=setting.device, initialisation=setting.initialisation
+            self.skeleton, seed=setting.seed, device=setting.device, initialization=setting.initialization
         )
         return ready_for_steps(network)
 
@@ -114,7 +114,7 @@ class StepSetting:
         path = " ".join(f"{name}={','.join(options)}" for name, options in self.drawn(number).path.items())
         return ScoreKey(
             space=setting.space_key,
-            skeleton=f"{self.one_shot.name}:{self.skeleton},{setting.initialisation}",
+            skeleton=f"{self.one_shot.name}:{self.skeleton},{setting.initialization}",
             architecture=path,
             proxy=f"one-shot {'slopes' if self.slopes else 'trace'}",
             revision=REVISION,
@@ -301,7 +301,7 @@ class StepJudge:
             raise NothingScoredError(
                 f"{len(failed)} of {self.scored} steps through the one-shot network came to nothing: the search was "
                 f"given up. One of them ended with {score.status}: {score.note}. Try a smaller skeleton or batch, "
-                "another initialisation, or other inputs."
+                "another initialization, or other inputs."
             )
 
     def architecture(self, preferences: Floats) -> Architecture:

@@ -11,7 +11,7 @@ from typing import Any
 
 from firstlight.core.errors import SettingError
 from firstlight.core.seeds import python_generator
-from firstlight.proxies.base import NetworkScore, Proxies, Proxy, Shown
+from firstlight.proxies.base import NetworkScore, Proxies, Proxy
 from firstlight.proxies.ensembles import Criterion, Ensemble, after_warm_up, asked_for, parse_criterion
 from firstlight.proxies.requests import ProxyRequest, read_requests
 from firstlight.scoring.service import ScoreService
@@ -107,11 +107,11 @@ class Ranking:
 
 
 def read_criteria(
-    proxies: Proxies | None, by: str | Proxy | None, warmed: Shown | None = None
+    proxies: Proxies | None, by: str | Proxy | None, warmed: str | None = None
 ) -> tuple[list[ProxyRequest], Criterion]:
     """All proxies to ask, those of the ordering among them; and what to order by, which is by default the first.
 
-    `warmed` is what networks are shown, if they are scored after a warm-up.
+    `warmed` is the kind of data of a warm-up, if networks are scored after one.
     """
     wanted = None if by is None else parse_criterion(by)
     if wanted is not None and warmed is not None:

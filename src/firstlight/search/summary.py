@@ -65,7 +65,7 @@ def next_steps(result: SearchResult) -> list[str]:
         f"export {trained} -o {shlex.quote(str(result.directory / 'exported'))}",
     )
     exported = (f"export {folder} -o {shlex.quote(str(result.directory / 'exported'))}",)
-    if result.setting.setting.space.shown == "images":
+    if result.setting.setting.space.data_kind == "images":
         further: tuple[str, ...] = training
     else:
         further = exported if result.retrained is not None and result.retrained.best is not None else ()

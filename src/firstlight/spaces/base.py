@@ -17,7 +17,7 @@ from firstlight.core.errors import ParseError, SettingError, UnsupportedError
 from firstlight.core.importing import source_digest
 from firstlight.core.seeds import python_generator, torch_generator
 from firstlight.probe.cost import Cost, Footprint, measure_cost, measure_footprint
-from firstlight.spaces.ops import initialise
+from firstlight.spaces.ops import initialize
 
 if TYPE_CHECKING:
     from firstlight.spaces.supernets import OneShot, Supernet
@@ -49,7 +49,7 @@ class Skeleton:
 
 @dataclass(frozen=True)
 class Drawing:
-    """An architecture as a labelled graph, for the report: edges are (from, to, label).
+    """An architecture as a labeled graph, for the report: edges are (from, to, label).
 
     A `chain` of blocks leads from each node to the next, and so does a `stack`, whose blocks are all of one kind.
     """
@@ -72,7 +72,8 @@ class Space(ABC, Generic[A]):
     proxy: str = "dextr"  # by which networks are judged unless told otherwise
     initial: str = ""  # a small architecture to grow from, where the space has one
     benchmark: str = ""  # where trained networks of it can be looked up
-    shown: Literal["images", "clicks"] = "images"  # what its networks look at
+    data_kind: str = "images"  # the kind of data that its networks take
+    warm_up_weights: Literal["own", "shared"] = "own"  # what a warm-up trains unless told otherwise
     skeleton_type: type[Skeleton] = Skeleton
 
     @abstractmethod
@@ -81,7 +82,7 @@ class Space(ABC, Generic[A]):
 
     @abstractmethod
     def mutate(self, architecture: A, rng: random.Random) -> A:
-        """A neighbour that differs from `architecture` in one choice."""
+        """A neighbor that differs from `architecture` in one choice."""
 
     def mutate_often(self, architecture: A, rng: random.Random, times: int) -> A:
         """So many mutations one after the other."""
@@ -124,7 +125,7 @@ class Space(ABC, Generic[A]):
 
     @abstractmethod
     def network(self, architecture: A, skeleton: Any) -> nn.Module:
-        """The network with its weights allocated but not initialised."""
+        """The network with its weights allocated but not initialized."""
 
     def __len__(self) -> int:
         raise TypeError(f"The space {self.name!r} has no number of architectures that can be counted.")
@@ -175,16 +176,16 @@ class Space(ABC, Generic[A]):
         *,
         seed: int = 0,
         device: torch.device | str | None = None,
-        initialisation: str = "default",
+        initialization: str = "default",
     ) -> nn.Module:
         """A ready network whose weights are a pure function of the seed and the architecture's text.
 
-        `initialisation` is how they are drawn: as PyTorch does by default, or "xavier" or "he".
+        `initialization` is how they are drawn: as PyTorch does by default, or "xavier" or "he".
         """
         if isinstance(architecture, str):
             architecture = self.read(architecture)
         network = self.network(architecture, skeleton or self.skeleton())
-        initialise(network, torch_generator(seed, str(architecture), "weights"), initialisation)
+        initialize(network, torch_generator(seed, str(architecture), "weights"), initialization)
         return network.to(device)
 
     def cost(self, architecture: A, skeleton: Skeleton | None = None) -> Cost:

@@ -21,7 +21,7 @@ from firstlight.core.importing import import_named, name_of, source_digest
 from firstlight.core.seeds import seeded, torch_generator
 from firstlight.probe.cost import Cost, Footprint, measure_cost, measure_footprint
 from firstlight.spaces.base import Architecture, Skeleton, Space
-from firstlight.spaces.ops import initialise
+from firstlight.spaces.ops import initialize
 from firstlight.spaces.reading import Reader
 
 FROM_SKELETON = ("input_shape", "classes")
@@ -59,7 +59,7 @@ class ChoiceSpace(Space[Choices]):
         if not callable(build):
             raise SettingError(f"The space {name!r} needs a function that builds a network; it was given {build!r}.")
         self.name = name
-        self.options = {choice: _labelled(choice, options) for choice, options in choices.items()}
+        self.options = {choice: _labeled(choice, options) for choice, options in choices.items()}
         if not any(len(options) > 1 for options in self.options.values()):
             raise SettingError(f"There is nothing to choose in the space {name!r}. Give two options at least.")
         self.summary = (inspect.getdoc(build) or f"choices of {', '.join(self.options)}").partition("\n")[0]
@@ -138,15 +138,15 @@ class ChoiceSpace(Space[Choices]):
         *,
         seed: int = 0,
         device: torch.device | str | None = None,
-        initialisation: str = "default",
+        initialization: str = "default",
     ) -> nn.Module:
         """By default the weights are those that your function draws."""
         if isinstance(architecture, str):
             architecture = self.parse(architecture)
         with seeded(seed, str(architecture)):
             network = self.network(architecture, skeleton or self.skeleton())
-        if initialisation != "default":
-            initialise(network, torch_generator(seed, str(architecture), "weights"), initialisation)
+        if initialization != "default":
+            initialize(network, torch_generator(seed, str(architecture), "weights"), initialization)
         return network.to(device)
 
     def fingerprint(self) -> str:
@@ -187,7 +187,7 @@ def choices(**options: Iterable[Any] | Mapping[str, Any]) -> Callable[[Callable[
     return lambda function: ChoiceSpace(getattr(function, "__name__", ""), function, **options)
 
 
-def _labelled(name: str, options: Iterable[Any] | Mapping[str, Any]) -> dict[str, Any]:
+def _labeled(name: str, options: Iterable[Any] | Mapping[str, Any]) -> dict[str, Any]:
     if isinstance(options, (str, set, frozenset)) or not isinstance(options, Iterable):
         raise SettingError(f"{name} is {options!r}; write the options in brackets, such as {name}=(16, 32).")
     pairs = (

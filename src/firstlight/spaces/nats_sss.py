@@ -12,7 +12,8 @@ from torch import nn
 from firstlight.probe.cost import Cost
 from firstlight.spaces.base import Architecture, Drawing, Skeleton, Space
 from firstlight.spaces.cells import StagedNetwork, StagesSkeleton
-from firstlight.spaces.nasbench201.space import Cell201, StageTally, cell_network
+from firstlight.spaces.nasbench201.cell import Cell201
+from firstlight.spaces.nasbench201.network import StageTally, cell_network
 from firstlight.spaces.ops import ResidualReduction
 from firstlight.spaces.reading import Reader
 

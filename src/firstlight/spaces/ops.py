@@ -1,6 +1,6 @@
 """Operations shared by the cell-based spaces, and how their weights are drawn.
 
-The layers here allocate their weights without filling them: `initialise` fills each exactly once, from an explicit
+The layers here allocate their weights without filling them: `initialize` fills each exactly once, from an explicit
 generator, which makes building a network cheap and independent of the global random state.
 """
 
@@ -14,18 +14,18 @@ from torch import Tensor, nn
 
 from firstlight.core.errors import UnknownNameError
 
-INITIALISATIONS = ("default", "xavier", "he")
+INITIALIZATIONS = ("default", "xavier", "he")
 
 
 class Conv2d(nn.Conv2d):
-    """A convolution whose weights stay unset until `initialise`."""
+    """A convolution whose weights stay unset until `initialize`."""
 
     def reset_parameters(self) -> None:
         pass
 
 
 class Linear(nn.Linear):
-    """A linear map whose weights stay unset until `initialise`."""
+    """A linear map whose weights stay unset until `initialize`."""
 
     def reset_parameters(self) -> None:
         pass
@@ -109,28 +109,28 @@ class ResidualReduction(nn.Module):
 
 
 @torch.no_grad()
-def initialise(network: nn.Module, generator: torch.Generator, initialisation: str = "default") -> None:
-    """Fill all weights; normalisations keep gain 1 and shift 0.
+def initialize(network: nn.Module, generator: torch.Generator, initialization: str = "default") -> None:
+    """Fill all weights; normalizations keep gain 1 and shift 0.
 
     PyTorch's default: weights and biases uniform within 1/sqrt(fan-in). The others draw weights from a normal
     distribution of variance 2 / (fan-in + fan-out) (xavier) or 2 / fan-in (he), and biases as by default. A network
-    with another custom has a method `initialise(generator)`, which is its default and fills what is not redrawn.
+    with another custom has a method `initialize(generator)`, which is its default and fills what is not redrawn.
     """
-    if initialisation not in INITIALISATIONS:
-        raise UnknownNameError("initialisation", initialisation, INITIALISATIONS)
-    own = getattr(network, "initialise", None)
+    if initialization not in INITIALIZATIONS:
+        raise UnknownNameError("initialization", initialization, INITIALIZATIONS)
+    own = getattr(network, "initialize", None)
     if callable(own):
         own(generator)
-        if initialisation == "default":
+        if initialization == "default":
             return
     for module in network.modules():
         if isinstance(module, (nn.Conv2d, nn.Linear)):
             fan_in, fan_out = module.weight[0].numel(), module.weight[:, 0].numel()
             bound = 1 / math.sqrt(fan_in)
-            if initialisation == "default":
+            if initialization == "default":
                 module.weight.uniform_(-bound, bound, generator=generator)
             else:
-                fans = fan_in + fan_out if initialisation == "xavier" else fan_in
+                fans = fan_in + fan_out if initialization == "xavier" else fan_in
                 module.weight.normal_(0, math.sqrt(2 / fans), generator=generator)
             if module.bias is not None:
                 module.bias.uniform_(-bound, bound, generator=generator)

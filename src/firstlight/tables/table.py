@@ -18,7 +18,7 @@ import pandas as pd
 from firstlight.core.errors import FirstlightError, MissingFileError, TableError, UnknownNameError
 from firstlight.spaces.base import Space
 from firstlight.spaces.nasbench101.cell import Cell101
-from firstlight.spaces.nasbench201.space import Cell201
+from firstlight.spaces.nasbench201.cell import Cell201
 from firstlight.tables.targets import Target
 
 ARCHITECTURE = "architecture"

@@ -18,8 +18,9 @@ from firstlight.core.errors import DivergedError, SettingError, UnknownNameError
 from firstlight.core.seeds import derive
 from firstlight.core.settings import read_settings, write_settings
 from firstlight.data.clicks import ClickData
+from firstlight.spaces.nasrec.shared import SharedNasRec
 from firstlight.storage.outcome import Status
-from firstlight.training.shared_weights import CLICKS, train_steps
+from firstlight.training.shared_weights import recipe_for, train_steps
 
 NAME = "clicks"
 # Rows that are judged at a time
@@ -121,7 +122,7 @@ def train_clicks(
             ((x.to(device), y.to(device)) for x, y in batches),
             steps,
             None,
-            replace(CLICKS, learning_rate=recipe.learning_rate, batch_size=recipe.batch_size),
+            replace(recipe_for(SharedNasRec), learning_rate=recipe.learning_rate, batch_size=recipe.batch_size),
             seed=seed,
             watch=lambda done, total, loss: watch(done, total),
         )

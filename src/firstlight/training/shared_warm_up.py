@@ -9,17 +9,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import torch
 from torch import Tensor, nn
 
 from firstlight.core.errors import SettingError, UnknownNameError
-from firstlight.core.seeds import derive, torch_generator
+from firstlight.core.seeds import derive
 from firstlight.core.settings import check_settings, read_settings, write_settings
 from firstlight.data import InputSource
-from firstlight.data.clicks import ClickData, is_clicks, open_clicks
-from firstlight.data.shares import Share, load_share
+from firstlight.data.shares import DataShare, open_share
 from firstlight.spaces.base import Space
-from firstlight.training.shared_weights import train_steps
+from firstlight.training.shared_weights import recipe_for, train_steps
 from firstlight.training.warm_up import FEWEST_BATCHES, Kept, is_nothing, read_share, too_few, write_share
 
 if TYPE_CHECKING:
@@ -37,30 +35,7 @@ class NoData:
     fingerprint: str = "nothing"
 
 
-@dataclass(frozen=True)
-class ClickShare:
-    """Rows of click data to learn from: a share of the training part, read as they are needed."""
-
-    data: ClickData
-    share: float
-    seed: int
-
-    def __len__(self) -> int:
-        return self.data.count("train", self.share)
-
-    @property
-    def of(self) -> int:
-        return self.data.rows["train"]
-
-    @property
-    def fingerprint(self) -> str:
-        return f"{self.data.fingerprint}:{len(self)} rows:{self.seed}"
-
-    def batches(self, size: int, seed: int) -> Iterator[tuple[Tensor, Tensor]]:
-        return self.data.batches("train", size, seed=seed, share=self.share, share_seed=self.seed, whole=True)
-
-
-LearnedFrom = NoData | ClickShare | Share
+LearnedFrom = NoData | DataShare
 
 
 @dataclass(frozen=True)
@@ -90,12 +65,9 @@ class SharedWarmUp:
         """What is not written is usual for the space."""
         shared = space.shared()
         share, *pairs = text.strip().split(":")
+        recipe = recipe_for(shared)
         usual = cls(
-            read_share(share),
-            shared.policies[0],
-            shared.recipe.batch_size,
-            shared.recipe.learning_rate,
-            frozen=shared.frozen,
+            read_share(share), shared.policies[0], recipe.batch_size, recipe.learning_rate, frozen=shared.frozen
         )
         known = {
             name: parameter.replace(default=getattr(usual, name))
@@ -120,10 +92,7 @@ class SharedWarmUp:
         """What is learned from; a share that is too small is refused, before there is any work."""
         if not self.share:
             return NoData()
-        if is_clicks(source.name):
-            found: ClickShare | Share = ClickShare(open_clicks(source.name), self.share, seed)
-        else:
-            found = load_share(source, self.share, seed=seed)
+        found = open_share(source, self.share, seed=seed)
         if self.steps(found) < FEWEST_BATCHES:
             raise too_few(self, source, found, self.steps(found), least=FEWEST_BATCHES * self.batch_size)
         return found
@@ -157,7 +126,7 @@ class SharedWarmUp:
     def _train(self, whole: nn.Module, setting: Setting, watch: WatchSteps) -> None:
         shared = setting.space.shared()
         learned_from = setting.learned_from
-        recipe = replace(shared.recipe, batch_size=self.batch_size, learning_rate=self.learning_rate)
+        recipe = replace(recipe_for(shared), batch_size=self.batch_size, learning_rate=self.learning_rate)
         train_steps(
             whole,
             self._batches(learned_from, setting),
@@ -170,22 +139,17 @@ class SharedWarmUp:
 
     def _batches(self, learned_from: LearnedFrom, setting: Setting) -> Iterator[tuple[Tensor, Tensor]]:
         """Of all epochs, each in another order; without an incomplete last one."""
-        device = setting.device
+        assert not isinstance(learned_from, NoData)
         for epoch in range(self.epochs):
-            if isinstance(learned_from, ClickShare):
-                seed = derive(setting.seed, "shared warm-up", str(epoch))
-                yield from ((x.to(device), y.to(device)) for x, y in learned_from.batches(self.batch_size, seed))
-            elif isinstance(learned_from, Share):
-                generator = torch_generator(setting.seed, "shared warm-up", str(epoch))
-                order = torch.randperm(len(learned_from), generator=generator)
-                for chosen in order[: self.steps(learned_from) * self.batch_size].split(self.batch_size):
-                    yield learned_from.x[chosen].to(device), learned_from.y[chosen].to(device)
+            seed = derive(setting.seed, "shared warm-up", str(epoch))
+            for x, y in learned_from.batches(self.batch_size, seed=seed):
+                yield x.to(setting.device), y.to(setting.device)
 
 
 def asks_for_shared(text: str, space: Space[Any]) -> bool:
-    """Whether a warm-up as it is written is one of shared weights, as it is for clicks unless said otherwise."""
+    """Return whether a warm-up, as written, trains shared weights; by default, that is for the space to say."""
     written = dict(pair.partition("=")[::2] for pair in text.split(":")[1:])
-    weights = written.get("weights", "shared" if space.shown == "clicks" and not is_nothing(text) else "own")
+    weights = written.get("weights", "own" if is_nothing(text) else space.warm_up_weights)
     if weights not in ("own", "shared"):
         raise UnknownNameError("kind of weights for a warm-up", weights, ("own", "shared"))
     return weights == "shared"

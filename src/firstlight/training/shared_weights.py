@@ -16,7 +16,7 @@ from firstlight.core.errors import DataError, DivergedError, SettingError
 from firstlight.core.seeds import python_generator
 from firstlight.probe.observe import device_of
 from firstlight.probe.steps import warm_cosine
-from firstlight.spaces.supernets.paths import PathPolicy
+from firstlight.spaces.supernets.shared import PathPolicy, Shared
 
 # How many steps are done, of how many, and the loss of the last
 Watch = Callable[[int, int, float], None]
@@ -66,9 +66,9 @@ class SharedRecipe:
         return warm_cosine(self.learning_rate, steps, max(1, steps // 10), self.lowest_rate)
 
 
-# As NASRec and SiGeo train theirs
-CLICKS = SharedRecipe("adagrad", learning_rate=0.12, batch_size=512, schedule="warm-cosine")
-IMAGES = SharedRecipe("sgd", learning_rate=0.1, batch_size=128, schedule="constant", momentum=0.9)
+def recipe_for(shared: Shared | type[Shared]) -> SharedRecipe:
+    """Return the recipe by which a space's weight-sharing network is usually trained."""
+    return SharedRecipe(**shared.recipe)
 
 
 def train_steps(

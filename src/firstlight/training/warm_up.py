@@ -22,13 +22,13 @@ from firstlight.core.errors import DivergedError, SettingError, StoreError, Unkn
 from firstlight.core.seeds import derive, torch_generator
 from firstlight.core.settings import check_settings, read_settings, write_settings
 from firstlight.data import InputSource
-from firstlight.data.shares import Share, load_share
+from firstlight.data.shares import DataShare, Share, load_share
 from firstlight.storage.tensor_files import read_tensors, write_tensors
 
 if TYPE_CHECKING:
     from firstlight.scoring.service import Setting
     from firstlight.spaces.base import Space
-    from firstlight.training.shared_warm_up import ClickShare, SharedWarmUp
+    from firstlight.training.shared_warm_up import SharedWarmUp
 
 # Raise it when the same warm-up leads to other weights than before, so that stored ones are not reused
 REVISION = 1
@@ -146,7 +146,7 @@ WARMED_BY_OWNER = (
 def read_warm_up(given: str | float | WarmUp | SharedWarmUp | None, space: Space[Any]) -> WarmUp | SharedWarmUp | None:
     """In the words of the library's calls: 0.1, "10%", "10%:epochs=3" or "1%:weights=shared".
 
-    None, 0 and "0%" stand for no warm-up. Networks for clicks inherit shared weights unless said otherwise.
+    None, 0 and "0%" stand for no warm-up. Whose weights are trained, if not said, is for the space to say.
     """
     from firstlight.training.shared_warm_up import SharedWarmUp, asks_for_shared
 
@@ -216,7 +216,7 @@ class Kept:
 
 
 def too_few(
-    warm_up: WarmUp | SharedWarmUp, source: InputSource, share: Share | ClickShare, batches: int, *, least: int
+    warm_up: WarmUp | SharedWarmUp, source: InputSource, share: DataShare, batches: int, *, least: int
 ) -> SettingError:
     """What to do about a share that yields fewer batches than a warm-up needs, for which `least` samples would do."""
     enough = f"take {math.ceil(100 * least / share.of)}% or more" if least <= share.of else "take more data"

@@ -66,7 +66,7 @@ def test_kernel_and_regions_are_those_of_thin_networks() -> None:
     skeletons = [judge._service.setting.skeleton for judge in task._judges]
     assert [(skeleton.cells, skeleton.channels) for skeleton in skeletons] == [(1, 1), (1, 1)]
     assert [skeleton.input_shape for skeleton in skeletons] == [(3, 32, 32), (1, 4, 4)]
-    assert {judge._service.setting.initialisation for judge in task._judges} == {"he"}
+    assert {judge._service.setting.initialization for judge in task._judges} == {"he"}
     assert task.states_scored == 2 * ((1 + 30) + (1 + 18))
     assert task.scored == 1
     (text,) = task.pool.texts

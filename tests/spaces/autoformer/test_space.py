@@ -281,7 +281,7 @@ def test_all_are_registered_and_what_they_share_is_not() -> None:
     assert not any(type(space) is AutoFormer for space in SPACES.values())
 
 
-@pytest.mark.parametrize("initialisation", ["xavier", "he"])
-def test_other_initialisations_leave_nothing_unset(initialisation: str) -> None:
-    network = TINY.build(TINY.sample(random.Random(0)), TINY.skeleton(classes=2), initialisation=initialisation)
+@pytest.mark.parametrize("initialization", ["xavier", "he"])
+def test_other_initializations_leave_nothing_unset(initialization: str) -> None:
+    network = TINY.build(TINY.sample(random.Random(0)), TINY.skeleton(classes=2), initialization=initialization)
     assert max(float(parameter.detach().abs().max()) for parameter in network.parameters()) < 2

@@ -30,7 +30,7 @@ def space_of(number: str) -> NASBench1Shot1:
 
 
 def distinct_parts(number: str) -> set[Cell101]:
-    """Every pruned cell of a space: graphs that prune to the same one are labelled once."""
+    """Every pruned cell of a space: graphs that prune to the same one are labeled once."""
     graphs = {space_of(number).parse(text).pruned().sources for text in texts_of_graphs(number)}
     return {
         Cell101(operations, sources)

@@ -13,7 +13,9 @@ from torch import nn
 
 from firstlight.core.errors import ParseError, SettingError
 from firstlight.probe.cost import Cost
-from firstlight.spaces.nasbench201.space import Cell201, NASBench201, Skeleton201, _function_text
+from firstlight.spaces.nasbench201.cell import Cell201
+from firstlight.spaces.nasbench201.network import Skeleton201
+from firstlight.spaces.nasbench201.space import NASBench201, _function_text
 
 SPACE = NASBench201()
 

@@ -79,7 +79,7 @@ def test_logistic_regression_by_hand() -> None:
 
 
 @torch.no_grad()
-def test_the_factorisation_machine_by_hand() -> None:
+def test_the_factorization_machine_by_hand() -> None:
     network = build_baseline("deepfm", SKELETON)
     assert isinstance(network, DeepFm)
     x = inputs(1)

@@ -26,7 +26,7 @@ from firstlight.spaces.nasrec.network import (
     NasRecSkeleton,
     make_operator,
 )
-from firstlight.spaces.nasrec.operators import FactorisationMachine
+from firstlight.spaces.nasrec.operators import FactorizationMachine
 from firstlight.spaces.nasrec.space import NasRec, NasRecFull, NasRecSmall
 
 SMALL, FULL = NasRecSmall(), NasRecFull()
@@ -103,7 +103,7 @@ def arrays(prefix: str) -> dict[str, Tensor]:
 
 
 def load(module: nn.Module, weights: dict[str, Tensor]) -> nn.Module:
-    """Weights by the names in the file, where a linear map and its normalisation have names of their own."""
+    """Weights by the names in the file, where a linear map and its normalization have names of their own."""
     own = {renamed(name): weight for name, weight in weights.items()}
     for name, parameter in module.named_parameters():
         plain = re.sub(r"\b(dense|rows|linear|project|to_rows)\.0\.", r"\1.", name)
@@ -129,7 +129,7 @@ def test_every_operator_is_reproduced(case: str) -> None:
     widths = {key: x.shape[1] for key, x in given.items()}
     sizes = Given(widths.get("dense", 0), max(widths.get("left", 0), widths.get("right", 0)), widths.get("sparse", 0))
     if name == "fm":
-        operator: nn.Module = FactorisationMachine(out.shape[1], norm == "ln")
+        operator: nn.Module = FactorizationMachine(out.shape[1], norm == "ln")
     else:
         operator = make_operator(name, sizes, out.shape[1], out.shape[1], norm == "ln")
     load(operator, arrays(f"{case}/w/"))
@@ -150,7 +150,7 @@ def test_networks_of_two_blocks_are_reproduced(net: str) -> None:
 
 @pytest.mark.parametrize("fm", [False, True])
 def test_a_block_of_128_appends_its_own_output(fm: bool) -> None:
-    """Nothing is projected where the numbers are those of eight rows; then the factorisation machine is in them."""
+    """Nothing is projected where the numbers are those of eight rows; then the factorization machine is in them."""
     for width in (128, 64):
         block = Block("fc", width, (0,), 0, 0, "linear3d", 16, (0,), interaction=True, fm=fm)
         network = BlockNetwork(block, [13], [26], norm=True)

@@ -54,12 +54,12 @@ def test_the_canonical_form_computes_the_same(space: NasRec, seed: int) -> None:
             "dot:64~0~0+0;linear3d:32~0;fm|fc:32~0~1+1;linear3d:16~0",
             "fc:16~0~0+0;linear3d:16~0|fc:32~0~0+0;linear3d:16~0",
         ),
-        # its sparse output alone is read: the factorisation machine goes to the dense one
+        # its sparse output alone is read: the factorization machine goes to the dense one
         (
             "fc:64~0~0+0;linear3d:32~0;fm|fc:32~0~0+0;linear3d:16~1",
             "fc:16~0~0+0;linear3d:32~0|fc:32~0~0+0;linear3d:16~1",
         ),
-        # through the interaction, its dense output is read as well; and at 128 the factorisation machine with it
+        # through the interaction, its dense output is read as well; and at 128 the factorization machine with it
         (
             "fc:64~0~0+0;linear3d:32~0;interaction;fm|fc:32~0~0+0;linear3d:16~1",
             "fc:64~0~0+0;linear3d:32~0;interaction|fc:32~0~0+0;linear3d:16~1",

@@ -13,7 +13,7 @@ from firstlight.core.errors import SettingError
 from firstlight.spaces.nasrec.network import NasRecSkeleton
 from firstlight.spaces.nasrec.space import NasRec, NasRecFull, NasRecSmall
 from firstlight.spaces.nasrec.supernet import Path, SharedBlock, SharedNetwork
-from firstlight.spaces.ops import initialise
+from firstlight.spaces.ops import initialize
 
 PUBLISHED = NasRecSkeleton(classes=1, rows=10)
 
@@ -56,20 +56,20 @@ SMALL_INPUTS = NasRecSkeleton((10,), dense=6, rows=5)
 
 def shared(space: NasRec) -> SharedNetwork:
     network = SharedNetwork(space, SMALL_INPUTS)
-    initialise(network, torch.Generator().manual_seed(0))
+    initialize(network, torch.Generator().manual_seed(0))
     return network
 
 
-def test_only_what_is_on_is_learnt() -> None:
+def test_only_what_is_on_is_learned() -> None:
     space = NasRecFull(2)
     network = shared(space)
     network.take(space.parse("fc:32~0~0+0;linear3d:16~0;interaction|sum:64~0~0+1;transformer:32~1"))
     network(torch.randn(4, 10)).square().sum().backward()
-    learnt = {name for name, parameter in network.named_parameters() if parameter.grad is not None}
+    learned = {name for name, parameter in network.named_parameters() if parameter.grad is not None}
     on = ("blocks.0.operators.fc", "blocks.0.operators.linear3d", "blocks.0.to_rows")
     on += ("blocks.1.operators.sum", "blocks.1.operators.transformer", "embeddings", "final")
-    assert all(name.startswith(on) for name in learnt)
-    assert all(any(name.startswith(part) for name in learnt) for part in on)
+    assert all(name.startswith(on) for name in learned)
+    assert all(any(name.startswith(part) for name in learned) for part in on)
 
 
 def test_outputs_are_zero_beyond_what_was_chosen() -> None:

@@ -101,7 +101,7 @@ def assert_same(ours: nn.Module, theirs: nn.Module) -> None:
     assert torch.equal(ours.eval()(x), theirs.eval()(x))
 
 
-def test_pools_are_normalised_in_the_search_network_of_darts_only() -> None:
+def test_pools_are_normalized_in_the_search_network_of_darts_only() -> None:
     state = DartsSupernet().layout.full.keeping(EDGE, "max_pool_3x3")
     (edge,) = [edge for edge in mixed_edges(build(DartsSupernet(), state)) if edge.place == EDGE]
     x = torch.randn(4, 4, 6, 6)

@@ -30,7 +30,7 @@ def test_columns_stand_for_inputs_that_are_zero_elsewhere() -> None:
     given = torch.arange(15.0, dtype=torch.float64).view(3, 5)
     x[:, 1:3], x[:, 3:4], x[:, 8:10] = given[:, :2], given[:, 2:3], given[:, 3:]
     part = SomeColumns(whole, [(1, 3), (3, 4), (8, 10)])
-    assert part.columns == [(1, 4), (8, 10)]  # neighbours are one piece
+    assert part.columns == [(1, 4), (8, 10)]  # neighbors are one piece
     torch.testing.assert_close(part(given), whole(x))
     torch.testing.assert_close(SomeColumns(whole, [(1, 4), (8, 10)], (2, 5))(given), whole(x)[:, 2:5])
     assert (part.in_features, part.out_features) == (5, 6)

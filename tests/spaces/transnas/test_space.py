@@ -210,7 +210,7 @@ def one_module_from(modules: tuple[int, ...]) -> set[tuple[int, ...]]:
     return near
 
 
-def test_mutation_reaches_every_neighbour() -> None:
+def test_mutation_reaches_every_neighbor() -> None:
     rng = random.Random(0)
     parent = MACRO.parse("64-41414-basic")
     children = {MACRO.mutate(parent, rng).modules for _ in range(2000)}

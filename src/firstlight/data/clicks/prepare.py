@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from firstlight.core.errors import ClickLogError, SettingError
+from firstlight.core.errors import SettingError
 from firstlight.data.clicks.categories import PUBLISHED_ROWS, Categories, Hashed, Vocabulary
+from firstlight.data.clicks.errors import ClickLogError
 from firstlight.data.clicks.layouts import Layout
 from firstlight.data.clicks.parts import PARTS, PUBLISHED_SPLIT, check_split, part_of
 from firstlight.data.clicks.prepared import FORM, ClickData, open_prepared

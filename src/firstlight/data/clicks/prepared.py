@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,18 +17,20 @@ import pyarrow.parquet as pq
 import torch
 from torch import Tensor
 
-from firstlight.core.errors import ClickLogError, MissingFileError, SettingError, UnknownNameError
+from firstlight.core.errors import MissingFileError, SettingError, UnknownNameError
 from firstlight.core.seeds import derive
+from firstlight.data.clicks.errors import ClickLogError
 from firstlight.data.clicks.layouts import GENERAL, LAYOUTS
 from firstlight.data.clicks.parts import PARTS, scattered
 from firstlight.data.samples import Array
+from firstlight.data.sources import KINDS, FileBacked, data_kind
 
 METADATA = "firstlight"
 FORM = 1  # of prepared files; another one when they change
 
 
 @dataclass(frozen=True)
-class ClickData:
+class ClickData(FileBacked):
     """A prepared file: rows of `dense` numbers and `fields` categories, and whether there was a click.
 
     `tables` are the rows of each field's table, that is how many different numbers its categories have. `facts` is all
@@ -42,6 +46,14 @@ class ClickData:
     fingerprint: str
     facts: dict[str, Any]
 
+    def __len__(self) -> int:
+        """Rows of the training part."""
+        return self.rows["train"]
+
+    @property
+    def classes(self) -> int:
+        return 2
+
     @property
     def fields(self) -> int:
         return len(self.tables)
@@ -54,6 +66,16 @@ class ClickData:
     def skeleton(self) -> dict[str, Any]:
         """What networks must know of the data besides the shape."""
         return {"dense": self.dense, "categories": self.tables}
+
+    def draw(self, count: int, *, seed: int) -> tuple[Tensor, Tensor]:
+        """Return `count` random rows of the training part, and their labels.
+
+        They are read from as few row groups as possible, so that a file of any size is opened quickly.
+        """
+        size = min(count, 1024)
+        drawn = itertools.islice(self.batches("train", size, seed=seed), math.ceil(count / size))
+        x, y = map(torch.cat, zip(*drawn, strict=True))
+        return x[:count], y[:count]
 
     def count(self, part: str, share: float = 1.0) -> int:
         """How many rows `batches` gives of a share."""
@@ -122,20 +144,29 @@ class ClickData:
 
 def is_clicks(source_name: str) -> bool:
     """Whether the name of a source of data is that of clicks."""
-    kind, colon, _ = source_name.partition(":")
-    return bool(colon) and kind in (*LAYOUTS, GENERAL)
+    kind = data_kind(source_name)
+    return kind is not None and kind.name == GENERAL
 
 
 def open_clicks(source_name: str) -> ClickData:
     """A prepared file by its layout and path, `criteo:FILE`; `clicks:FILE` takes one of any layout."""
     if not is_clicks(source_name):
-        kinds = ", ".join(f"{kind}:FILE" for kind in (*LAYOUTS, GENERAL))
-        raise ClickLogError(f"{source_name!r} does not name click data. Write {kinds}.")
+        raise ClickLogError(f"{source_name!r} does not name click data. Write {', '.join(KINDS[GENERAL].forms)}.")
     kind, _, path = source_name.partition(":")
     found = open_prepared(Path(path).expanduser(), kind)
     if kind not in (GENERAL, found.title):
         raise ClickLogError(f"{path} was prepared with the layout {found.title!r}; write {found.title}:{path}.")
     return found
+
+
+def open_source(name: str) -> ClickData:
+    """Open a source of clicks; see `firstlight.data.sources`."""
+    return open_clicks(name)
+
+
+def path_of(name: str) -> Path:
+    """Return the prepared file of a source."""
+    return open_clicks(name).path
 
 
 def open_prepared(path: Path, kind: str = GENERAL) -> ClickData:

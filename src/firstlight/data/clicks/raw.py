@@ -19,7 +19,8 @@ import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet as pq
 
-from firstlight.core.errors import ClickLogError, MissingFileError, UnknownNameError
+from firstlight.core.errors import MissingFileError, UnknownNameError
+from firstlight.data.clicks.errors import ClickLogError
 from firstlight.data.clicks.layouts import Layout
 from firstlight.data.samples import Array
 

@@ -25,8 +25,9 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 
-from firstlight.core.errors import ClickLogError, SettingError
+from firstlight.core.errors import SettingError
 from firstlight.core.seeds import derive
+from firstlight.data.clicks.errors import ClickLogError
 from firstlight.data.clicks.layouts import LAYOUTS
 from firstlight.data.clicks.parts import scattered
 from firstlight.data.clicks.raw import Progress
@@ -70,7 +71,7 @@ class PlantedClicks:
         self.paired_numbers = rng.permutation(numbers)[:PAIRED_NUMBERS].tolist()
         self._slopes = rng.normal(size=numbers)
         self._directions = rng.normal(size=(PAIRED_NUMBERS, LATENT))
-        self._centres, self._widths = rng.uniform(0.5, 4, numbers), rng.uniform(0.5, 1.5, numbers)
+        self._centers, self._widths = rng.uniform(0.5, 4, numbers), rng.uniform(0.5, 1.5, numbers)
         self._missing = rng.choice([0, 0, 0.05, 0.2, 0.4], numbers)
 
     def chunks(self, rows: int) -> Iterator[tuple[Any, Array]]:
@@ -86,7 +87,7 @@ class PlantedClicks:
             places[rng.random(CHUNK) < field.missing] = len(field.texts) - 1  # the last one, which is no text
         shape = (len(LAYOUT.numbers), CHUNK)
         normal = rng.normal(size=shape)
-        counts = np.floor(np.exp(self._centres[:, None] + self._widths[:, None] * normal)).astype(np.int64)
+        counts = np.floor(np.exp(self._centers[:, None] + self._widths[:, None] * normal)).astype(np.int64)
         absent = rng.random(shape) < self._missing[:, None]
         known = np.where(absent, 0.0, normal)
         chances = 1 / (1 + np.exp(-self._logits(categories, known)))
@@ -123,8 +124,8 @@ def _make_field(rng: np.random.Generator, place: int, sizes: tuple[int, int]) ->
 
 def _standard(values: Array, frequency: Array) -> Array:
     """Mean 0 and deviation 1 over rows; a missing category, the last, has no effect."""
-    centred = values - frequency @ values
-    scaled = centred / np.sqrt(frequency @ centred**2)
+    centerd = values - frequency @ values
+    scaled = centerd / np.sqrt(frequency @ centerd**2)
     return np.concatenate([scaled, np.zeros((1, values.shape[1]))])
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from firstlight.core.errors import ClickLogError
+from firstlight.data.clicks.errors import ClickLogError
 from firstlight.data.clicks.layouts import Layout
 from firstlight.data.clicks.parts import PARTS
 from firstlight.data.clicks.prepared import METADATA

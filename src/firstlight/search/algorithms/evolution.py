@@ -33,8 +33,8 @@ def evolution(
     Ageing keeps a network that was lucky once from staying for ever. All `children` have one parent and are scored at a
     time, so that every worker has something to do. A child differs from its parent by `mutations`, by default one.
 
-    With a number of `generations`, it is the evolution of NASRec: it ends after so many, mutations are many at first
-    and few in the end unless their number is given, and children have to differ from each other only.
+    With a number of `generations`, it ends after so many, mutations are many at first and few in the end unless their
+    number is given, and children have to differ from each other only (Zhang et al., WWW 2023).
     """
     living = deque(first_population(problem, problem.distinct_samples(), population))
     seen = set() if generations else {candidate.network.architecture for candidate in living}
@@ -71,7 +71,7 @@ def networks_of(request: AlgorithmRequest) -> int | None:
 
 
 def falling_mutations(generation: int, generations: int) -> int:
-    """How many choices NASRec draws anew for each child: 6 in the first of 240 generations, 1 in the last 47.
+    """How many choices are drawn anew for each child: 6 in the first of 240 generations, 1 in the last 47.
 
         (G - g) // max(20, G // 5) + 1
 

@@ -46,7 +46,7 @@ def prune(
     supernet = problem.space.supernet()
     thin = {"cells": supernet.fewest_cells, "channels": channels}
     tiny = {"cells": supernet.fewest_cells, "channels": 1, "input_shape": REGION_SHAPE}
-    drawn: dict[str, Any] = {"repeats": repeats, "initialisation": "he"}
+    drawn: dict[str, Any] = {"repeats": repeats, "initialization": "he"}
     kernel = parse_criterion(f"te_ntk:samples={kernel_samples}")
     regions = parse_criterion("linear_regions")
     judges = [

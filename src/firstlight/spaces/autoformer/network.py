@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from firstlight.core.errors import SettingError
 from firstlight.probe.cost import Cost
 from firstlight.spaces.base import Architecture, Skeleton
-from firstlight.spaces.ops import Conv2d, Linear, initialise
+from firstlight.spaces.ops import Conv2d, Linear, initialize
 
 PATCH = 16
 HEAD_WIDTH = 64
@@ -94,7 +94,7 @@ def _distances(places: Tensor) -> Tensor:
 
 
 class Attention(nn.Module):
-    """x + attention of the normalised x, in which keys and values know their position relative to the query."""
+    """x + attention of the normalized x, in which keys and values know their position relative to the query."""
 
     def __init__(self, width: int, heads: int, grid: tuple[int, int]) -> None:
         super().__init__()
@@ -122,7 +122,7 @@ def _by_token(rows: Tensor, matrices: Tensor) -> Tensor:
 
 
 class MLP(nn.Module):
-    """x + two linear maps of the normalised x with GELU between them."""
+    """x + two linear maps of the normalized x with GELU between them."""
 
     def __init__(self, width: int, hidden: int) -> None:
         super().__init__()
@@ -154,9 +154,9 @@ class VisionTransformer(nn.Module):
         self.class_token = bool(skeleton.class_token)
 
     @torch.no_grad()
-    def initialise(self, generator: torch.Generator) -> None:
+    def initialize(self, generator: torch.Generator) -> None:
         """Linear maps, tokens and positions normal with deviation 0.02, biases 0; patches as PyTorch has them."""
-        initialise(self.patches, generator)
+        initialize(self.patches, generator)
         for module in self.modules():
             if isinstance(module, nn.Linear):
                 module.weight.normal_(0, WEIGHT_DEVIATION, generator=generator)
@@ -198,7 +198,7 @@ def published_complexity(architecture: Transformer) -> float:
     """The number of operations as AutoFormer counts them, for 1,000 classes and 224x224 images.
 
     Its conventions: 198 tokens in the blocks (the class token is added twice), the classifier on all of 197 tokens,
-    and no final normalisation.
+    and no final normalization.
     """
     width, patches, tokens = architecture.width, 196, 198
     total = width + patches * 3 * PATCH**2 * width + (patches + 1) / 2 * width + (patches + 1) * 1000 * width

@@ -2,7 +2,7 @@
 
     Genotype(normal=[('sep_conv_3x3', 1), ('skip_connect', 0), ...], normal_concat=range(2, 6), reduce=[...], ...)
 
-The states of a cell are counted from its two inputs, 0 and 1. Two neighbouring pairs (operation, state it reads) make
+The states of a cell are counted from its two inputs, 0 and 1. Two neighboring pairs (operation, state it reads) make
 one node, which is the sum of both; the nodes named by `concat`, side by side, are the cell's output.
 """
 

@@ -108,7 +108,7 @@ def _mutated(cell: Cell, rng: random.Random) -> Cell:
     edges = list(cell.edges)
     place = rng.randrange(len(edges))
     operation, source = edges[place]
-    taken = {source, edges[place ^ 1][1]}  # the node's other edge is its neighbour in the list
+    taken = {source, edges[place ^ 1][1]}  # the node's other edge is its neighbor in the list
     other_sources = [state for state in range(2 + place // 2) if state not in taken]
     # a state that only this edge reads must stay read, unless it is part of the output
     read_elsewhere = {*cell.concat, 0, 1, *(state for i, (_, state) in enumerate(edges) if i != place)}

@@ -91,7 +91,7 @@ class Cell101(Architecture):
         return Cell101(tuple(OPERATIONS[index] for index in operations), sources)
 
     def module_hash(self) -> str:
-        """The name of the cell's class in the benchmark: MD5 sums of neighbourhoods that grow by one edge a round."""
+        """The name of the cell's class in the benchmark: MD5 sums of neighborhoods that grow by one edge a round."""
         cell = self.pruned()
         into: list[tuple[int, ...]] = [(), *cell.sources]
         out_of = [[v for v, leading in enumerate(into) if vertex in leading] for vertex in range(len(into))]

@@ -49,8 +49,8 @@ class NASBench1Shot1(Space101):
 
     def __len__(self) -> int:
         graphs = math.prod(math.comb(vertex, count) for vertex, count in enumerate(self.parents, start=1))
-        labellings: int = len(OPERATIONS) ** (len(self.parents) - 1)
-        return graphs * labellings
+        labelings: int = len(OPERATIONS) ** (len(self.parents) - 1)
+        return graphs * labelings
 
     def __iter__(self) -> Iterator[Cell101]:
         for sources in _graphs(self.parents):

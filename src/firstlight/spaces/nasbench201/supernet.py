@@ -9,15 +9,8 @@ from torch import nn
 from firstlight.probe.cost import Cost
 from firstlight.spaces.base import Skeleton
 from firstlight.spaces.cells import EDGES, FourNodeCell
-from firstlight.spaces.nasbench201.space import (
-    OPERATIONS,
-    Cell201,
-    Skeleton201,
-    StageTally,
-    cost_of,
-    make_operation,
-    network_of,
-)
+from firstlight.spaces.nasbench201.cell import OPERATIONS, Cell201
+from firstlight.spaces.nasbench201.network import Skeleton201, StageTally, cost_of, make_operation, network_of
 from firstlight.spaces.supernets.base import Supernet
 from firstlight.spaces.supernets.mixed import MixedEdge
 from firstlight.spaces.supernets.one_shot import Choice, OneShot, Preferences

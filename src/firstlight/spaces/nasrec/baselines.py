@@ -3,10 +3,10 @@
 logistic    a weight for each category and each dense value
 dnn         embeddings and dense values side by side, through fully connected layers
 dlrm        dot products of all pairs of embeddings and of what comes of the dense values (Naumov et al., 2019)
-deepfm      logistic regression, factorisation machine and dnn added up (Guo et al., IJCAI 2017)
+deepfm      logistic regression, factorization machine and dnn added up (Guo et al., IJCAI 2017)
 
 Sizes are those of the papers for Criteo unless told otherwise. Layers have biases, ReLUs between them and no
-normalisation.
+normalization.
 """
 
 from __future__ import annotations
@@ -87,12 +87,12 @@ class Dlrm(ClickModel):
 
 
 class DeepFm(ClickModel):
-    """The factorisation machine is one of the fields; dense values are in the other two parts."""
+    """The factorization machine is one of the fields; dense values are in the other two parts."""
 
     def __init__(self, skeleton: NasRecSkeleton, *, hidden: tuple[int, ...] = HIDDEN) -> None:
         super().__init__(skeleton)
         self.first_order = LogisticRegression(skeleton)
-        self.deep = PlainDnn(skeleton, hidden=hidden)  # whose embeddings are those of the factorisation machine
+        self.deep = PlainDnn(skeleton, hidden=hidden)  # whose embeddings are those of the factorization machine
 
     def logits(self, dense: Tensor, categories: Tensor) -> Tensor:
         vectors = self.deep.embeddings(categories)
@@ -122,5 +122,5 @@ def build_baseline(name: str, skeleton: NasRecSkeleton, *, seed: int = 0, **size
                 "the widths of one hidden layer or more, as in (64, 32)."
             )
     network = BASELINES[name](skeleton, **sizes)
-    network.initialise(torch_generator(seed, name, "weights"))
+    network.initialize(torch_generator(seed, name, "weights"))
     return network

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 from firstlight.spaces.base import Architecture
 from firstlight.spaces.reading import Reader
@@ -23,7 +24,18 @@ ROWS = (16, 32, 48, 64)
 EMBEDDING = 16  # the width of rows
 EXTRA_ROWS = 8  # which the interaction makes of the dense output and appends to the sparse one
 MOST_BLOCKS = 7
+MOST_INPUTS = 4  # of a block in a search; the text allows more
 INTERACTION, FM = "interaction", "fm"
+
+
+class BlockOptions(Protocol):
+    """What a space lets its blocks choose from."""
+
+    name: str
+    blocks: int
+    nodes: tuple[str, ...]
+    dense_operators: tuple[str, ...]
+    sparse_operators: tuple[str, ...]
 
 
 @dataclass(frozen=True)

@@ -25,10 +25,10 @@ class RecommenderTally(Tally):
 
     def __init__(self, norm: bool) -> None:
         super().__init__()
-        self.normalised = norm
+        self.normalized = norm
 
     def projection(self, inputs: int, outputs: int, times: int = 1) -> None:
-        self.linear(inputs, outputs, bias=not self.normalised, times=times)
+        self.linear(inputs, outputs, bias=not self.normalized, times=times)
         self.optional_norm(outputs)
 
     def fitting(self, inputs: int, outputs: int, times: int = 1) -> None:
@@ -36,7 +36,7 @@ class RecommenderTally(Tally):
             self.projection(inputs, outputs, times)
 
     def optional_norm(self, width: int) -> None:
-        if self.normalised:
+        if self.normalized:
             self.norm(width)
 
     def dense_operator(self, block: Block, given: Given) -> None:
@@ -53,7 +53,7 @@ class RecommenderTally(Tally):
             if gating:
                 self.linear(given.pair, given.pair)
             if given.pair != block.width:
-                self.linear(given.pair, block.width, bias=gating or not self.normalised)
+                self.linear(given.pair, block.width, bias=gating or not self.normalized)
             self.optional_norm(block.width)
 
     def sparse_operator(self, block: Block, given: Given) -> None:

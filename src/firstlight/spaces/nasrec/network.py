@@ -25,7 +25,7 @@ from firstlight.spaces.nasrec.blocks import (
 )
 from firstlight.spaces.nasrec.operators import (
     DotProduct,
-    FactorisationMachine,
+    FactorizationMachine,
     FullyConnected,
     Linear3d,
     SigmoidGating,
@@ -51,7 +51,7 @@ class NasRecSkeleton(Skeleton):
     """Inputs are `dense` numbers and behind them one category for each field, also as a number.
 
     Every field has a table of `rows` rows, or no more than its `categories` if these are given, which click data bring;
-    where a field has more of them than `rows`, some share a row. `layer_norm` 0 leaves out all normalisations but the
+    where a field has more of them than `rows`, some share a row. `layer_norm` 0 leaves out all normalizations but the
     two inside a transformer. The first class has the logit 0, and the final layer gives those of the others: for two
     classes, cross-entropy is the binary one of a single logit, which alone is the output for `classes` 1.
     """
@@ -118,7 +118,7 @@ def make_operator(name: str, given: Given, width: int, rows: int, norm: bool) ->
 
 
 class Embedding(nn.Embedding):
-    """A table whose rows stay unset until the network is initialised."""
+    """A table whose rows stay unset until the network is initialized."""
 
     def reset_parameters(self) -> None:
         pass
@@ -138,7 +138,7 @@ class Embeddings(nn.ModuleList):
         self.register_buffer("sizes", torch.tensor(tables), persistent=False)
 
     def forward(self, categories: Tensor) -> Tensor:
-        numbers = categories.detach().floor().long().remainder(self.sizes)  # nothing is learnt of a category's number
+        numbers = categories.detach().floor().long().remainder(self.sizes)  # nothing is learned of a category's number
         return torch.stack([table(column) for table, column in zip(self, numbers.unbind(1), strict=True)], 1)
 
 
@@ -152,7 +152,7 @@ class BlockNetwork(nn.Module):
         self.dense_operator = make_operator(block.dense_operator, given, block.width, block.rows, norm)
         self.sparse_operator = make_operator(block.sparse_operator, given, block.width, block.rows, norm)
         self.to_rows = fitting(block.width, EXTRA_ROWS * EMBEDDING, norm) if block.interaction else None
-        self.fm = FactorisationMachine(block.width, norm) if block.fm else None
+        self.fm = FactorizationMachine(block.width, norm) if block.fm else None
 
     def forward(self, dense: Sequence[Tensor], sparse: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
         vector: Tensor = self.dense_operator(*self._operands(self.block.dense_operator, dense, sparse))
@@ -161,7 +161,7 @@ class BlockNetwork(nn.Module):
         if self.fm is not None:
             vector = vector + self.fm(table)
         if self.to_rows is not None:
-            # where nothing is projected, published networks append what the factorisation machine was added to
+            # where nothing is projected, published networks append what the factorization machine was added to
             appended = vector if self.block.appends_itself else self.to_rows(alone)
             table = torch.cat([table, appended.view(-1, EXTRA_ROWS, EMBEDDING)], 1)
         return vector, table
@@ -184,7 +184,7 @@ class ClickModel(nn.Module):
         self.dense, self.classes = skeleton.dense, skeleton.classes
 
     @torch.no_grad()
-    def initialise(self, generator: torch.Generator) -> None:
+    def initialize(self, generator: torch.Generator) -> None:
         """Weights uniform and tables normal by Xavier's rule, biases 0."""
         for module in self.modules():
             if isinstance(module, nn.Linear):

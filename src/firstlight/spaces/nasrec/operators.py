@@ -144,7 +144,7 @@ class Attention(nn.Module):
 
 
 class Transformer(nn.Module):
-    """Rows brought to their number, then attention and two linear maps, each added to its input and normalised."""
+    """Rows brought to their number, then attention and two linear maps, each added to its input and normalized."""
 
     def __init__(self, inputs: int, rows: int, norm: bool) -> None:
         super().__init__()
@@ -168,10 +168,10 @@ class Transformer(nn.Module):
         return out
 
 
-class FactorisationMachine(nn.Module):
+class FactorizationMachine(nn.Module):
     """(sum of rows)^2 - sum of squared rows: twice the products of all pairs of rows, projected.
 
-    Where nothing is projected there is no normalisation either; the published networks have an idle one there, which
+    Where nothing is projected there is no normalization either; the published networks have an idle one there, which
     counts as parameters.
     """
 

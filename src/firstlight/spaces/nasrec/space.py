@@ -19,6 +19,7 @@ from firstlight.spaces.nasrec.blocks import (
     GATING,
     LINEAR3D,
     MOST_BLOCKS,
+    MOST_INPUTS,
     ROWS,
     SUM,
     TRANSFORMER,
@@ -34,7 +35,6 @@ from firstlight.spaces.nasrec.network import NasRecNetwork, NasRecSkeleton
 if TYPE_CHECKING:
     from firstlight.spaces.supernets.shared import Shared
 
-MOST_INPUTS = 4  # of a block in a search; the text allows more
 # What each block may read of a kind, by how many that are
 SOURCES = tuple(
     tuple(tuple(itertools.combinations(range(number), count)) for count in range(1, min(MOST_INPUTS, number) + 1))
@@ -50,7 +50,8 @@ class NasRec(Space[Recommender]):
     reference = "Zhang2023nasrec"
     used_by: tuple[str, ...] = ("Zheng2023sigeo",)
     proxy = "sigeo"  # a single logit has no curvature
-    shown = "clicks"
+    data_kind = "clicks"
+    warm_up_weights = "shared"
     skeleton_type = NasRecSkeleton
     nodes: tuple[str, ...]  # the operators in the order of published records
     dense_operators: tuple[str, ...]
@@ -132,7 +133,7 @@ class NasRec(Space[Recommender]):
         return exact_cost(architecture, known)
 
     def shared(self) -> Shared:
-        from firstlight.spaces.supernets.shared import SharedNasRec
+        from firstlight.spaces.nasrec.shared import SharedNasRec
 
         return SharedNasRec(self)
 

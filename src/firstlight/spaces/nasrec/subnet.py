@@ -2,7 +2,7 @@
 
 What an architecture does not choose is zero in the weight-sharing network. A subnet computes the same numbers but
 multiplies nothing by these zeros: of every linear map only the columns of what is read take part, and blocks that
-nobody reads are left out. Outputs are as wide as in the weight-sharing network where a normalisation sees all of them.
+nobody reads are left out. Outputs are as wide as in the weight-sharing network where a normalization sees all of them.
 The weights are those of the weight-sharing network itself, and not copies.
 """
 

@@ -1,7 +1,7 @@
 """The weight-sharing network of a NASRec space: all operators of every block, at their largest, of which some are on.
 
 What is not chosen is zero: sources that are not read, and columns and rows beyond those of an architecture. So a narrow
-architecture in it is no network of its own with a part of the weights: normalisations and attention see the zeros too.
+architecture in it is no network of its own with a part of the weights: normalizations and attention see the zeros too.
 """
 
 from __future__ import annotations
@@ -15,10 +15,9 @@ import torch
 from torch import Tensor, nn
 
 from firstlight.core.errors import SettingError
-from firstlight.spaces.nasrec.blocks import EMBEDDING, EXTRA_ROWS, ROWS, WIDTHS, Block, Recommender
+from firstlight.spaces.nasrec.blocks import EMBEDDING, EXTRA_ROWS, ROWS, WIDTHS, Block, BlockOptions, Recommender
 from firstlight.spaces.nasrec.network import OPERANDS, ClickNetwork, Given, NasRecSkeleton, make_operator
-from firstlight.spaces.nasrec.operators import FactorisationMachine, Transformer, over_rows, projection
-from firstlight.spaces.nasrec.space import NasRec
+from firstlight.spaces.nasrec.operators import FactorizationMachine, Transformer, over_rows, projection
 
 WIDTH, MOST_ROWS = max(WIDTHS), max(ROWS)
 
@@ -56,7 +55,7 @@ class Path:
 class SharedNetwork(ClickNetwork):
     """All blocks of a space; at first everything is on."""
 
-    def __init__(self, space: NasRec, skeleton: NasRecSkeleton) -> None:
+    def __init__(self, space: BlockOptions, skeleton: NasRecSkeleton) -> None:
         blocks = []
         width, rows = skeleton.dense, len(skeleton.tables)
         for number in range(space.blocks):
@@ -92,7 +91,7 @@ class SharedBlock(nn.Module):
             {name: make_operator(name, given, WIDTH, MOST_ROWS, norm) for name in path.operators}
         )
         self.to_rows = projection(WIDTH, EXTRA_ROWS * EMBEDDING, norm)
-        self.fm = FactorisationMachine(WIDTH, norm)
+        self.fm = FactorizationMachine(WIDTH, norm)
 
     def forward(self, dense: Sequence[Tensor], sparse: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
         vectors, tables = [], []

@@ -162,11 +162,11 @@ class UnitLayers(nn.Module):
                 path.append(nn.ReLU())
             if number and number - 1 == unit.gated:
                 path.append(SqueezeExcitation(convolution.inputs))
-            path += _normalised(convolution)
+            path += _normalized(convolution)
         self.path = nn.Sequential(*path)
         self.shortcut: nn.Module | None = nn.Identity() if unit.shortcut == "identity" else None
         if unit.projection:
-            self.shortcut = nn.Sequential(*_normalised(unit.projection, bias=True))
+            self.shortcut = nn.Sequential(*_normalized(unit.projection, bias=True))
         self.relu = nn.ReLU()
 
     def forward(self, x: Tensor) -> Tensor:
@@ -177,7 +177,7 @@ class UnitLayers(nn.Module):
         return activated
 
 
-def _normalised(convolution: Convolution, bias: bool = False) -> list[nn.Module]:
+def _normalized(convolution: Convolution, bias: bool = False) -> list[nn.Module]:
     layer = Conv2d(
         convolution.inputs,
         convolution.outputs,

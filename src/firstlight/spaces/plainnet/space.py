@@ -82,7 +82,7 @@ class PlainNetSpace(Space[Structure]):
     ) -> Structure:
         """Another kind, other widths and another depth for one block, all drawn at once.
 
-        Of several `replacements`, those that meet the same block count once. The papers favour small kernels and small
+        Of several `replacements`, those that meet the same block count once. The papers favor small kernels and small
         expansions; with `uniform_types` all kinds are equally likely.
         """
         if replacements < 1:

@@ -63,12 +63,12 @@ class Supernet(Space[State]):
         *,
         seed: int = 0,
         device: torch.device | str | None = None,
-        initialisation: str = "default",
+        initialization: str = "default",
     ) -> nn.Module:
         """A ready network. Each layer's weights are drawn by themselves and named by where it is, so that a layer has
         the same weights in all states that contain it."""
         if isinstance(architecture, str):
             architecture = self.parse(architecture)
         network = self.network(architecture, skeleton or self.skeleton())
-        fill_by_name(network, self.name, seed, initialisation)
+        fill_by_name(network, self.name, seed, initialization)
         return network.to(device)

@@ -17,7 +17,7 @@ from torch import nn
 
 from firstlight.core.seeds import torch_generator
 from firstlight.spaces.base import Architecture, Skeleton
-from firstlight.spaces.ops import initialise
+from firstlight.spaces.ops import initialize
 
 
 @dataclass(frozen=True)
@@ -73,16 +73,16 @@ class OneShot(ABC):
         *,
         seed: int = 0,
         device: torch.device | str | None = None,
-        initialisation: str = "default",
+        initialization: str = "default",
     ) -> nn.Module:
         """A ready network, in training mode."""
         network = self.network(skeleton)
-        fill_by_name(network, self.name, seed, initialisation)
+        fill_by_name(network, self.name, seed, initialization)
         return network.to(device)
 
 
-def fill_by_name(network: nn.Module, title: str, seed: int, initialisation: str) -> None:
+def fill_by_name(network: nn.Module, title: str, seed: int, initialization: str) -> None:
     """Draw each layer's weights by themselves, from its name: what else the network has does not change them."""
     for name, layer in network.named_modules():
         if isinstance(layer, (nn.Conv2d, nn.Linear)):
-            initialise(layer, torch_generator(seed, title, name, "weights"), initialisation)
+            initialize(layer, torch_generator(seed, title, name, "weights"), initialization)

@@ -1,4 +1,4 @@
-"""How fast a path through a one-shot network learns at initialisation, and what every other option would change.
+"""How fast a path through a one-shot network learns at initialization, and what every other option would change.
 
     T = || gradient of the loss with respect to the weights ||^2        the trace norm of the tangent kernel, estimated
     H = dT/dz for the weight z of each option, 1 on the path and 0 off it
@@ -44,7 +44,7 @@ class TraceStep:
 
 
 def ready_for_steps(network: nn.Module) -> nn.Module:
-    """Normalised by the batch alone, as running statistics cannot be kept in forward mode, and with faster pools."""
+    """Normalized by the batch alone, as running statistics cannot be kept in forward mode, and with faster pools."""
     for module in list(network.modules()):
         if isinstance(module, nn.BatchNorm2d):
             module.running_mean = module.running_var = module.num_batches_tracked = None
@@ -68,7 +68,7 @@ class BoxPool(nn.Module):
 
 
 def _three(x: Tensor, dimension: int) -> Tensor:
-    """The sum of each entry and its two neighbours along a dimension."""
+    """The sum of each entry and its two neighbors along a dimension."""
     padded = F.pad(x, (1, 1) if dimension == -1 else (0, 0, 1, 1))
     size = x.shape[dimension]
     before, own, behind = (padded.narrow(dimension, shift, size) for shift in range(3))

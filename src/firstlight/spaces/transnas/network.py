@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from firstlight.core.errors import SettingError
 from firstlight.spaces.base import Skeleton
-from firstlight.spaces.ops import Conv2d, Linear, ReLUConvBN, initialise
+from firstlight.spaces.ops import Conv2d, Linear, ReLUConvBN, initialize
 from firstlight.spaces.tally import Size, Tally, halved
 
 MODULES = range(1, 5)  # 1 keeps the shape, 2 doubles the channels, 3 halves the size, 4 does both
@@ -60,7 +60,7 @@ def steps(modules: Sequence[int], channels: int) -> Iterator[Step]:
 
 
 class TransNASNetwork(nn.Module):
-    """There is neither normalisation nor, unless asked for, a ReLU between the last block and the pooling."""
+    """There is neither normalization nor, unless asked for, a ReLU between the last block and the pooling."""
 
     def __init__(self, blocks: Iterable[nn.Module], width: int, skeleton: TransNASSkeleton) -> None:
         super().__init__()
@@ -74,13 +74,13 @@ class TransNASNetwork(nn.Module):
         self.classifier = Linear(skeleton.tiles * width, skeleton.classes)
 
     @torch.no_grad()
-    def initialise(self, generator: torch.Generator) -> None:
+    def initialize(self, generator: torch.Generator) -> None:
         """Convolutions normal with variance 2 / fan-out; the classifier as PyTorch does it."""
         for module in self.modules():
             if isinstance(module, nn.Conv2d):
                 fan_out = module.out_channels * math.prod(module.kernel_size)
                 module.weight.normal_(0, math.sqrt(2 / fan_out), generator=generator)
-        initialise(self.classifier, generator)
+        initialize(self.classifier, generator)
 
     def feature_blocks(self) -> list[nn.Module]:
         """Behind the stem and each block, for proxies that compare features between blocks."""
@@ -96,7 +96,7 @@ class TransNASNetwork(nn.Module):
 class ResidualBlock(nn.Module):
     """Two 3x3 convolutions beside a shortcut; nothing follows the sum.
 
-    The normalisation of a shortcut that changes the shape has eps 1 and momentum 1, which the published figures were
+    The normalization of a shortcut that changes the shape has eps 1 and momentum 1, which the published figures were
     made with.
     """
 

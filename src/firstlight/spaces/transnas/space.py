@@ -216,10 +216,10 @@ class TransNASMacro(Space[MacroModules]):
         """One module exchanged, added or left out."""
         modules = architecture.modules
         places = range(len(modules))
-        neighbours = {modules[:place] + modules[place + 1 :] for place in places}
-        neighbours |= {(*modules[:p], new, *modules[p + 1 :]) for p in places for new in MODULES}
-        neighbours |= {(*modules[:p], new, *modules[p:]) for p in range(len(modules) + 1) for new in MODULES}
-        candidates = map(MacroModules, sorted(neighbours - {modules}))
+        neighbors = {modules[:place] + modules[place + 1 :] for place in places}
+        neighbors |= {(*modules[:p], new, *modules[p + 1 :]) for p in places for new in MODULES}
+        neighbors |= {(*modules[:p], new, *modules[p:]) for p in range(len(modules) + 1) for new in MODULES}
+        candidates = map(MacroModules, sorted(neighbors - {modules}))
         return rng.choice([candidate for candidate in candidates if candidate.belongs])
 
     def parse(self, text: str) -> MacroModules:

@@ -18,7 +18,7 @@ import pandas as pd
 
 from firstlight.core.errors import BenchmarkFileError, ParseError
 from firstlight.spaces.nasbench101.cell import Cell101
-from firstlight.spaces.nasbench201.space import Cell201
+from firstlight.spaces.nasbench201.cell import Cell201
 from firstlight.tables.importers.base import Importer, Progress, layout_of
 from firstlight.tables.importers.transnas import column_name
 

@@ -1,36 +1,29 @@
-"""Which part of a weight-sharing network is trained in each step.
+"""Weights that all NASRec networks of a space share: how they are trained, and how a network inherits its part.
 
-A policy is asked before every step, counted from 0, and sets the network to what it draws. `full` is the whole network,
-`single-path` one operator and one source for each of its inputs, and `any-path` some sources.
+Path policies: `full` trains the whole network; `single-path` one operator of each kind and one source for each of its
+inputs; `any-path` several sources; `published` is `any-path`, and the whole network less and less often.
 """
 
 from __future__ import annotations
 
 import random
-from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from torch import nn
 
 from firstlight.core.errors import UnknownNameError
-from firstlight.spaces.nasbench201.space import OPERATIONS
-from firstlight.spaces.nasbench201.supernet import Supernet201
-from firstlight.spaces.nasrec.blocks import ROWS, WIDTHS
-from firstlight.spaces.nasrec.space import MOST_INPUTS, NasRec
+from firstlight.core.seeds import torch_generator
+from firstlight.spaces.nasrec.blocks import MOST_INPUTS, ROWS, WIDTHS, BlockOptions, Recommender
+from firstlight.spaces.nasrec.network import NasRecSkeleton
+from firstlight.spaces.nasrec.subnet import Subnet
 from firstlight.spaces.nasrec.supernet import Path, SharedNetwork
-from firstlight.spaces.supernets.mixed import set_weights
+from firstlight.spaces.ops import initialize
+from firstlight.spaces.supernets.shared import PathPolicy, Shared
 
 # Over so many forward passes, NASRec trains its whole network less and less often
 FULL_PASSES = 15_000
-
-
-class PathPolicy(ABC):
-    name: str
-
-    @abstractmethod
-    def take(self, network: nn.Module, step: int, rng: random.Random) -> None:
-        """Set the network to what is trained in this step."""
 
 
 def chance_of_all(passes: int, over: int = FULL_PASSES) -> float:
@@ -52,7 +45,7 @@ class NasRecPaths(PathPolicy):
     that the connections had a step before. `full_passes` 0 leaves out both draws.
     """
 
-    space: NasRec
+    space: BlockOptions
     name: str
     connections: Literal["any-path", "single-path", "full"]
     operators: Literal["single-path", "full"]
@@ -61,7 +54,7 @@ class NasRecPaths(PathPolicy):
     NAMES: ClassVar[tuple[str, ...]] = ("published", "any-path", "single-path", "full")
 
     @classmethod
-    def named(cls, space: NasRec, name: str) -> NasRecPaths:
+    def named(cls, space: BlockOptions, name: str) -> NasRecPaths:
         if name == "full":
             return cls(space, name, "full", "full")
         if name == "single-path":
@@ -104,22 +97,31 @@ class NasRecPaths(PathPolicy):
         return sorted(rng.sample(range(number + 1), count))
 
 
-@dataclass(frozen=True)
-class CellPaths(PathPolicy):
-    """NAS-Bench-201: one operation on each edge, uniformly, the same in all cells; or all of them, with the weights of
-    the full state."""
+class SharedNasRec(Shared):
+    """Frozen subnets are the reference: SiGeo's published code for clicks trains and sees their final layer alone."""
 
-    name: str
+    # as NASRec and SiGeo train theirs
+    recipe: ClassVar[Mapping[str, Any]] = {
+        "optimiser": "adagrad",
+        "learning_rate": 0.12,
+        "batch_size": 512,
+        "schedule": "warm-cosine",
+    }
+    policies = NasRecPaths.NAMES
+    frozen = True
 
-    NAMES: ClassVar[tuple[str, ...]] = ("single-path", "full")
+    def __init__(self, space: BlockOptions) -> None:
+        self.space = space
+        self.name = space.name
 
-    def __post_init__(self) -> None:
-        if self.name not in self.NAMES:
-            raise UnknownNameError("path policy", self.name, self.NAMES)
+    def network(self, skeleton: NasRecSkeleton, *, seed: int = 0) -> SharedNetwork:
+        network = SharedNetwork(self.space, skeleton)
+        initialize(network, torch_generator(seed, self.name, "shared weights"))
+        return network
 
-    def take(self, network: nn.Module, step: int, rng: random.Random) -> None:
-        full = Supernet201.layout.full
-        for place in full.layout.places:
-            chosen = rng.choice(OPERATIONS)
-            alone = {name: float(name == chosen) for name in OPERATIONS}
-            set_weights(network, place, full.weights(place) if self.name == "full" else alone)
+    def policy(self, name: str = "") -> NasRecPaths:
+        return NasRecPaths.named(self.space, name or self.policies[0])
+
+    def subnet(self, network: nn.Module, architecture: Recommender, *, frozen: bool | None = None) -> Subnet:
+        assert isinstance(network, SharedNetwork)
+        return Subnet(network, architecture, frozen=self.frozen if frozen is None else frozen)

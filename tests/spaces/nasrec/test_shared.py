@@ -1,4 +1,4 @@
-"""Which paths are trained: how often the whole network is, and what is drawn else."""
+"""Weights that NASRec networks share: which paths are trained, and what a network inherits."""
 
 from __future__ import annotations
 
@@ -6,16 +6,13 @@ import random
 from collections import Counter
 
 import pytest
-from torch import nn
+import torch
 
-import firstlight
 from firstlight.core.errors import UnknownNameError
-from firstlight.spaces.nasbench201.space import OPERATIONS
-from firstlight.spaces.nasrec.space import NasRecFull
+from firstlight.spaces.nasrec.network import NasRecSkeleton
+from firstlight.spaces.nasrec.shared import NasRecPaths, chance_of_all
+from firstlight.spaces.nasrec.space import NasRecFull, NasRecSmall
 from firstlight.spaces.nasrec.supernet import Path
-from firstlight.spaces.supernets.mixed import MixedEdge
-from firstlight.spaces.supernets.paths import CellPaths, NasRecPaths, chance_of_all
-from firstlight.spaces.supernets.shared import SharedCells
 
 SPACE = NasRecFull()
 KINDS = ("dense", "sparse", "left", "right")
@@ -88,25 +85,12 @@ def test_single_paths_and_the_whole_network() -> None:
         NasRecPaths.named(SPACE, "two-path")
 
 
-def edges(network: nn.Module) -> list[MixedEdge]:
-    return [module for module in network.modules() if isinstance(module, MixedEdge)]
-
-
-def test_cells_have_one_operation_on_each_edge_or_all() -> None:
-    skeleton = firstlight.space("nasbench201").skeleton(channels=4, cells=2)
-    network = SharedCells().network(skeleton)
-    rng, chosen = random.Random(0), Counter[str]()
-    for step in range(60):
-        CellPaths("single-path").take(network, step, rng)
-        by_place: dict[object, set[str]] = {}
-        for edge in edges(network):
-            on = [name for name, weight in edge.weights.items() if weight]
-            assert [edge.weights[name] for name in on] == [1.0]
-            by_place.setdefault(edge.place, set()).update(on)
-            chosen.update(on)
-        assert all(len(names) == 1 for names in by_place.values())  # the same in all cells
-    assert set(chosen) == set(OPERATIONS)
-    CellPaths("full").take(network, 0, rng)
-    assert all(set(edge.weights.values()) == {0.2} for edge in edges(network))
-    with pytest.raises(UnknownNameError, match="full, single-path"):
-        CellPaths("any-path")
+def test_networks_for_clicks_follow_from_the_seed_and_are_frozen() -> None:
+    space, skeleton = NasRecSmall(1), NasRecSkeleton((8,), dense=5, rows=6)
+    shared = space.shared()
+    one, same, other = (shared.network(skeleton, seed=seed).state_dict() for seed in (0, 0, 1))
+    assert all(torch.equal(value, same[name]) for name, value in one.items())
+    assert not torch.equal(one["final.weight"], other["final.weight"])
+    network, architecture = shared.network(skeleton), space.sample(random.Random(0))
+    assert len(list(shared.subnet(network, architecture).parameters())) == 2
+    assert len(list(shared.subnet(network, architecture, frozen=False).parameters())) > 2

@@ -1,0 +1,208 @@
+"""Where samples come from: scikit-learn's bundled digits, arrays in an `.npz` file, or a folder of image files.
+
+A source is named by a text: `digits`, `npz:PATH`, `folder:PATH`, or a bare name such as `cifar10`, which is looked up
+in the folder that the environment variable FIRSTLIGHT_DATA names (`cifar10.npz` or `cifar10_*.npz`). A side may be
+written behind each, as in `digits@16`, `folder:PATH@64` or `cifar10@16`: without it, digits and images of a folder have
+32x32 pixels, and arrays the size that they have, from which they can be reduced.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import zlib
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from pathlib import Path
+from zipfile import BadZipFile
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+
+from firstlight.core.errors import DataError, MissingFileError
+from firstlight.data.folders import find_test_folder, read_folder
+from firstlight.data.samples import Array, Samples
+from firstlight.data.sources import data_kind
+
+DATA_FOLDER = "FIRSTLIGHT_DATA"
+USUAL_SIDE = 32
+LARGEST_SIDE = 1024
+
+
+def read_samples(name: str) -> Samples:
+    """The whole data set of that name; `x_test` of an `.npz` file is left for final tests."""
+    kind = data_kind(name)
+    if kind is not None and kind.name != "images":
+        raise DataError(
+            f"{name!r} holds {kind.name}, but images are needed here: digits, npz:PATH, folder:PATH, or a name in "
+            f"${DATA_FOLDER}."
+        )
+    stem, side = split_side(name)
+    if stem == "digits":
+        images, labels = _digits(side or USUAL_SIDE)
+        return Samples(name, name, labels, images.__getitem__)
+    if stem.startswith("folder:"):
+        return read_folder(name, stem.removeprefix("folder:"), side or USUAL_SIDE)
+    images, labels = _from_npz(_find(stem))
+    title = Path(stem.removeprefix("npz:")).stem + (f"@{side}" if side else "")
+    return Samples(name, title, labels, _reader(images, side))
+
+
+def open_source(name: str) -> Samples:
+    """Open a source of images; see `firstlight.data.sources`."""
+    return read_samples(name)
+
+
+def has_test_part(name: str) -> bool:
+    """Whether a data set that can be read has one for final tests, of which nothing is looked at."""
+    stem, _ = split_side(name)
+    if stem == "digits":
+        return False
+    if stem.startswith("folder:"):
+        return find_test_folder(stem.removeprefix("folder:")) is not None
+    with _find(stem).open("rb") as file, np.load(file, allow_pickle=False) as arrays:
+        return "x_test" in arrays
+
+
+def read_test_samples(name: str) -> Samples | None:
+    """The part that a data set which can be read has for final tests; None if it has none."""
+    if not has_test_part(name):
+        return None
+    stem, side = split_side(name)
+    if stem.startswith("folder:"):
+        return read_folder(name, str(find_test_folder(stem.removeprefix("folder:"))), side or USUAL_SIDE)
+    images, labels = _from_npz(_find(stem), "_test")
+    return Samples(name, "test", labels, _reader(images, side))
+
+
+def path_of(name: str) -> Path | None:
+    """The file or folder that samples are read from; None for those that come with scikit-learn."""
+    stem, _ = split_side(name)
+    if stem == "digits":
+        return None
+    return Path(stem.removeprefix("folder:")).expanduser() if stem.startswith("folder:") else _find(stem)
+
+
+def split_side(name: str) -> tuple[str, int | None]:
+    """The source without its `@SIDE`, and that side in pixels; a path that ends like this itself needs a second one."""
+    match = re.fullmatch(r"(?P<stem>.+)@(?P<side>[0-9]{1,9})", name, re.DOTALL)
+    if match is None:
+        return name, None
+    side = int(match["side"])
+    if not 1 <= side <= LARGEST_SIDE:
+        raise DataError(f"{name!r} asks for images of {side}x{side} pixels; 1 to {LARGEST_SIDE} can be had.")
+    return match["stem"], side
+
+
+def _reader(images: Array, side: int | None) -> Callable[[Array], Array]:
+    """How to read some of the images: as they are, or reduced; each pixel is then the mean of those in its place."""
+    if side is None:
+        return images.__getitem__
+    if side > min(images.shape[-2:]):
+        height, width = images.shape[-2:]
+        raise DataError(f"@{side} asks for images of {side}x{side} pixels; there are {height}x{width} to reduce.")
+    size = (side, side)
+    return lambda numbers: F.adaptive_avg_pool2d(torch.from_numpy(images[numbers]).float(), size).numpy()
+
+
+def _digits(side: int) -> tuple[Array, Array]:
+    """1,797 handwritten digits of 8x8 pixels, enlarged."""
+    from sklearn.datasets import load_digits
+
+    images, labels = load_digits(return_X_y=True)
+    enlarged = F.interpolate(
+        torch.from_numpy(images).view(-1, 1, 8, 8), size=(side, side), mode="bilinear", align_corners=False
+    )
+    return enlarged.mul_(255 / 16).round_().to(torch.uint8).numpy(), labels
+
+
+def _from_npz(path: Path, suffix: str = "_train") -> tuple[Array, Array]:
+    """The images and labels; a file that is asked for again and has not changed is not unpacked again."""
+    try:
+        changed = path.stat()
+    except OSError:
+        raise MissingFileError(f"There is no file {path}.") from None
+    return _unpacked(path, suffix, changed.st_mtime_ns, changed.st_size)
+
+
+@lru_cache(maxsize=1)
+def _unpacked(path: Path, suffix: str, _changed: int, _size: int) -> tuple[Array, Array]:
+    try:
+        with path.open("rb") as file:  # which numpy would leave open if it is no .npz file
+            arrays = np.load(file, allow_pickle=False)
+            if not isinstance(arrays, np.lib.npyio.NpzFile):
+                raise DataError(f"{path} holds a single array; save x and y together with numpy.savez.")
+            if suffix == "_train" and "x_train" not in arrays:
+                suffix = ""
+            if f"x{suffix}" not in arrays or f"y{suffix}" not in arrays:
+                wanted = "x_test and y_test" if suffix == "_test" else "x and y (or x_train and y_train)"
+                raise DataError(f"{path} must hold arrays {wanted}; it holds: {', '.join(arrays) or 'none'}.")
+            labels = _labels(path, arrays, f"y{suffix}")
+            images = arrays[f"x{suffix}"]
+    except (OSError, EOFError, ValueError, BadZipFile, zlib.error) as error:
+        kind = type(error).__name__
+        raise DataError(
+            f"{path} is not an .npz file of plain arrays without pickles ({kind}). Images of different sizes make no "
+            "such array: bring them to one size, or save them as files and write folder:PATH."
+        ) from error
+    if not (np.issubdtype(images.dtype, np.integer) or np.issubdtype(images.dtype, np.floating)):
+        raise DataError(f"{path}: x{suffix} must hold real numbers; got {images.dtype}.")
+    if images.ndim == 3:
+        images = images[:, None]
+    if images.ndim != 4 or labels.shape != images.shape[:1] or not len(images):
+        raise DataError(
+            f"{path}: x{suffix} must be images (N, C, H, W) or (N, H, W), channels first, and y their N labels; "
+            f"got {images.shape} and {labels.shape}."
+        )
+    if images.shape[-1] in (1, 3) and images.shape[1] > 4:
+        raise DataError(
+            f"{path}: x{suffix} looks like (N, H, W, C), {images.shape}; put the channels first: (N, C, H, W)."
+        )
+    if not np.issubdtype(labels.dtype, np.integer) or labels.min() < 0:
+        raise DataError(f"{path}: y{suffix} must hold whole numbers from 0 on; got {labels.dtype} from {labels.min()}.")
+    return images, labels
+
+
+def _labels(path: Path, arrays: Mapping[str, Array], name: str) -> Array:
+    advice = "write whole numbers from 0 on, one for each class"
+    try:
+        labels: Array = arrays[name]
+    except ValueError as error:
+        if "Object arrays" not in str(error):  # the file is damaged
+            raise
+        raise DataError(
+            f"{path}: {name} holds Python objects, and arrays are read without pickles; {advice}."
+        ) from error
+    if labels.dtype.kind in "US":
+        raise DataError(f"{path}: {name} holds text; {advice}.")
+    return labels
+
+
+def _find(name: str) -> Path:
+    if name.startswith("npz:"):
+        return Path(name.removeprefix("npz:")).expanduser()
+    folder = os.environ.get(DATA_FOLDER)
+    path = Path(name).expanduser()
+    if (not folder or path.name != name) and (path.is_dir() or path.is_file()):
+        raise MissingFileError(f"{name!r} is a path: write {'folder' if path.is_dir() else 'npz'}:{name}.")
+    if not folder:
+        raise MissingFileError(
+            f"There is no built-in input {name!r}. Built in: synthetic, circle, digits, npz:PATH, folder:PATH. "
+            f"Other names are looked up in the folder that {DATA_FOLDER} names, and it is not set."
+        )
+    return find_images(name, Path(folder))
+
+
+def find_images(name: str, folder: Path) -> Path:
+    """The one file of images of this name in a folder of data."""
+    if not re.fullmatch(r"[\w.-]+", name):
+        raise DataError(f"{name!r} is not a name to look up. For a file, write npz:PATH; for images, folder:PATH.")
+    found = sorted([*folder.glob(f"{name}.npz"), *folder.glob(f"{name}_*.npz")])
+    if len(found) != 1:
+        there = ", ".join(sorted(path.name for path in folder.glob("*.npz"))) or "no .npz file"
+        raise MissingFileError(
+            f"The data folder {folder} has {len(found)} files for {name!r}; "
+            f"expected one {name}.npz or {name}_*.npz. It has: {there}."
+        )
+    return found[0]

@@ -1,0 +1,29 @@
+"""Click prediction keeps to its own modules: nothing else in the library mentions it."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import firstlight
+
+ROOT = Path(firstlight.__file__).parent
+WORDS = re.compile(r"clicks|click-|click log|click data|criteo|avazu|kdd|nasrec|\bctr\b", re.IGNORECASE)
+OWN = (
+    "data/clicks/",
+    "spaces/nasrec/",
+    "training/clicks.py",
+    "evaluation/contenders.py",
+    "evaluation/retraining.py",
+    "papers/sigeo_clicks.py",
+    "cli/data.py",
+)
+# Indexes of names, which say what there is without importing it, and the bibliography
+INDEXES = ("core/references.py", "data/sources.py", "papers/__init__.py", "spaces/__init__.py")
+
+
+def test_nothing_else_mentions_it() -> None:
+    others = [path for path in ROOT.rglob("*.py") if not path.relative_to(ROOT).as_posix().startswith((*OWN, *INDEXES))]
+    assert len(others) > 100
+    found = {path.relative_to(ROOT).as_posix() for path in others if WORDS.search(path.read_text(encoding="utf-8"))}
+    assert not {name for name in found if not name.startswith(("api.py", "cli/"))}
