@@ -10,7 +10,7 @@ from tests.cli.command import firstlight as run
 import firstlight.export.tracing  # noqa: F401  has a kind of its own
 from firstlight.core.errors import FirstlightError, ParseError, UnknownNameError
 
-PAGE = Path(__file__).parent.parent / "docs" / "troubleshooting.md"
+PAGE = Path(__file__).parents[2] / "docs" / "troubleshooting.md"
 
 
 def test_the_nearest_name_is_suggested_only_if_it_is_near() -> None:
