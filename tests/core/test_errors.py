@@ -11,7 +11,7 @@ import firstlight.data.clicks.errors
 import firstlight.export.tracing  # noqa: F401  both have a kind of their own
 from firstlight.core.errors import FirstlightError, ParseError, UnknownNameError
 
-PAGE = Path(__file__).parent.parent / "docs" / "troubleshooting.md"
+PAGE = Path(__file__).parents[2] / "docs" / "troubleshooting.md"
 
 
 def test_the_nearest_name_is_suggested_only_if_it_is_near() -> None:

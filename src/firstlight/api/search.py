@@ -78,8 +78,8 @@ def search(
         4
     """
     check_names(space=space, proxies=proxy, algorithm=algorithm)
-    from firstlight.data.clicks import is_clicks
     from firstlight.data.inputs import SYNTHETIC, check_source_name
+    from firstlight.data.sources import data_kind
     from firstlight.evaluation.asking import read_count, read_criterion, truth_request
     from firstlight.evaluation.retraining import read_retrain
     from firstlight.proxies.ensembles import asked_for
@@ -107,8 +107,9 @@ def search(
         recipe=recipe,
         epochs=epochs,
     )
-    clicks = data if data is not None and is_clicks(data) else None
-    if clicks is not None:
+    kind = None if data is None else data_kind(data)
+    shown = data
+    if kind is not None and kind.retrains:  # the data is for proxies, and for training the best afterwards
         data, recipe, epochs = None, None, None
     by_truth = truth.table is not None or data is not None
     if by_truth:
@@ -117,7 +118,7 @@ def search(
     warm_up = read_warm_up(inputs.warmup, find_space(space) if isinstance(space, str) else space)
     by = read_criterion(proxy, request, space, by_truth, warmed=warm_up is not None)
     count = read_count(samples, queries, by_truth, request)
-    source = choose_source(inputs, asked_for(by), data or clicks or SYNTHETIC)
+    source = choose_source(inputs, asked_for(by), shown or SYNTHETIC)
     setting = make_setting(
         space, source, network.skeleton_settings, network.only_seed, network.device, network.repeats, warm_up
     )

@@ -1,4 +1,4 @@
-"""How well one ranking follows another, with bootstrap intervals: the networks at hand are a sample, too."""
+"""Rank statistics with bootstrap intervals: how well one ranking follows another."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from firstlight.core.seeds import derive
 
 Numbers = npt.NDArray[np.float64]
 Groups = npt.NDArray[np.int64]
-# What is asked of a ranking: a number made of utilities and true values, higher being better in both
+# A statistic of utilities and true values; higher is better in both
 Statistic = Callable[[Numbers, Numbers], float]
 
 CONFIDENCE = 0.95
-# So many networks leave little to chance, and take long
+# Above MANY networks, intervals are narrow and resampling is slow, so that fewer resamples do
 MANY, RESAMPLES, FEWER_RESAMPLES = 2_000, 500, 200
-# With fewer networks an interval says nothing
+# Fewer networks than this make an interval meaningless
 FEWEST = 10
 TOP_SHARES = (0.01, 0.05, 0.10)
 TOP_COUNT = 10
@@ -28,7 +28,13 @@ TOP_COUNT = 10
 
 @dataclass(frozen=True)
 class Estimate:
-    """A number and the interval that holds the middle 95 % of what resampled networks give."""
+    """A value with its 95 % bootstrap interval.
+
+    Attributes:
+        value: The statistic over all networks.
+        low: The lower end of the interval.
+        high: The upper end of the interval.
+    """
 
     value: float
     low: float
@@ -40,10 +46,16 @@ class Estimate:
 
 @dataclass(frozen=True)
 class RankQuality:
-    """What utilities tell of the true values of `networks`, of which so many are `unscored` and rank last.
+    """How well utilities rank networks by their true values.
 
-    Precision is the share of the truly best 1, 5 and 10 % that are among as many of highest utility; best of top the
-    best true value among the ten of highest utility. Empty, with a `note`, where nothing is defined.
+    Attributes:
+        networks: The number of networks with a true value.
+        estimates: The statistics by name: "spearman", "kendall", "pearson", "precision_1", "precision_5" and
+            "precision_10" (the share of the truly best 1, 5 and 10 % that are also among as many networks of highest
+            utility), and "best_of_top_10" (the best true value among the ten networks of highest utility). Empty where
+            no statistic is defined.
+        note: Why `estimates` is empty.
+        unscored: The number of networks without a utility; they rank last.
     """
 
     networks: int
@@ -61,19 +73,28 @@ class RankQuality:
 
 
 def finite(value: float) -> float | None:
-    """For JSON, which has no word for what is no number."""
+    """Return the value, or None if it is NaN or infinite, which JSON cannot hold."""
     return value if math.isfinite(value) else None
 
 
 def rank_quality(
     utilities: Numbers, truth: Numbers, *, groups: Groups | None = None, seed: int = 0, resamples: int | None = None
 ) -> RankQuality:
-    """All statistics; networks without a utility (NaN) rank last, those without a true value are left out.
+    """Compute all statistics of a ranking, with intervals.
 
-    Networks of one group share a score and are drawn together: they are no evidence independent of each other.
+    Args:
+        utilities: One utility for each network, shape (N,); networks with NaN rank last.
+        truth: One true value for each network, shape (N,); networks with NaN are left out.
+        groups: The group of each network, shape (N,). Networks of one group share a score, so that they are resampled
+            together: they are not independent evidence.
+        seed: Decides the resamples and the order of ties.
+        resamples: The number of bootstrap resamples; by default 500, or 200 for more than 2,000 networks.
+
+    Returns:
+        The statistics, or a note that says why none is defined.
     """
     known = np.flatnonzero(np.isfinite(truth))
-    known = np.random.default_rng(derive(seed, "ties")).permutation(known)  # the table's order may be that of the truth
+    known = np.random.default_rng(derive(seed, "ties")).permutation(known)  # a table may be sorted by the truth
     utilities, truth = utilities[known], truth[known]
     networks, scored = len(truth), int(np.isfinite(utilities).sum())
     unscored = networks - scored
@@ -95,9 +116,10 @@ def rank_quality(
 
 
 def unscored_last(values: Numbers) -> Numbers:
-    """Networks that a proxy has no value for rank below all others, as published code has it: none would be chosen.
+    """Replace missing values by one just below the lowest, as published code does: such a network is never chosen.
 
-    They are below by as little as can be, so that what looks at sizes takes them for as bad as the worst.
+    The replacement is the next smaller number, so that statistics of values, not ranks, see a network as bad as the
+    worst.
     """
     known = np.isfinite(values)
     lowest = np.nextafter(values[known].min(), -np.inf) if known.any() else np.nan
@@ -114,9 +136,10 @@ def difference(
     seed: int = 0,
     resamples: int | None = None,
 ) -> Estimate | None:
-    """How much better the first follows the truth than the second, in Spearman's correlation; unscored networks rank
-    last in each. The same networks are drawn for both, so that the interval is that of the difference. None if
-    undefined.
+    """Estimate by how much the first follows the truth better than the second, in Spearman's correlation.
+
+    Both are resampled together, so that the interval is that of the difference. Unscored networks rank last in each.
+    Returns None if a correlation is undefined. The arguments are those of `rank_quality`.
     """
 
     def lead(first: Numbers, second: Numbers, truth: Numbers) -> float:
@@ -133,7 +156,7 @@ def bootstrapped(
     seed: int = 0,
     resamples: int | None = None,
 ) -> Estimate | None:
-    """A statistic of one or several columns, over the networks that have a number in each; None if undefined."""
+    """Estimate a statistic of one or more columns over the networks that have a number in each; None if undefined."""
     known = np.all([np.isfinite(column) for column in columns], axis=0)
     columns = tuple(column[known] for column in columns)
     networks = len(columns[0])
@@ -147,33 +170,48 @@ def bootstrapped(
     return estimate(value, drawn)
 
 
-def spearman(utilities: Numbers, truth: Numbers) -> float:
-    return pearson(ranks(utilities), ranks(truth))
+def spearman(first: Numbers, second: Numbers) -> float:
+    """Return Spearman's rank correlation over the networks that have both values; NaN if it is undefined."""
+    from scipy.stats import spearmanr  # slow to import
+
+    first, second = _both(first, second)
+    return float(spearmanr(first, second).statistic) if _varies(first, second) else math.nan
 
 
-def kendall(utilities: Numbers, truth: Numbers) -> float:
-    """Tau-b, which makes allowance for ties."""
+def kendall(first: Numbers, second: Numbers) -> float:
+    """Return Kendall's tau-b, which corrects for ties, over the networks that have both values; NaN if undefined."""
     from scipy.stats import kendalltau
 
-    return float(kendalltau(utilities, truth, method="asymptotic").statistic)
+    first, second = _both(first, second)
+    # the asymptotic p-value, which is not used, is the one that takes no time
+    return float(kendalltau(first, second, method="asymptotic").statistic) if _varies(first, second) else math.nan
 
 
-def pearson(utilities: Numbers, truth: Numbers) -> float:
-    """NaN where one of them does not vary."""
-    a, b = _centred(utilities), _centred(truth)
+def pearson(first: Numbers, second: Numbers) -> float:
+    """Return Pearson's correlation; NaN where one of the columns does not vary."""
+    a, b = _centered(first), _centered(second)
     scale = math.sqrt(float(a @ a) * float(b @ b))
     return float(a @ b) / scale if scale > 0 else math.nan
 
 
-def _centred(values: Numbers) -> Numbers:
-    """Around zero and of size one, so that no square overflows or vanishes."""
+def _both(first: Numbers, second: Numbers) -> tuple[Numbers, Numbers]:
+    known = np.isfinite(first) & np.isfinite(second)
+    return first[known], second[known]
+
+
+def _varies(*columns: Numbers) -> bool:
+    return all(len(column) > 1 and bool(column.min() < column.max()) for column in columns)
+
+
+def _centered(values: Numbers) -> Numbers:
+    """Shift to mean zero and scale to size one, so that no square overflows or underflows."""
     scaled = values / (np.abs(values).max() or 1.0)
-    centred: Numbers = scaled - scaled.mean()
-    return centred / (np.abs(centred).max() or 1.0)
+    centered: Numbers = scaled - scaled.mean()
+    return centered / (np.abs(centered).max() or 1.0)
 
 
 def precision_at(share: float) -> Statistic:
-    """Of the truly best, so many, the part that is among as many of highest utility."""
+    """Return the statistic: which part of the truly best networks is among as many of highest utility."""
 
     def precision(utilities: Numbers, truth: Numbers) -> float:
         count = max(1, round(share * len(truth)))
@@ -184,11 +222,12 @@ def precision_at(share: float) -> Statistic:
 
 
 def best_of_top(utilities: Numbers, truth: Numbers) -> float:
+    """Return the best true value among the ten networks of highest utility."""
     return float(truth[best_first(utilities)[:TOP_COUNT]].max())
 
 
 def ranks(values: Numbers) -> Numbers:
-    """1 for the lowest; equals share the mean of their ranks."""
+    """Return the rank of each value, 1 for the lowest; ties share the mean of their ranks."""
     from scipy.stats import rankdata
 
     found: Numbers = rankdata(values)
@@ -196,6 +235,7 @@ def ranks(values: Numbers) -> Numbers:
 
 
 def best_first(values: Numbers) -> npt.NDArray[np.intp]:
+    """Return the indices that sort values from high to low; ties keep their order."""
     return np.argsort(-values, kind="stable")
 
 
@@ -209,9 +249,9 @@ STATISTICS: dict[str, Statistic] = {
 
 
 def resampled(networks: int | Groups, seed: int, resamples: int | None = None) -> Iterator[npt.NDArray[np.int64]]:
-    """Rows of as many networks, or groups of them, drawn with replacement.
+    """Draw networks, or groups of them, with replacement; yields the rows of each resample.
 
-    One seed draws the same ones, so that statistics are paired.
+    The same seed draws the same rows, so that statistics of several rankings are paired.
     """
     generator = np.random.default_rng(derive(seed, "bootstrap"))
     members: list[npt.NDArray[np.int64]] = []
@@ -226,7 +266,7 @@ def resampled(networks: int | Groups, seed: int, resamples: int | None = None) -
 
 
 def estimate(value: float, drawn: list[float]) -> Estimate:
-    """The value with the interval of what was drawn."""
+    """Return the value with the interval that holds the middle 95 % of the resampled values."""
     defined = [number for number in drawn if not math.isnan(number)] or [math.nan]
     low, high = np.quantile(defined, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
     return Estimate(value, float(low), float(high))

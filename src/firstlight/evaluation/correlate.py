@@ -140,7 +140,7 @@ class Study:
 
     def over_seeds(self, target: str, name: str) -> tuple[float, float] | None:
         """Mean and standard deviation of Spearman's correlation over the seeds; None for one seed, or if undefined."""
-        values = [_spearman(unscored_last(utilities[name]), self.truth(target)) for utilities in self.utilities]
+        values = [spearman(unscored_last(utilities[name]), self.truth(target)) for utilities in self.utilities]
         return None if len(values) < 2 or any(map(math.isnan, values)) else (fmean(values), stdev(values))
 
     @cached_property
@@ -152,7 +152,7 @@ class Study:
     def agreement(self) -> pd.DataFrame:
         """Spearman's correlation between each pair, over the networks that both have scored."""
         first = self.utilities[0]
-        table = [[1.0 if a == b else _spearman(first[a], first[b]) for b in first] for a in first]
+        table = [[1.0 if a == b else spearman(first[a], first[b]) for b in first] for a in first]
         return pd.DataFrame(table, index=self.names, columns=self.names)
 
     def table(self) -> pd.DataFrame:
@@ -291,8 +291,3 @@ def _member(setting: Setting, text: str, of_class: NetworkScore) -> NetworkScore
             if name in network.scores:
                 network.scores[name] = replace(network.scores[name], value=float(amount))
     return network
-
-
-def _spearman(a: Numbers, b: Numbers) -> float:
-    both = np.isfinite(a) & np.isfinite(b)
-    return spearman(a[both], b[both]) if both.sum() > 1 else math.nan

@@ -22,6 +22,7 @@ from firstlight.probe.gradients import (
     weights_of,
 )
 from firstlight.probe.kernel import GramRecorder
+from firstlight.probe.memory import quantity
 from firstlight.probe.observe import random_state
 from firstlight.probe.rectifiers import PATTERN_SAMPLES, CodeRecorder, ReluCodes, rectifiers_of
 from firstlight.probe.subject import Subject, are_probabilities, refuse_other_labels
@@ -89,18 +90,20 @@ class FirstBatchQuantities(Subject):
         found: int = self._piece("width")
         return found
 
+    @quantity
     def _piece(self, piece: Piece) -> Any:
-        known: dict[str, Any] = self._memory.setdefault(("first batch",), {})
-        if piece not in known:
-            self._require(piece)
-            others = {p for p in PIECES if p in self.expected and p not in known and self._possible(p)} - {piece}
-            found = self._attempt({piece, *others}, any_error=bool(others))
-            if found is None and others:
-                # from now on each by itself: it may not lack what another does, and needs less memory
-                self.expected -= set(PIECES)
-                found = self._attempt({piece})
-            known.update(found or self._measure_in_chunks(piece))
-        return known[piece]
+        """Measure a piece, and the expected ones along with it."""
+        self._require(piece)
+        known = {p for p in PIECES if ("_piece", p) in self._memory}
+        others = {p for p in PIECES if p in self.expected and p not in known and self._possible(p)} - {piece}
+        found = self._attempt({piece, *others}, any_error=bool(others))
+        if found is None and others:
+            # from now on one at a time: each needs less memory alone, and may not fail where another does
+            self.expected -= set(PIECES)
+            found = self._attempt({piece})
+        found = found or self._measure_in_chunks(piece)
+        self._memory |= {("_piece", p): found[p] for p in PIECES if p in found}
+        return found[piece]
 
     def _require(self, piece: Piece) -> None:
         """Refuse a piece that network and batch do not have, before any pass is made for it."""

@@ -34,6 +34,7 @@ class ForwardQuantities(FirstBatchQuantities):
             return None
         return logits.shape[1] if logits.ndim == 2 else None
 
+    @quantity
     def feature_statistic(
         self, statistic: features.Statistic, *, modules: features.Modules = "all", images: int = 1
     ) -> features.FeatureValues:
@@ -44,18 +45,20 @@ class ForwardQuantities(FirstBatchQuantities):
         their last child, as the reference implementation of Dextr does; `modules="leaf"` counts only modules that
         contain no others.
         """
-        known: dict[features.Statistic, features.FeatureValues] = self._memory.setdefault(
-            ("features", modules, images), {}
-        )
-        if statistic not in known:
-            wanted = {entry for entry in self.expected if isinstance(entry, features.Statistic)}
-            recorder = features.FeatureRecorder({statistic, *wanted} - known.keys(), self.seed)
-            named = None if self._logits_name is None else self.logits_in
-            watching = recorder.watching(self.model, modules, named)
-            with self._watched("features", training=True), torch.no_grad(), watching:
-                self._forward(self.batches[0].head(images))
-            known.update(recorder.values())
-        return known[statistic]
+        keys = {
+            wanted: ("feature_statistic", wanted, modules, images)
+            for wanted in (statistic, *self.expected)
+            if isinstance(wanted, features.Statistic)
+        }
+        missing = [wanted for wanted, key in keys.items() if key not in self._memory]
+        recorder = features.FeatureRecorder(missing, self.seed)
+        named = None if self._logits_name is None else self.logits_in
+        watching = recorder.watching(self.model, modules, named)
+        with self._watched("features", training=True), torch.no_grad(), watching:
+            self._forward(self.batches[0].head(images))
+        found = recorder.values()
+        self._memory |= {keys[wanted]: values for wanted, values in found.items()}
+        return found[statistic]
 
     @quantity
     def relu_patterns(self, samples: int) -> rectifiers.ReluCodes:

@@ -1,4 +1,4 @@
-"""Measure once, remember, answer from memory afterwards."""
+"""The memory of a probe: each quantity is measured once."""
 
 from __future__ import annotations
 
@@ -17,8 +17,11 @@ S = TypeVar("S", bound=Subject)
 
 
 def quantity(method: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S, P], R]:
-    """Measure once for each set of arguments, remember, and answer from memory afterwards."""
+    """Memoize a method of a probe by its arguments.
 
+    The result is kept in `_memory`, under the name of the method and its arguments in the order of its signature. A
+    method whose pass yields other quantities at no cost enters them there under their own keys.
+    """
     signature = inspect.signature(method)
 
     @functools.wraps(method)

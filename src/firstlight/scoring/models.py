@@ -1,4 +1,4 @@
-"""Scores of models of one's own: built from a seed, asked, and never in anyone's way."""
+"""Scores of the user's own models."""
 
 from __future__ import annotations
 
@@ -6,13 +6,12 @@ import functools
 import itertools
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from torch import nn
 
 from firstlight.core.errors import DataError, ModelError, SettingError, is_out_of_memory
 from firstlight.core.seeds import seeded
-from firstlight.data import InputSource, load_inputs
-from firstlight.data.inputs import SYNTHETIC
 from firstlight.execution.executor import one_thread
 from firstlight.probe import Batches, Loss, Probe
 from firstlight.probe.cost import Cost
@@ -21,8 +20,11 @@ from firstlight.proxies.base import NetworkScore, Score
 from firstlight.proxies.requests import ProxyRequest, measure_all
 from firstlight.scoring.repeats import combine, draw_seeds
 
+if TYPE_CHECKING:
+    from firstlight.data import InputSource
+
 Model = nn.Module | Callable[[], nn.Module]
-# that of the images which most published results are about
+# The shape of the images that most published results are about.
 USUAL_SHAPE = (3, 32, 32)
 USUAL_CLASSES = 10
 IN_THIS_PROCESS = "models of your own are scored in this process"
@@ -30,22 +32,36 @@ IN_THIS_PROCESS = "models of your own are scored in this process"
 
 @dataclass(frozen=True)
 class DrawnBatches:
-    """The batches that a seed picks from the source; noise has a given shape, and labels of so many classes."""
+    """Batches drawn from a source, as a function of a seed.
+
+    Attributes:
+        source: The name of the source, with the size and number of the batches.
+        input_shape: The shape of one input of noise; by default (3, 32, 32).
+    """
 
     source: InputSource
     input_shape: tuple[int, ...] | None = None
+
+    @property
+    def has_made_up_labels(self) -> bool:
+        """True if the labels are drawn at random, so that they can be of any number of classes."""
+        from firstlight.data.inputs import SYNTHETIC  # importing data takes time, and `firstlight.score` needs none
+
+        return self.source.name == SYNTHETIC
 
     def __call__(self, seed: int, classes: int = USUAL_CLASSES) -> Batches:
         return _loaded(self.source, seed, self.input_shape or USUAL_SHAPE, classes)
 
 
-@functools.lru_cache(maxsize=8)  # for several models
+@functools.lru_cache(maxsize=8)  # several models are shown the same
 def _loaded(source: InputSource, seed: int, shape: tuple[int, ...], classes: int) -> Batches:
+    from firstlight.data import load_inputs
+
     return load_inputs(source, seed=seed, input_shape=shape, classes=classes).batches
 
 
 def refuse_for_space(space: str, **settings: object) -> None:
-    """What makes sense for models of one's own only."""
+    """Raise if a setting is given that only the user's own models take."""
     given = [name for name, value in settings.items() if value is not None]
     if given:
         raise SettingError(
@@ -56,7 +72,7 @@ def refuse_for_space(space: str, **settings: object) -> None:
 
 @dataclass(frozen=True)
 class ModelSetting:
-    """What models are asked with, in the words of `firstlight.score`; `batches` may be a function of a draw's seed."""
+    """How models are scored; the fields are the arguments of `firstlight.score`."""
 
     batches: Batches | Callable[[int], Batches]
     loss: Loss | None = None
@@ -66,12 +82,14 @@ class ModelSetting:
     repeats: int = 1
 
     def probe(self, network: nn.Module, seed: int) -> Probe:
+        """Return a probe of the network and the batches of this seed."""
+
         def over(batches: Batches) -> Probe:
             return Probe(network, batches, loss=self.loss, logits=self.logits, seed=seed)
 
         probe = over(self.batches(seed) if callable(self.batches) else self.batches)
-        if isinstance(self.batches, DrawnBatches) and self.batches.source.name == SYNTHETIC:
-            classes = probe.classes_if_known() or USUAL_CLASSES  # labels of noise are made up: of classes it can tell
+        if isinstance(self.batches, DrawnBatches) and self.batches.has_made_up_labels:
+            classes = probe.classes_if_known() or USUAL_CLASSES
             return probe if classes == USUAL_CLASSES else over(self.batches(seed, classes))
         return probe
 
@@ -79,12 +97,12 @@ class ModelSetting:
 def score_models(
     models: Mapping[str, Model], requests: Collection[ProxyRequest], setting: ModelSetting
 ) -> Iterator[NetworkScore]:
-    """One after the other; one that cannot be made or run has failed scores that say why."""
+    """Score models one after the other; one that cannot be made or run gets failed scores that say why."""
 
     def scored(name: str, model: Model) -> NetworkScore:
         try:
             return score_model(name, model, requests, setting)
-        except (DataError, SettingError):  # wrong for all of them alike
+        except (DataError, SettingError):  # these concern all models alike
             raise
         except Exception as error:
             return NetworkScore(name, {str(request): Score.of_error(error) for request in requests}, None)
@@ -93,7 +111,7 @@ def score_models(
 
 
 def score_model(name: str, model: Model, requests: Collection[ProxyRequest], setting: ModelSetting) -> NetworkScore:
-    """The scores of a model, and its cost; see `measure_model`."""
+    """Return the scores of a model and its cost; see `measure_model`."""
     scores, probe = measure_model(name, model, requests, setting)
     with one_thread(), keeping_weights(probe.model):
         return NetworkScore(name, scores, _cost_if_known(probe))
@@ -102,11 +120,22 @@ def score_model(name: str, model: Model, requests: Collection[ProxyRequest], set
 def measure_model(
     name: str, model: Model, requests: Collection[ProxyRequest], setting: ModelSetting
 ) -> tuple[dict[str, Score], Probe]:
-    """The scores of a model, or of the one that a function returns, and where they were measured.
+    """Measure all requests on a model, or on each network that a function returns.
 
-    With `repeats`, the function is called so often, each time with other random numbers. What goes wrong while a proxy
-    measures is the status of its score; batches that make no sense raise `DataError`, and a model that cannot be made
-    or run raises `ModelError`.
+    Args:
+        name: The name of the model in error messages.
+        model: The model, or a function that returns one.
+        requests: The proxies with their settings.
+        setting: The batches, the seed, and the number of repeats. Each repeat calls the function with other random
+            numbers.
+
+    Returns:
+        The scores by the text of the request, and the probe of the last network. An error of a single proxy is the
+        status of its score.
+
+    Raises:
+        DataError: If the batches make no sense.
+        ModelError: If the model cannot be made or run.
     """
     draws = []
     with one_thread():
@@ -121,7 +150,7 @@ def measure_model(
 
 
 def _cost_if_known(probe: Probe, *, must_run: bool = False) -> Cost | None:
-    """Counting the cost is one plain forward pass: where that fails as well, the model is at fault and no proxy."""
+    """Return the cost, which takes one plain forward pass; if that fails too, the model is at fault, and no proxy."""
     try:
         return probe.cost()
     except Exception as error:
@@ -131,17 +160,17 @@ def _cost_if_known(probe: Probe, *, must_run: bool = False) -> Cost | None:
 
 
 def _drawn_networks(name: str, model: Model, setting: ModelSetting) -> Iterator[tuple[int, nn.Module]]:
-    """The seed of each draw, and the network that the function makes with its random numbers."""
+    """Yield the seed of each repeat, and the network made with it."""
     if setting.repeats > 1 and isinstance(model, nn.Module):
         raise SettingError(
-            f"{name} is a finished model; repeats draw its weights anew. Give the function that makes it instead."
+            f"{name} is a finished model, and repeats draw its weights anew. Give a function that returns it instead."
         )
     for seed in draw_seeds(setting.seed, setting.repeats):
         yield seed, made_network(name, model, seed, setting.device)
 
 
 def made_network(name: str, model: Model, seed: int, device: str | None) -> nn.Module:
-    """The model, or the one that the function makes with the random numbers of this seed, where it is to be asked."""
+    """Return the model, or the one that the function makes with this seed, on the device."""
     with seeded(seed):
         network = _built(name, model)
     return _placed(network, device)

@@ -9,8 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from firstlight.core.errors import SettingError
 from firstlight.core.seeds import python_generator
+from firstlight.core.statistics import finite, kendall, spearman
 from firstlight.proxies.base import NetworkScore, Proxies, Proxy
 from firstlight.proxies.ensembles import Criterion, Ensemble, after_warm_up, asked_for, parse_criterion
 from firstlight.proxies.requests import ProxyRequest, read_requests
@@ -172,12 +175,9 @@ def _row(candidate: Candidate, rank: int, by: Criterion) -> RankedNetwork:
 
 
 def _agreement(networks: Sequence[NetworkScore], first: str, second: str) -> Agreement:
-    from scipy.stats import kendalltau, spearmanr  # slow to import
-
     pairs = [(network.scores[first], network.scores[second]) for network in networks]
     both = [(one.utility, other.utility) for one, other in pairs if one.ok and other.ok]
-    ones, others = [one for one, _ in both], [other for _, other in both]
-    if len(both) < FEWEST_TO_COMPARE or len(set(ones)) == 1 or len(set(others)) == 1:
+    if len(both) < FEWEST_TO_COMPARE:
         return Agreement(first, second, len(both), None, None)
-    rho, tau = spearmanr(ones, others).statistic, kendalltau(ones, others).statistic
-    return Agreement(first, second, len(both), float(rho), float(tau))
+    ones, others = np.array(both).T
+    return Agreement(first, second, len(both), finite(spearman(ones, others)), finite(kendall(ones, others)))

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy import ndimage, stats
 
 from firstlight.core.errors import SettingError
+from firstlight.core.statistics import spearman
 from firstlight.views.figures.style import COLOURS, INK, PALE, blank, look
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ def scatter(
         raise SettingError(f"{int(both.sum())} networks have both {score_label} and {truth_label}; a scatter needs 2.")
     x, y = scores[both], truth[both]
     if correlation is None:
-        correlation = float(stats.spearmanr(x, y).statistic) if min(np.ptp(x), np.ptp(y)) > 0 else float("nan")
+        correlation = spearman(x, y)
     if ranks:
         x, y = stats.rankdata(x), stats.rankdata(y)
         score_label, truth_label = f"rank by {score_label}", f"rank by {truth_label}"

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from firstlight.core.errors import SettingError, StoreError
+from firstlight.core.statistics import spearman
 from firstlight.views.figures import ranks
 from firstlight.views.figures.ranks import Bar
 
@@ -88,8 +89,9 @@ class StudyFigures:
     def agreement(self, *, width: str | float = "page") -> Figure:
         """Spearman's correlation between proxies, over the networks that both have scored."""
         names = list(next(iter(self.targets.values()))["proxies"])
-        columns = self.table[[self._column(name) for name in names]].replace([np.inf, -np.inf], np.nan)
-        return ranks.agreement(names, columns.corr(method="spearman").to_numpy(dtype=float), width=width)
+        columns = [self.table[self._column(name)].to_numpy(dtype=float) for name in names]
+        between = np.array([[1.0 if a is b else spearman(a, b) for b in columns] for a in columns])
+        return ranks.agreement(names, between, width=width)
 
     def _column(self, proxy: str) -> str:
         """A proxy that is called as a column of the table has another name there."""
