@@ -62,7 +62,7 @@ def test_text_form() -> None:
         read_warm_up("10%:weights=shared:policy=singel-path", CELLS)
     with pytest.raises(UnknownNameError, match="Did you mean 'shared'"):
         read_warm_up("10%:weights=shard", CELLS)
-    with pytest.raises(SettingError, match="'darts' has no weights that architectures share"):
+    with pytest.raises(SettingError, match="'darts' has no shared weights"):
         read_warm_up("10%:weights=shared", SPACES["darts"])
     with pytest.raises(SettingError, match="must be from 0 % to 100 %"):
         read_warm_up("110%:weights=shared", CELLS)

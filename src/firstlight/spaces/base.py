@@ -1,4 +1,4 @@
-"""The two nouns of a search space: an architecture, and the space it belongs to."""
+"""Search spaces and their architectures: the base classes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,20 @@ if TYPE_CHECKING:
 
 
 class Architecture(ABC):
-    """An immutable, hashable value of one space; `str(arch)` and `space.parse(text)` are inverses."""
+    """One member of a search space.
+
+    Architectures are immutable and hashable; subclasses are usually frozen dataclasses. The text of an architecture is
+    exact: `space.parse(str(architecture)) == architecture`.
+
+    Example:
+        >>> import firstlight
+        >>> space = firstlight.space("nats-sss")
+        >>> architecture = space.parse("8:16:32:48:64")
+        >>> str(architecture)
+        '8:16:32:48:64'
+        >>> space.parse(str(architecture)) == architecture
+        True
+    """
 
     @abstractmethod
     def __str__(self) -> str: ...
@@ -33,7 +46,20 @@ class Architecture(ABC):
 
 @dataclass(frozen=True)
 class Skeleton:
-    """What surrounds the searched part of a network and is the same for every architecture of a run."""
+    """The fixed part of all networks of a run: everything around what is searched.
+
+    Spaces extend it by settings such as the number of cells. All settings are integers or tuples of integers.
+
+    Args:
+        input_shape: Shape of one input, without the batch dimension.
+        classes: Number of outputs.
+
+    Example:
+        >>> import firstlight
+        >>> skeleton = firstlight.space("nasbench201").skeleton(channels=8, input_shape=(3, 16, 16))
+        >>> str(skeleton)
+        'cells=5,channels=8,classes=10,input_shape=3x16x16'
+    """
 
     input_shape: tuple[int, ...] = (3, 32, 32)
     classes: int = 10
@@ -43,15 +69,18 @@ class Skeleton:
         return ",".join(f"{name}={_plain(value)}" for name, value in settings if value != ())
 
     def settings(self) -> dict[str, Any]:
-        """By their names, as `Space.skeleton` takes them."""
+        """Return all settings by name, as `Space.skeleton` takes them."""
         return dataclasses.asdict(self)
 
 
 @dataclass(frozen=True)
 class Drawing:
-    """An architecture as a labeled graph, for the report: edges are (from, to, label).
+    """An architecture as a labeled graph, for reports.
 
-    A `chain` of blocks leads from each node to the next, and so does a `stack`, whose blocks are all of one kind.
+    Args:
+        nodes: Labels of the nodes.
+        edges: Edges as (source, target, label).
+        form: "chain" if each node leads to the next; "stack" if it does and all blocks are of one kind.
     """
 
     nodes: tuple[str, ...]
@@ -63,104 +92,181 @@ A = TypeVar("A", bound=Architecture)
 
 
 class Space(ABC, Generic[A]):
-    """A set of architectures that can be sampled, changed, written down, read back and built."""
+    """A set of architectures that can be sampled, mutated, written as text, read back and built.
+
+    Subclass it for a space of your own, and implement `sample`, `mutate`, `parse`, `canonical` and `network`. If every
+    architecture is a combination of named choices, `firstlight.ChoiceSpace` needs no more than a function that builds
+    a network.
+
+    Attributes:
+        name: Name of the space.
+        summary: One line about it.
+        reference: Key of the publication in the bibliography; empty if there is none.
+        used_by: Keys of publications that search the space.
+        proxy: The proxy that scores its networks by default.
+        initial: Text of a small architecture to start from; empty if the space has none.
+        benchmark: The benchmark that holds results of trained networks; empty if there is none.
+        data_kind: The kind of data that its networks take: "images", or another key of `firstlight.data.sources.KINDS`.
+        warm_up_weights: What a warm-up trains by default: each network's "own" weights, or those that all networks
+            of the space share ("shared").
+        skeleton_type: The class of its skeletons.
+
+    Example:
+        >>> import random
+        >>> import firstlight
+        >>> space = firstlight.space("nasbench201")
+        >>> len(space)
+        15625
+        >>> parent = space.sample(random.Random(0))
+        >>> child = space.mutate(parent, random.Random(1))
+        >>> sum(a != b for a, b in zip(space.to_choices(parent), space.to_choices(child)))
+        1
+        >>> network = space.build(child, seed=0)
+        >>> space.cost(child).params == sum(p.numel() for p in network.parameters())
+        True
+    """
 
     name: str
     summary: str
-    reference: str  # where it was published, and by whom else it is used: keys of the bibliography
+    reference: str
     used_by: tuple[str, ...] = ()
-    proxy: str = "dextr"  # by which networks are judged unless told otherwise
-    initial: str = ""  # a small architecture to grow from, where the space has one
-    benchmark: str = ""  # where trained networks of it can be looked up
-    data_kind: str = "images"  # the kind of data that its networks take
-    warm_up_weights: Literal["own", "shared"] = "own"  # what a warm-up trains unless told otherwise
+    proxy: str = "dextr"
+    initial: str = ""
+    benchmark: str = ""
+    data_kind: str = "images"
+    warm_up_weights: Literal["own", "shared"] = "own"
     skeleton_type: type[Skeleton] = Skeleton
 
     @abstractmethod
     def sample(self, rng: random.Random) -> A:
-        """A random architecture, uniform unless the space says otherwise."""
+        """Return a random architecture, uniformly distributed unless the space says otherwise.
+
+        Args:
+            rng: The only source of randomness.
+        """
 
     @abstractmethod
     def mutate(self, architecture: A, rng: random.Random) -> A:
-        """A neighbor that differs from `architecture` in one choice."""
+        """Return a neighbor of `architecture`, which differs from it in one choice.
+
+        Args:
+            architecture: The parent, which is not changed.
+            rng: The only source of randomness.
+        """
 
     def mutate_often(self, architecture: A, rng: random.Random, times: int) -> A:
-        """So many mutations one after the other."""
+        """Apply `times` mutations, one after the other."""
         for _ in range(times):
             architecture = self.mutate(architecture, rng)
         return architecture
 
     def customary(self, architecture: A) -> bool:
-        """Whether papers that search the space would admit it; the text form may allow more than they do."""
+        """Return whether publications that search the space would admit the architecture.
+
+        The text form may allow more than they do.
+        """
         return True
 
     @abstractmethod
     def parse(self, text: str) -> A:
-        """The architecture that `text` stands for; raises `ParseError` pointing at the place that is wrong."""
+        """Return the architecture that `text` stands for; the inverse of `str`.
+
+        Raises:
+            ParseError: If the text is not that of an architecture. The error points at the position that is wrong.
+        """
 
     def read(self, text: str) -> A:
-        """`parse` for what people write: the error also shows what an architecture looks like."""
+        """Parse text written by a user.
+
+        Raises:
+            ParseError: As `parse`, with an example of an architecture added.
+        """
         try:
             return self.parse(text)
         except ParseError as error:
             example = ""
-            with contextlib.suppress(Exception):  # a space of one's own may have none to give
+            with contextlib.suppress(Exception):  # a user's space may be unable to give one
                 example = f"An architecture of {self.name} looks like {self.example()}"
             raise ParseError(error.text, error.position, error.expected, example) from error
 
     def example(self) -> A:
-        """One that was drawn at random, always the same, in its plainest form."""
+        """Return an architecture that was drawn at random, always the same one, in its canonical form."""
         return self.canonical(self.sample(python_generator(0, "examples", self.name)))
 
     @abstractmethod
     def canonical(self, architecture: A) -> A:
-        """The one member that stands for all architectures computing the same function."""
+        """Return the one architecture that represents all that compute the same function.
+
+        Return `architecture` itself if no two architectures of the space are known to be equivalent.
+        """
 
     def identity(self, architecture: A) -> A:
-        """What a search by samples and mutations knows an architecture as: two that are alike in it are one.
+        """Return what a search tells architectures apart by: two with the same identity are scored once.
 
-        That is the canonical one, unless choices that make no difference now are kept for mutations to come.
+        By default that is the canonical form. A space overrides this if choices that have no effect now must be kept
+        for later mutations.
         """
         return self.canonical(architecture)
 
     @abstractmethod
     def network(self, architecture: A, skeleton: Any) -> nn.Module:
-        """The network with its weights allocated but not initialized."""
+        """Return the network with its weights allocated but not initialized.
+
+        Args:
+            architecture: An architecture of the space.
+            skeleton: A skeleton of the class `skeleton_type`.
+        """
 
     def __len__(self) -> int:
-        raise TypeError(f"The space {self.name!r} has no number of architectures that can be counted.")
+        raise TypeError(f"The number of architectures of {self.name!r} is not known.")
 
     def __iter__(self) -> Iterator[A]:
-        raise TypeError(f"The space {self.name!r} cannot be enumerated; use sample().")
+        raise TypeError(f"The architectures of {self.name!r} cannot be enumerated. Draw some with sample().")
 
     def choices(self) -> tuple[tuple[str, ...], ...]:
-        """The options of each choice, where every architecture is a vector of independent choices."""
+        """Return the options of each choice, if every architecture is a vector of independent choices.
+
+        Raises:
+            UnsupportedError: If the architectures of the space are not such vectors.
+        """
         from firstlight.spaces import SPACES  # the registry imports this module
 
         having = [name for name, space in SPACES.items() if space.has_choices]
         raise UnsupportedError(
-            f"Architectures of {self.name!r} are no vectors of independent choices, which this search needs. "
-            f"Those of {', '.join(having)} and of any firstlight.ChoiceSpace are."
+            f"Architectures of {self.name!r} are not vectors of independent choices, which this search needs. Those of "
+            f"{', '.join(having)} and of every firstlight.ChoiceSpace are."
         )
 
     def from_choices(self, indices: Sequence[int]) -> A:
-        """The architecture that takes these options, by their places; the inverse of `to_choices`."""
+        """Return the architecture with the given option of each choice; the inverse of `to_choices`."""
         raise NotImplementedError(f"{self.name!r} has choices() and must have from_choices().")
 
     def to_choices(self, architecture: A) -> tuple[int, ...]:
-        """Which option of each choice an architecture takes."""
+        """Return the index of the option that the architecture takes for each choice."""
         raise NotImplementedError(f"{self.name!r} has choices() and must have to_choices().")
 
     @property
     def has_choices(self) -> bool:
+        """True if the space implements `choices`."""
         return type(self).choices is not Space.choices
 
     def skeleton(self, **settings: Any) -> Skeleton:
-        """The default skeleton with some settings changed."""
+        """Return the default skeleton with some settings changed.
+
+        Args:
+            **settings: Settings by name, such as `channels=8`.
+
+        Raises:
+            SettingError: If a setting is unknown, has a value of the wrong type, or does not fit the others.
+        """
         return self.skeleton_type(**self.read_skeleton(settings))
 
     def read_skeleton(self, settings: Mapping[str, Any]) -> dict[str, Any]:
-        """Settings of the skeleton, if they are some and of the right kind."""
+        """Check settings of a skeleton and convert them to the types of their defaults.
+
+        Raises:
+            SettingError: If a setting is unknown or has a value of the wrong type.
+        """
         known = {field.name: field for field in dataclasses.fields(self.skeleton_type)}
         unknown = sorted(set(settings) - set(known))
         if unknown:
@@ -178,9 +284,22 @@ class Space(ABC, Generic[A]):
         device: torch.device | str | None = None,
         initialization: str = "default",
     ) -> nn.Module:
-        """A ready network whose weights are a pure function of the seed and the architecture's text.
+        """Build a network with initialized weights.
 
-        `initialization` is how they are drawn: as PyTorch does by default, or "xavier" or "he".
+        The weights are a pure function of the seed, the architecture's text and the initialization.
+
+        Args:
+            architecture: An architecture of the space, or its text.
+            skeleton: The fixed part of the network; the default skeleton if None.
+            seed: Seed of the weights.
+            device: Device to move the network to.
+            initialization: "default" (as PyTorch does), "xavier" or "he".
+
+        Returns:
+            The network, in training mode.
+
+        Raises:
+            ParseError: If the text is not that of an architecture.
         """
         if isinstance(architecture, str):
             architecture = self.read(architecture)
@@ -189,59 +308,72 @@ class Space(ABC, Generic[A]):
         return network.to(device)
 
     def cost(self, architecture: A, skeleton: Skeleton | None = None) -> Cost:
-        """Parameters and multiply-accumulates; counted on the meta device unless the space knows a formula."""
+        """Return parameters and multiply-accumulates, counted on the meta device unless the space has a formula."""
         return measure_cost(*self._weightless(architecture, skeleton))
 
     def footprint(self, architecture: A, skeleton: Skeleton | None = None) -> Footprint:
-        """Activations and memory, counted on the meta device."""
+        """Return activations and memory, counted on the meta device."""
         return measure_footprint(*self._weightless(architecture, skeleton))
 
     def _weightless(self, architecture: A, skeleton: Skeleton | None) -> tuple[nn.Module, torch.Tensor]:
-        """The network and one input for it, both without any numbers in them."""
+        """Return the network and one input, both on the meta device."""
         skeleton = skeleton or self.skeleton()
         with torch.device("meta"):
             network = self.network(architecture, skeleton).eval()  # in training, BatchNorm refuses a single number
         return network, torch.empty(1, *skeleton.input_shape, device="meta")
 
     def fingerprint(self) -> str:
-        """Of the code, for spaces of one's own: what was scored by other code is not taken for the same."""
+        """Return a digest of the space's source code.
+
+        It is part of the store's keys for spaces that are not built in: scores of an older version are not reused.
+        """
         return source_digest(type(self))
 
     def supernet(self) -> Supernet:
-        """The weight-sharing network of the space, for algorithms that take operations away instead of drawing."""
+        """Return the supernet, for algorithms that remove operations from it.
+
+        Raises:
+            SettingError: If the space has none.
+        """
         raise self._lacks("supernet", "supernet")
 
     def one_shot(self) -> OneShot:
-        """The one-shot network of the space, for algorithms that learn preferences for all options at once."""
+        """Return the one-shot network, for algorithms that learn preferences for all options at once.
+
+        Raises:
+            SettingError: If the space has none.
+        """
         raise self._lacks("one-shot network", "one_shot")
 
     def shared(self) -> Shared:
-        """The weight-sharing network of the space that can be trained, and lends its weights to architectures."""
-        raise self._lacks(
-            "weights that architectures share", "shared", "which is what is to be trained", "weights of their own"
-        )
+        """Return the weight-sharing network that can be trained, and from which architectures inherit weights.
+
+        Raises:
+            SettingError: If the space has none.
+        """
+        raise self._lacks("shared weights", "shared", "which this warm-up trains", "train each network's own weights")
 
     def _lacks(
         self,
         title: str,
         method: str,
-        purpose: str = "which is what this algorithm searches in",
-        otherwise: str = "an algorithm that does without, such as evolution",
+        purpose: str = "which this algorithm searches",
+        otherwise: str = "choose an algorithm that needs none, such as evolution",
     ) -> SettingError:
         from firstlight.spaces import SPACES
 
         able = (name for name, space in SPACES.items() if getattr(type(space), method) is not getattr(Space, method))
         return SettingError(
-            f"The space {self.name!r} has no {title}, {purpose}. Take one of {', '.join(able)}, or {otherwise}."
+            f"The space {self.name!r} has no {title}, {purpose}. Choose one of {', '.join(able)}, or {otherwise}."
         )
 
     def drawing(self, architecture: A) -> Drawing | None:
-        """The architecture as a graph, if the space can draw one."""
+        """Return the architecture as a graph, or None if the space cannot draw it."""
         return None
 
 
 def _like(default: object, name: str, value: object) -> Any:
-    """The value, if it is of the default's kind: a whole number, or several, of which one alone needs no tuple."""
+    """Return the value if it has the default's type: an integer, or a tuple, for which a single integer may stand."""
     if isinstance(default, tuple) and len(default) < 2 and type(value) is int:
         value = (value,)
     numbers = tuple(value) if isinstance(value, (tuple, list)) else (value,)

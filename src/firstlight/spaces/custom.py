@@ -1,4 +1,4 @@
-"""A search space of one's own: named choices, and a function that builds a network from them."""
+"""Search spaces of users: named choices, and a function that builds a network from them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Measured = TypeVar("Measured", Cost, Footprint)
 
 @dataclass(frozen=True)
 class Choices(Architecture):
-    """The label of the chosen option for each name, `name=label,...`."""
+    """The label of the chosen option for each name. The text is `name=label,...`."""
 
     chosen: tuple[tuple[str, str], ...]
 
@@ -39,15 +39,33 @@ class Choices(Architecture):
 
 
 class ChoiceSpace(Space[Choices]):
-    """All combinations of some choices.
+    """All combinations of named choices, built into networks by a function.
 
-    >>> space = firstlight.ChoiceSpace("mlp", build, width=(16, 32, 64), norm={"batch": nn.BatchNorm1d, "none": None})
-    >>> firstlight.search(space, samples=100)
+    The weights are those that `build` draws, from a seed that depends on the architecture. Stored scores belong to the
+    exact source of the function: if it changes, they are computed again.
 
-    `build` gets one option for each name as a keyword and returns an `nn.Module`; if it takes `input_shape` or
-    `classes` as well, it gets those of the skeleton. Options are texts, numbers, booleans and None, or a dictionary of
-    labels and anything else. Weights are those that `build` draws, from a seed that depends on the architecture. Stored
-    scores are those of the very same function: when its source changes, they are computed anew.
+    Args:
+        name: Name of the space, without a colon.
+        build: Function that takes one option for each name as a keyword argument and returns an `nn.Module`. If it
+            also takes `input_shape` or `classes`, it gets those of the skeleton.
+        **choices: Options for each name: strings, numbers, booleans and None, or a dictionary from labels to any
+            objects. Labels must not contain spaces, commas or "=".
+
+    Raises:
+        SettingError: If there is nothing to choose, an option has no valid label, or the function's arguments do not
+            match the choices.
+
+    Example:
+        >>> import firstlight
+        >>> from torch import nn
+        >>> def build(width, norm, classes):
+        ...     features = [nn.AdaptiveAvgPool2d(4), nn.Flatten(), nn.Linear(48, width), norm(width), nn.ReLU()]
+        ...     return nn.Sequential(*features, nn.Linear(width, classes))
+        >>> norms = {"batch": nn.BatchNorm1d, "layer": nn.LayerNorm}
+        >>> space = firstlight.ChoiceSpace("mlp", build, width=(16, 32, 64), norm=norms)
+        >>> len(space)
+        6
+        >>> network = space.build("width=32,norm=layer")
     """
 
     reference = ""
@@ -55,23 +73,23 @@ class ChoiceSpace(Space[Choices]):
 
     def __init__(self, name: str, build: Callable[..., nn.Module], /, **choices: Iterable[Any] | Mapping[str, Any]):
         if not isinstance(name, str) or not name or ":" in name:
-            raise SettingError(f"{name!r} cannot be the name of a space; write a text without ':', such as 'mlp'.")
+            raise SettingError(f"{name!r} cannot be the name of a space. Use a string without ':', such as 'mlp'.")
         if not callable(build):
-            raise SettingError(f"The space {name!r} needs a function that builds a network; it was given {build!r}.")
+            raise SettingError(f"The space {name!r} needs a function that builds a network; got {build!r}.")
         self.name = name
         self.options = {choice: _labeled(choice, options) for choice, options in choices.items()}
         if not any(len(options) > 1 for options in self.options.values()):
-            raise SettingError(f"There is nothing to choose in the space {name!r}. Give two options at least.")
+            raise SettingError(f"There is nothing to choose in the space {name!r}. Give at least one name two options.")
         self.summary = (inspect.getdoc(build) or f"choices of {', '.join(self.options)}").partition("\n")[0]
         self._function = build
         self._surroundings = _checked_signature(name, build, self.options)
 
     def __call__(self, *arguments: Any, **named: Any) -> nn.Module:
-        """The function itself, as it was before it became a space."""
+        """Call the function itself, as if it had not become a space."""
         return self._function(*arguments, **named)
 
     def __reduce__(self) -> tuple[Callable[[str], Any], tuple[str]]:
-        """Functions do not travel to other processes: there the space is imported."""
+        """Pickle the space by its address: functions are not sent to other processes, which import the space."""
         address = name_of(self)
         if address is None:
             raise pickle.PicklingError(f"no module has {self.name!r} among its names")
@@ -106,7 +124,7 @@ class ChoiceSpace(Space[Choices]):
         return self._architecture(labels)
 
     def canonical(self, architecture: Choices) -> Choices:
-        """Itself: nothing is known of what the function does with the choices."""
+        """Return the architecture itself: nothing is known about what the function does with the choices."""
         return architecture
 
     def choices(self) -> tuple[tuple[str, ...], ...]:
@@ -124,7 +142,7 @@ class ChoiceSpace(Space[Choices]):
         values |= {name: getattr(skeleton, name) for name in self._surroundings}
         try:
             network: Any = self._function(**values)
-        except Exception as error:  # whatever the user's function does
+        except Exception as error:  # anything that the user's function raises
             raise ModelError(f"{self.name}({architecture}) failed: {type(error).__name__}: {error}") from error
         if not isinstance(network, nn.Module):
             kind = type(network).__name__
@@ -140,7 +158,7 @@ class ChoiceSpace(Space[Choices]):
         device: torch.device | str | None = None,
         initialization: str = "default",
     ) -> nn.Module:
-        """By default the weights are those that your function draws."""
+        """Build a network; by default its weights are those that the function draws. See `Space.build`."""
         if isinstance(architecture, str):
             architecture = self.parse(architecture)
         with seeded(seed, str(architecture)):
@@ -150,6 +168,7 @@ class ChoiceSpace(Space[Choices]):
         return network.to(device)
 
     def fingerprint(self) -> str:
+        """Return a digest of the function's source code and the labels of its options."""
         labels = repr({name: list(options) for name, options in self.options.items()})
         return f"{source_digest(self._function)}-{hashlib.blake2b(labels.encode(), digest_size=4).hexdigest()}"
 
@@ -162,41 +181,58 @@ class ChoiceSpace(Space[Choices]):
     def _measured(
         self, measure: Callable[[nn.Module, torch.Tensor], Measured], architecture: Choices, skeleton: Skeleton
     ) -> Measured:
-        with seeded(0):  # nobody else's random numbers change
+        with seeded(0):  # leaves the global random state alone
             try:
                 return measure(*self._weightless(architecture, skeleton))
-            except Exception:  # a function that needs real numbers, which the meta device has none of
+            except Exception:  # the function needs actual numbers, which tensors on the meta device lack
                 network = self.network(architecture, skeleton).eval()
         shape = (1, *skeleton.input_shape)
         try:
             return measure(network, torch.zeros(shape))
-        except Exception as error:  # whatever the user's network does
+        except Exception as error:  # anything that the user's network raises
             raise ModelError(
                 f"{self.name}({architecture}) does not take inputs of {shape}: {type(error).__name__}: {error}"
             ) from error
 
 
 def choices(**options: Iterable[Any] | Mapping[str, Any]) -> Callable[[Callable[..., nn.Module]], ChoiceSpace]:
-    """Turn a function that returns a network into a space of the same name: its keyword arguments become choices.
+    """Turn a function that builds a network into a `ChoiceSpace` of the same name.
 
-    >>> @firstlight.choices(width=(16, 32), depth=(1, 2, 3))
-    ... def mlp(width, depth, classes=10): ...
+    The space can still be called like the function.
 
-    The space can still be called as the function was.
+    Args:
+        **options: Options for each keyword argument of the function, as in `ChoiceSpace`.
+
+    Returns:
+        A decorator.
+
+    Raises:
+        SettingError: As `ChoiceSpace`, when the decorator is applied.
+
+    Example:
+        >>> import firstlight
+        >>> from torch import nn
+        >>> @firstlight.choices(channels=(16, 32), kernel=(1, 3, 5))
+        ... def small(channels, kernel, classes=10):
+        ...     features = [nn.Conv2d(3, channels, kernel), nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten()]
+        ...     return nn.Sequential(*features, nn.Linear(channels, classes))
+        >>> len(small)
+        6
+        >>> network = small(channels=16, kernel=3)
     """
     return lambda function: ChoiceSpace(getattr(function, "__name__", ""), function, **options)
 
 
 def _labeled(name: str, options: Iterable[Any] | Mapping[str, Any]) -> dict[str, Any]:
     if isinstance(options, (str, set, frozenset)) or not isinstance(options, Iterable):
-        raise SettingError(f"{name} is {options!r}; write the options in brackets, such as {name}=(16, 32).")
+        raise SettingError(f"{name} is {options!r}; write the options as a tuple, such as {name}=(16, 32).")
     pairs = (
         list(options.items()) if isinstance(options, Mapping) else [(_label(name, value), value) for value in options]
     )
     labels = [label for label, _ in pairs]
     for label in labels:
         if not isinstance(label, str) or not re.fullmatch(r"[^\s,=]+", label):
-            raise SettingError(f"{name} has the option {label!r}; a label is text without spaces, commas and '='.")
+            raise SettingError(f"{name} has the option {label!r}; a label is a string without spaces, commas and '='.")
     if not labels or len(set(labels)) < len(labels):
         raise SettingError(f"{name} has the options ({', '.join(labels)}); give at least one, and each only once.")
     return dict(pairs)
@@ -208,13 +244,13 @@ def _label(name: str, value: Any) -> str:
     if value is None or isinstance(value, (bool, int, float)):
         return repr(value)
     raise SettingError(
-        f"{name} has the option {value!r}, which is neither text nor a number. Give it a label: "
+        f"{name} has the option {value!r}, which is neither a string nor a number. Give it a label: "
         f'{name}={{"some_label": ..., "another": ...}}.'
     )
 
 
 def _checked_signature(space: str, build: Callable[..., nn.Module], options: Mapping[str, object]) -> tuple[str, ...]:
-    """The settings of the skeleton that the function takes beside the choices."""
+    """Return the settings of the skeleton that the function takes besides the choices."""
     parameters = inspect.signature(build).parameters
     named = [p.name for p in parameters.values() if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)]
     takes_any = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values())

@@ -1,4 +1,4 @@
-"""What every setting begins with: a search space, which may be one of the user's own."""
+"""The search space of a setting, which may be a user's own."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from firstlight.spaces.finding import find_space
 
 
 class Surroundings(Protocol):
-    """The space, and what is around the searched part of every network."""
+    """A space, and the skeleton of its networks."""
 
     @property
     def space(self) -> Space[Any]: ...
@@ -25,7 +25,7 @@ class Surroundings(Protocol):
 
 @dataclass(frozen=True)
 class InSpace:
-    """The space by its name. One of the user's own, which worker processes must be handed, is carried along."""
+    """A setting within a space, given by name. A user's own space is carried along for worker processes."""
 
     space_name: str
     own_space: Space[Any] | None = field(default=None, kw_only=True)
@@ -35,7 +35,7 @@ class InSpace:
             own = find_space(self.space_name) if self.own_space is None else self.own_space
             object.__setattr__(self, "own_space", own)
         elif self.own_space is not None and self.own_space is not SPACES[self.space_name]:
-            raise SettingError(f"There is a search space {self.space_name!r} already. Give yours another name.")
+            raise SettingError(f"There is already a search space {self.space_name!r}. Give yours another name.")
 
     @functools.cached_property
     def space(self) -> Space[Any]:
@@ -43,24 +43,24 @@ class InSpace:
 
     @functools.cached_property
     def space_key(self) -> str:
-        """What the store knows the space by. One's own is another one when its code has changed."""
+        """The space in the store's keys. A user's own space has another key when its code has changed."""
         return self.space_name if self.own_space is None else f"{self.space_name}@{self.own_space.fingerprint()}"
 
     def load(self) -> None:
-        """Read now all data that networks are shown, for machines that do not have the files."""
+        """Read all data now, for machines that do not have the files."""
 
     def __getstate__(self) -> dict[str, Any]:
-        """What is sent to worker processes."""
+        """Return what is sent to worker processes."""
         try:
             pickle.dumps(self.own_space)
-        except Exception as error:  # whatever the user's space consists of
+        except Exception as error:  # anything that pickling the user's space raises
             raise SettingError(
-                f"Worker processes cannot find the space {self.space_name!r} again: {error}. Make it at the top level "
-                "of a module that they can import, or stay in this process with workers=0 (--workers 0)."
+                f"Worker processes cannot import the space {self.space_name!r}: {error}. Define it at the top level of "
+                "a module that they can import, or stay in this process with workers=0 (--workers 0)."
             ) from error
         return vars(self)
 
 
 def in_space(space: str | Space[Any]) -> dict[str, Any]:
-    """The arguments for a space as users name it: by its name, or as the object."""
+    """Return the arguments of `InSpace` for a space given by name or as an object."""
     return {"space_name": space} if isinstance(space, str) else {"space_name": space.name, "own_space": space}

@@ -15,6 +15,6 @@ def test_which_spaces_share_weights() -> None:
         assert shared.policy().name == shared.policies[0]
         assert [shared.policy(policy).name for policy in shared.policies] == list(shared.policies)
     with pytest.raises(
-        SettingError, match=r"'nasbench101' has no weights that .* one of nasbench201, nasrec-full, nasrec-small, or"
+        SettingError, match=r"'nasbench101' has no shared weights.* one of nasbench201, nasrec-full, nasrec-small, or"
     ):
         SPACES["nasbench101"].shared()
