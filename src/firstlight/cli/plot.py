@@ -35,9 +35,9 @@ Search = Annotated[Path, typer.Argument(metavar="DIR", help="The folder of a sea
 
 def _picture(path: Path) -> Path:
     """Refused before anything is read or measured."""
-    from firstlight.views.drawing.files import check_ending
+    from firstlight.views.drawing.files import check_suffix
 
-    check_ending(path)
+    check_suffix(path)
     return path
 
 
@@ -64,10 +64,9 @@ def scatter(
 
     Example: firstlight plot scatter runs/study --proxy dextr -o dextr.pdf
     """
-    from firstlight.views.figures.studies import StudyFigures
+    from firstlight.views import plot_scatter
 
-    figure = StudyFigures.of_folder(directory).scatter(proxy, target, ranks_only=ranks, width=width)
-    _write(figure, out, as_json)
+    _write(plot_scatter(directory, proxy, target, ranks=ranks, width=width), out, as_json)
 
 
 @plot.command()
@@ -76,9 +75,9 @@ def bars(directory: Study, out: Out, target: Target = None, width: Width = "colu
 
     Example: firstlight plot bars runs/study -o ranks.pdf
     """
-    from firstlight.views.figures.studies import StudyFigures
+    from firstlight.views import plot_bars
 
-    _write(StudyFigures.of_folder(directory).bars(target, width=width), out, as_json)
+    _write(plot_bars(directory, target, width=width), out, as_json)
 
 
 @plot.command()
@@ -87,9 +86,9 @@ def agreement(directory: Study, out: Out, width: Width = "page", as_json: Json =
 
     Example: firstlight plot agreement runs/study -o agreement.pdf
     """
-    from firstlight.views.figures.studies import StudyFigures
+    from firstlight.views import plot_agreement
 
-    _write(StudyFigures.of_folder(directory).agreement(width=width), out, as_json)
+    _write(plot_agreement(directory, width=width), out, as_json)
 
 
 @plot.command()
@@ -112,23 +111,16 @@ def curves(
 
     Example: firstlight plot curves runs/seed0 runs/seed1 runs/seed2 -o search.pdf
     """
-    from firstlight.views.figures.runs import (
-        ComparisonFigures,
-        SearchFigures,
-        is_comparison,
-        read_against,
-        search_curves,
-    )
+    from firstlight.views.plots import is_comparison, plot_curve, plot_curves
 
-    axis = read_against(against)
     if any(map(is_comparison, directories)):
         if len(directories) > 1:
             raise SettingError(f"A comparison is a figure by itself; {len(directories)} folders were given.")
-        _write(ComparisonFigures.of_folder(directories[0]).curves(target, axis, width=width), out, as_json)
+        _write(plot_curves(directories[0], target, against, width=width), out, as_json)
         return
     if target is not None:
         raise SettingError(f"--target {target} chooses a column of a comparison; searches are drawn by their score.")
-    _write(search_curves(list(map(SearchFigures.of_folder, directories)), axis, width=width), out, as_json)
+    _write(plot_curve(directories, against, width=width), out, as_json)
 
 
 @plot.command()
@@ -145,9 +137,9 @@ def front(
 
     Example: firstlight plot front runs/pareto --cost latency -o front.pdf
     """
-    from firstlight.views.figures.runs import SearchFigures
+    from firstlight.views import plot_front
 
-    _write(SearchFigures.of_folder(directory).front(cost, width=width), out, as_json)
+    _write(plot_front(directory, cost, width=width), out, as_json)
 
 
 @plot.command()
@@ -156,9 +148,9 @@ def surface(directory: Search, out: Out, width: Width = "column", as_json: Json 
 
     Example: firstlight plot surface runs/hnas -o surface.pdf
     """
-    from firstlight.views.figures.runs import SearchFigures
+    from firstlight.views import plot_surface
 
-    _write(SearchFigures.of_folder(directory).surface(width=width), out, as_json)
+    _write(plot_surface(directory, width=width), out, as_json)
 
 
 @plot.command()
@@ -194,9 +186,9 @@ def network(
 
     Example: firstlight plot network mine:model --show outputs --width page -o outputs.pdf
     """
-    from firstlight.views.figures import networks
+    from firstlight.views import plot_layers, plot_outputs
 
-    drawings = {"layers": networks.layers, "outputs": networks.outputs}
+    drawings = {"layers": plot_layers, "outputs": plot_outputs}
     if show not in drawings:
         raise SettingError(f"--show is {show!r}; write {' or '.join(drawings)}.")
     shown = input, input_shape, logits
@@ -242,7 +234,7 @@ def _named(probes: list[Probe], names: str) -> dict[str, Probe]:
 
 
 def _write(figure: Figure, out: Path, as_json: bool) -> None:
-    from firstlight.views.figures.style import write
+    from firstlight.views import save_figure
 
-    write(figure, out)
+    save_figure(figure, out)
     typer.echo(json.dumps({"figure": str(out)}) if as_json else f"Figure: {out}")

@@ -97,8 +97,8 @@ def reproduce(
 
 
 def _show(outcome: Outcome) -> None:
+    from firstlight.papers.page import HEADERS, cells, rule, summary
     from firstlight.views.console import console, show_figures
-    from firstlight.views.pages.reproduction import HEADERS, cells, rule, summary
 
     experiment = outcome.experiment
     console.print(f"{experiment.published_in}: {experiment.shows}.\n", markup=False, soft_wrap=True)

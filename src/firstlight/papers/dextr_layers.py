@@ -17,7 +17,8 @@ from firstlight.probe.features import Modules
 from firstlight.probe.spectra import InverseCondition, LargestSingularValue, split_vectors
 from firstlight.proxies.base import Parts
 from firstlight.scoring.service import Setting
-from firstlight.views.charts.lines import Line, lines
+from firstlight.views.charts.description import Line, Lines
+from firstlight.views.charts.svg import draw_svg
 
 PAPER = "Asthana2025dextr"
 TABLE5 = {"NB101": 0.9918, "NB201 CIFAR-10": 0.9001, "NB301": 0.9951}
@@ -92,10 +93,10 @@ def _layers(lab: Lab) -> Findings:
         for score in scores:
             known = [(number + 1.0, score.parts[f"depth{number}"]) for number in range(DEPTHS)]
             points = [(x, y) for x, y in known if math.isfinite(y)]
-            drawn.append(Line(f"{kind} network", points, other=kind == "worst"))
+            drawn.append(Line(f"{kind} network", points, series=2 if kind == "worst" else 1))
     if drawn:
-        chart = str(lines(drawn, "tenth of the depth", "sigma_min / sigma_max"))
-        charts = (("Best networks, and worst in the other colour", chart),)
+        chart = str(draw_svg(Lines("tenth of the depth", "sigma_min / sigma_max", drawn)))
+        charts = (("Best and worst networks", chart),)
     remarks = (
         "sigma_min / sigma_max of the output of each layer. The paper writes that it falls to zero in the last layers; "
         "it gives no numbers.",

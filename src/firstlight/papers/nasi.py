@@ -23,7 +23,8 @@ from firstlight.papers.lookup import in_percent
 from firstlight.papers.rank_rows import over_seeds, rank_table, row
 from firstlight.proxies import PROXIES
 from firstlight.spaces.nasbench1shot1.supernet import Skeleton1Shot1
-from firstlight.views.charts.lines import Line, lines
+from firstlight.views.charts.description import Line, Lines
+from firstlight.views.charts.svg import draw_svg
 
 PAPER = "Shu2022nasi"
 BATCH = 64
@@ -171,7 +172,7 @@ def _figure1(lab: Lab) -> Findings:
             name = f"mean error, %, in bin {number} of {len(binned)} by trace"
             found.append(mean_of(lab, name, benchmark.name, rows.tolist()))
         title = f"Error against the estimated trace, {benchmark.name}"
-        chart = lines([Line(benchmark.name, points)], "bin of networks, by trace", "mean error, %")
+        chart = draw_svg(Lines("bin of networks, by trace", "mean error, %", [Line(benchmark.name, points)]))
         charts.append((title, str(chart)))
     remarks = (
         "Our records have no copy of this plot: neither its figures nor its settings.",

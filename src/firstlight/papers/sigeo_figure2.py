@@ -29,7 +29,8 @@ from firstlight.spaces.in_space import in_space
 from firstlight.spaces.ops import Linear
 from firstlight.training.shared_warm_up import SharedWarmUp
 from firstlight.training.warm_up import WarmUp
-from firstlight.views.charts.panels import Panel, panels
+from firstlight.views.charts.description import Panels, Point, Scatter
+from firstlight.views.charts.svg import draw_svg
 
 NARROWEST, WIDEST = 2, 48
 BATCHES, BATCH_SIZE = 4, 128
@@ -168,12 +169,17 @@ def _figure2(lab: Lab) -> Findings:
                 findings.append(Finding(f"{TITLES[name]} and {target}", _level(warm_up), ours, published, CORRELATION))
         rows.append(
             [
-                Panel(
-                    _level(warm_up),
+                Scatter(
                     TITLES[name],
                     "final loss",
-                    {target: _points(now[name], reached) for target, reached in final.items()},
-                    logarithmic=True,
+                    [
+                        Point(x, y, series=number)
+                        for number, reached in enumerate(final.values(), start=1)
+                        for x, y in _points(now[name], reached)
+                    ],
+                    title=_level(warm_up),
+                    series=tuple(final),
+                    log_y=True,
                 )
                 for name in TITLES
             ]
@@ -190,7 +196,8 @@ def _figure2(lab: Lab) -> Findings:
         "losses its figures are of, nor whether sizes of the gradient are summed over weights, which grow in number "
         "with the width, or averaged: its figures stand beside the training loss, and beside both sizes.",
     )
-    return Findings(tuple(findings), remarks, (("Final loss against what is seen after a warm-up", str(panels(rows))),))
+    chart = str(draw_svg(Panels(rows)))
+    return Findings(tuple(findings), remarks, (("Final loss against what is seen after a warm-up", chart),))
 
 
 def _measured(
