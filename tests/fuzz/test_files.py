@@ -38,9 +38,7 @@ from firstlight.storage.tensor_files import read_about, read_tensors
 from firstlight.tables.importers import KINDS, import_table
 from firstlight.tables.importers.protobuf import read_fields
 from firstlight.tables.table import load_table
-from firstlight.views.figures.runs import ComparisonFigures
-from firstlight.views.figures.studies import StudyFigures
-from firstlight.views.figures.style import write
+from firstlight.views import plot_agreement, plot_bars, plot_curves, plot_scatter, save_figure
 from firstlight.views.pages.search import write_report
 
 CELL = "|nor_conv_3x3~0|+|none~0|skip_connect~1|+|none~0|none~1|nor_conv_1x1~2|"
@@ -144,15 +142,13 @@ def _scores(path: Path) -> None:
 
 
 def _draw_study(path: Path) -> None:
-    figures = StudyFigures.of_folder(path.parent)
-    for figure in (figures.scatter(), figures.bars(), figures.agreement()):
-        write(figure, path.parent / "figure.svg")
+    for plot in (plot_scatter, plot_bars, plot_agreement):
+        save_figure(plot(path.parent), path.parent / "figure.svg")
 
 
 def _queries(path: Path) -> None:
-    figures = ComparisonFigures.of_folder(path.parent)
     for against in ("queries", "seconds"):
-        write(figures.curves(against=against), path.parent / "figure.svg")  # type: ignore[arg-type]
+        save_figure(plot_curves(path.parent, against=against), path.parent / "figure.svg")
 
 
 def _any_store(path: Path) -> None:

@@ -45,9 +45,9 @@ def network_figure(
         SettingError: Options that do not exist or contradict each other.
     """
     check_names(space=networks)
-    from firstlight.views.figures import networks as figures
+    from firstlight.views import plot_layers, plot_outputs
 
-    drawings = {"layers": figures.layers, "outputs": figures.outputs}
+    drawings = {"layers": plot_layers, "outputs": plot_outputs}
     if show not in drawings:
         raise SettingError(f"show (--show) is {show!r}; write {' or '.join(drawings)}.")
     return drawings[show](_named(_probes(options, networks, architectures), read_list(names)), width=width)

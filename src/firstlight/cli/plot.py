@@ -44,9 +44,9 @@ def scatter(
     firstlight plot scatter runs/study --proxy dextr -o dextr.pdf
     """
     _check(out)
-    from firstlight.views.figures.studies import StudyFigures
+    from firstlight.views import plot_scatter
 
-    _write(StudyFigures.of_folder(directory).scatter(proxy, target, ranks_only=ranks, width=width), out, as_json=json)
+    _write(plot_scatter(directory, proxy, target, ranks=ranks, width=width), out, as_json=json)
 
 
 @plot.command
@@ -57,9 +57,9 @@ def bars(directory: Study, /, *, out: Out, target: Target = None, width: Width =
     firstlight plot bars runs/study -o ranks.pdf
     """
     _check(out)
-    from firstlight.views.figures.studies import StudyFigures
+    from firstlight.views import plot_bars
 
-    _write(StudyFigures.of_folder(directory).bars(target, width=width), out, as_json=json)
+    _write(plot_bars(directory, target, width=width), out, as_json=json)
 
 
 @plot.command
@@ -70,9 +70,9 @@ def agreement(directory: Study, /, *, out: Out, width: Width = "page", json: Jso
     firstlight plot agreement runs/study -o agreement.pdf
     """
     _check(out)
-    from firstlight.views.figures.studies import StudyFigures
+    from firstlight.views import plot_agreement
 
-    _write(StudyFigures.of_folder(directory).agreement(width=width), out, as_json=json)
+    _write(plot_agreement(directory, width=width), out, as_json=json)
 
 
 @plot.command
@@ -95,25 +95,18 @@ def curves(
     firstlight plot curves runs/seed0 runs/seed1 runs/seed2 -o search.pdf
     """
     _check(out)
-    from firstlight.views.figures.runs import (
-        ComparisonFigures,
-        SearchFigures,
-        is_comparison,
-        read_against,
-        search_curves,
-    )
+    from firstlight.views.plots import is_comparison, plot_curve, plot_curves
 
     if not directories:
         raise SettingError("Name the folder of a comparison, or those of one or more searches.")
-    axis = read_against(against)
     if any(map(is_comparison, directories)):
         if len(directories) > 1:
             raise SettingError(f"A comparison is a figure by itself; {len(directories)} folders were given.")
-        _write(ComparisonFigures.of_folder(directories[0]).curves(target, axis, width=width), out, as_json=json)
+        _write(plot_curves(directories[0], target, against, width=width), out, as_json=json)
         return
     if target is not None:
         raise SettingError(f"--target {target} chooses a column of a comparison; searches are drawn by their score.")
-    _write(search_curves(list(map(SearchFigures.of_folder, directories)), axis, width=width), out, as_json=json)
+    _write(plot_curve(list(directories), against, width=width), out, as_json=json)
 
 
 @plot.command
@@ -134,9 +127,9 @@ def front(
     firstlight plot front runs/pareto --cost latency -o front.pdf
     """
     _check(out)
-    from firstlight.views.figures.runs import SearchFigures
+    from firstlight.views import plot_front
 
-    _write(SearchFigures.of_folder(directory).front(cost, width=width), out, as_json=json)
+    _write(plot_front(directory, cost, width=width), out, as_json=json)
 
 
 @plot.command
@@ -147,9 +140,9 @@ def surface(directory: Search, /, *, out: Out, width: Width = "column", json: Js
     firstlight plot surface runs/hnas -o surface.pdf
     """
     _check(out)
-    from firstlight.views.figures.runs import SearchFigures
+    from firstlight.views import plot_surface
 
-    _write(SearchFigures.of_folder(directory).surface(width=width), out, as_json=json)
+    _write(plot_surface(directory, width=width), out, as_json=json)
 
 
 def _out(*, out: Out) -> None:
@@ -179,15 +172,15 @@ plot.command(network, name="network")
 
 def _check(out: Path) -> None:
     """Refuse other endings before anything is read or measured."""
-    from firstlight.views.drawing.files import check_ending
+    from firstlight.views.drawing.files import check_suffix
 
-    check_ending(out)
+    check_suffix(out)
 
 
 def _write(figure: Figure, out: Path, *, as_json: bool) -> None:
-    from firstlight.views.figures.style import write
+    from firstlight.views import save_figure
 
-    write(figure, out)
+    save_figure(figure, out)
     if as_json:
         print_json({"figure": str(out)})
     else:

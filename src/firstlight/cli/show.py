@@ -42,14 +42,14 @@ def show(
 
     from firstlight.spaces.finding import find_space
     from firstlight.views.console.terminal import console, show_graph
-    from firstlight.views.drawing.files import check_ending
+    from firstlight.views.drawing.files import check_suffix
     from firstlight.views.drawing.picture import write_picture
 
     found = find_space(space)
     parsed = found.read(architecture)
     drawing = found.drawing(parsed)
     if out is not None:
-        check_ending(out)
+        check_suffix(out)
         if drawing is None:
             raise SettingError(f"The space {found.name!r} has no drawing of its architectures; leave out --out.")
         write_picture(drawing, out)

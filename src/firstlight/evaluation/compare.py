@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from statistics import fmean, stdev
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 
@@ -21,8 +21,6 @@ from firstlight.evaluation.contest import Contest
 from firstlight.evaluation.methods import Method, Query
 from firstlight.search.curves import Against, Curve, mean_curves
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True)
@@ -179,12 +177,6 @@ class Comparison:
         if against == "seconds" and not self.seconds:
             return []
         return mean_curves(self.log(), column, against)
-
-    def plot_curves(self, target: str | None = None, against: Against = "queries", **look: Any) -> Figure:
-        """The same as a figure, with bands over the seeds; of the first column of the report unless said otherwise."""
-        from firstlight.views.figures.runs import ComparisonFigures  # matplotlib is slow to import
-
-        return ComparisonFigures(self.log(), self.report).curves(target, against, **look)
 
     def to_dict(self) -> dict[str, Any]:
         rows = [

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from statistics import fmean, stdev
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -34,11 +34,6 @@ from firstlight.proxies.requests import ProxyRequest
 from firstlight.scoring.service import ScoreService, Setting, with_cost
 from firstlight.storage.store import Store
 from firstlight.tables.table import Table
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-    from firstlight.views.figures.studies import StudyFigures
 
 
 @dataclass(frozen=True)
@@ -160,23 +155,6 @@ class Study:
         rows = self.sample.rows.drop(columns="canonical")
         named = {f"{name} (score)" if name in rows else name: values for name, values in self.utilities[0].items()}
         return rows.assign(**named)
-
-    def plot_scatter(self, proxy: str | None = None, target: str | None = None, **look: Any) -> Figure:
-        """A proxy, by default the best, against the truth; `ranks_only=True` draws ranks, `width` is in inches."""
-        return self._figures().scatter(proxy, target, **look)
-
-    def plot_bars(self, target: str | None = None, **look: Any) -> Figure:
-        """How well each proxy ranks, with intervals."""
-        return self._figures().bars(target, **look)
-
-    def plot_agreement(self, **look: Any) -> Figure:
-        """Which proxies rank alike."""
-        return self._figures().agreement(**look)
-
-    def _figures(self) -> StudyFigures:
-        from firstlight.views.figures.studies import StudyFigures  # matplotlib is slow to import
-
-        return StudyFigures(self.table(), self.to_dict()["targets"])
 
     def to_dict(self, *, ensemble: bool = False) -> dict[str, Any]:
         """The statistics of the first target at the top, and those of each under `targets`."""

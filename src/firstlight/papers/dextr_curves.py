@@ -18,7 +18,8 @@ from firstlight.probe.curvature import bending, principal_components
 from firstlight.proxies.base import Parts, Score
 from firstlight.proxies.requests import ProxyRequest
 from firstlight.scoring.service import Setting
-from firstlight.views.charts.lines import Line, lines
+from firstlight.views.charts.description import Line, Lines
+from firstlight.views.charts.svg import draw_svg
 
 DEXTR = read_paper("dextr")
 FIGURE1, FIGURE2 = DEXTR["figure1"], DEXTR["figure2"]
@@ -85,7 +86,7 @@ def _figure1(lab: Lab) -> Findings:
     charts = []
     for x, y in ((0, 1), (0, 2), (1, 2)):
         curves = [_line(kind, score, AXES[x], AXES[y]) for kind, score in drawn]
-        chart = lines(curves, f"{AXES[x]} component", f"{AXES[y]} component") if curves else ""
+        chart = draw_svg(Lines(f"{AXES[x]} component", f"{AXES[y]} component", curves)) if curves else ""
         title = f"{AXES[x].capitalize()} and {AXES[y]} component: best networks, and worst in the other color"
         charts.append((title, str(chart)))
     return Findings(tuple(found), (), tuple(charts))
@@ -95,7 +96,7 @@ def _line(kind: str, score: Score, x: str, y: str) -> Line:
     points = [
         (score.parts[f"{x}{number % POINTS}"], score.parts[f"{y}{number % POINTS}"]) for number in range(POINTS + 1)
     ]
-    return Line(f"{kind} network", points, other=kind == "worst")
+    return Line(f"{kind} network", points, tooltip=f"{kind} network", series=2 if kind == "worst" else 1)
 
 
 def _stability(lab: Lab) -> Findings:

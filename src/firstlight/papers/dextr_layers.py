@@ -19,7 +19,8 @@ from firstlight.probe.features import Modules
 from firstlight.probe.spectra import InverseCondition, LargestSingularValue, split_vectors
 from firstlight.proxies.base import Parts
 from firstlight.scoring.service import Setting
-from firstlight.views.charts.lines import Line, lines
+from firstlight.views.charts.description import Line, Lines
+from firstlight.views.charts.svg import draw_svg
 
 DEXTR = read_paper("dextr")
 TABLE5, FIGURE3 = DEXTR["table5"], DEXTR["figure3"]
@@ -97,9 +98,9 @@ def _layers(lab: Lab) -> Findings:
         for score in scores:
             known = [(number + 1.0, score.parts[f"depth{number}"]) for number in range(DEPTHS)]
             points = [(x, y) for x, y in known if math.isfinite(y)]
-            drawn.append(Line(f"{kind} network", points, other=kind == "worst"))
+            drawn.append(Line(f"{kind} network", points, series=2 if kind == "worst" else 1))
     if drawn:
-        chart = str(lines(drawn, "tenth of the depth", "sigma_min / sigma_max"))
+        chart = str(draw_svg(Lines("tenth of the depth", "sigma_min / sigma_max", drawn)))
         charts = (("Best networks, and worst in the other color", chart),)
     return Findings(tuple(found), (), charts)
 

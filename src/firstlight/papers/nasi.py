@@ -24,7 +24,8 @@ from firstlight.papers.published import read_paper
 from firstlight.papers.rank_rows import RankTable, over_seeds, rows_of
 from firstlight.proxies import PROXIES
 from firstlight.spaces.nasbench1shot1.supernet import Skeleton1Shot1
-from firstlight.views.charts.lines import Line, lines
+from firstlight.views.charts.description import Line, Lines
+from firstlight.views.charts.svg import draw_svg
 
 NASI = read_paper("nasi")
 BENCHMARKS = (*ONE_SHOT, NB201_C10)
@@ -158,7 +159,7 @@ def _figure1(lab: Lab) -> Findings:
             name = f"mean error, %, in bin {number} of {len(binned)} by trace"
             found.append(lab.mean(name, benchmark.name, rows.tolist()))
         title = f"Error against the estimated trace, {benchmark.name}"
-        chart = lines([Line(benchmark.name, points)], "bin of networks, by trace", "mean error, %")
+        chart = draw_svg(Lines("bin of networks, by trace", "mean error, %", [Line(benchmark.name, points)]))
         charts.append((title, str(chart)))
     return Findings(tuple(found), (), tuple(charts))
 

@@ -230,7 +230,7 @@ def _describe(lab: Lab, experiment: Experiment) -> dict[str, str]:
 
 
 def _write(outcome: Outcome, directory: Path) -> None:
-    from firstlight.views.pages.reproduction import reproduction_page
+    from firstlight.papers.page import reproduction_page
 
     name = outcome.experiment.name
     try:

@@ -31,7 +31,8 @@ from firstlight.spaces.in_space import in_space
 from firstlight.spaces.ops import Linear
 from firstlight.training.shared_warm_up import SharedWarmUp
 from firstlight.training.warm_up import WarmUp
-from firstlight.views.charts.panels import Panel, panels
+from firstlight.views.charts.description import Panels, Point, Scatter
+from firstlight.views.charts.svg import draw_svg
 
 FIGURE2 = read_paper("sigeo")["figure2"]
 NARROWEST, WIDEST = 2, 48
@@ -172,12 +173,17 @@ def _figure2(lab: Lab) -> Findings:
                 findings.append(Finding(f"{TITLES[name]} and {target}", _level(warm_up), ours, published, CORRELATION))
         rows.append(
             [
-                Panel(
-                    _level(warm_up),
+                Scatter(
                     TITLES[name],
                     "final loss",
-                    {target: _points(now[name], reached) for target, reached in final.items()},
-                    logarithmic=True,
+                    [
+                        Point(x, y, series=number)
+                        for number, reached in enumerate(final.values(), start=1)
+                        for x, y in _points(now[name], reached)
+                    ],
+                    title=_level(warm_up),
+                    series=tuple(final),
+                    log_y=True,
                 )
                 for name in TITLES
             ]
@@ -192,7 +198,8 @@ def _figure2(lab: Lab) -> Findings:
         f"Current loss, Fisher-Rao norm and |gradient| are means over {BATCHES} batches of {BATCH_SIZE} images of the "
         "warm-up.",
     )
-    return Findings(tuple(findings), remarks, (("Final loss against statistics after a warm-up", str(panels(rows))),))
+    chart = str(draw_svg(Panels(rows)))
+    return Findings(tuple(findings), remarks, (("Final loss against statistics after a warm-up", chart),))
 
 
 def _measured(

@@ -18,7 +18,8 @@ from firstlight.papers.sigeo import BY_CODE, BY_PAPER, PUBLISHED_AS, REMARKS, SI
 from firstlight.proxies.ensembles import Ensemble, after_warm_up, judge, members, parse_criterion
 from firstlight.training.shared_warm_up import SharedWarmUp
 from firstlight.training.warm_up import RECIPES, WarmUp
-from firstlight.views.charts.lines import Line, legend, lines
+from firstlight.views.charts.description import Line, Lines
+from firstlight.views.charts.svg import draw_svg
 
 ZICO, T1, PARAMS = "ZiCo", "T1: ZiCo, 4 batches", "#params"
 BY_RANKS, BY_LOSS_RANK = "SiGeo, ranks of its terms", "rank(T1) + 1/2 rank(-loss)"
@@ -163,16 +164,16 @@ def _ablation(lab: Lab) -> Findings:
                 cold = levels[0].values(before[row.name], truth)
                 findings.append(_gain(lab, what, level, level.values(row, truth), cold, truth))
     in_order = sorted(levels, key=lambda level: _images_seen(level.warm_up))
-    for number, name in enumerate((*FOLLOWED, PARAMS), start=1):
+    for name in (*FOLLOWED, PARAMS):
         points = [
             (float(_images_seen(level.warm_up)), spearman(level.values(row, truth), truth))
             for level in in_order
             for row in level.rows
             if row.name == name
         ]
-        curves.append(Line(name, points, series=number))
-    drawn = lines(curves, "share of the data x epochs", "Spearman correlation") if len(levels) > 1 else ""
-    charts = (("Correlation with accuracy after a warm-up", f"{drawn}{legend([*FOLLOWED, PARAMS])}"),) if drawn else ()
+        curves.append(Line(name, points))
+    drawn = draw_svg(Lines("share of the data x epochs", "Spearman correlation", curves)) if len(levels) > 1 else ""
+    charts = (("Correlation with accuracy after a warm-up", str(drawn)),) if drawn else ()
     return Findings(tuple(findings), (), charts)
 
 

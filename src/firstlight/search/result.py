@@ -29,11 +29,8 @@ from firstlight.training.warm_up import FOLDER
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.figure import Figure
 
     from firstlight.evaluation.retraining import Retraining
-    from firstlight.export.exporter import Export
-    from firstlight.search.curves import Against
 
 # In a run's folder; the second holds networks that were trained after the search
 RESULT_NAME, RETRAINED_NAME = "result.json", "retrained"
@@ -150,44 +147,11 @@ class SearchResult:
             return replace(setting, device=device).network(self.best.architecture, kept_in)
         return setting.space.build(self.best.architecture, self.setting.skeleton, seed=setting.seed, device=device)
 
-    def export(self, out: Path | str, **options: Any) -> Export:
-        """Write the chosen network into a folder; `options` are those of `firstlight.export.export_network`."""
-        from firstlight.export.exporter import export_network  # needs more than a search does
-
-        setting = self.setting.setting
-        return export_network(
-            setting.space,
-            self.best.architecture,
-            out,
-            skeleton=self.setting.skeleton.settings(),
-            seed=setting.seed,
-            space_name=setting.space_name,
-            **options,
-        )
-
     def to_frame(self) -> pd.DataFrame:
         """Every network in the order in which it was scored: values of the proxies, utility, costs, time."""
         import pandas as pd  # slow to import
 
         return pd.DataFrame(dict(self.history))
-
-    def plot_curve(self, against: Against = "queries", **look: Any) -> Figure:
-        """The best score so far, against networks scored or seconds; for several, `firstlight.views.figures.runs`."""
-        from firstlight.views.figures.runs import SearchFigures, search_curves  # matplotlib is slow to import
-
-        return search_curves([SearchFigures.of_result(self)], against, **look)
-
-    def plot_front(self, cost: str | None = None, **look: Any) -> Figure:
-        """All networks by score and a cost, and those that no other beats."""
-        from firstlight.views.figures.runs import SearchFigures
-
-        return SearchFigures.of_result(self).front(cost, **look)
-
-    def plot_surface(self, **look: Any) -> Figure:
-        """What HNAS expects for each pair of its two numbers."""
-        from firstlight.views.figures.runs import SearchFigures
-
-        return SearchFigures.of_result(self).surface(**look)
 
     def _best_to_dict(self) -> dict[str, Any]:
         known = self.best.to_dict()

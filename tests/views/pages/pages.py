@@ -18,12 +18,12 @@ from firstlight.evaluation.trust import Trust
 from firstlight.papers import EXPERIMENTS
 from firstlight.papers.base import Finding, Findings
 from firstlight.papers.experiment import Outcome
+from firstlight.papers.page import reproduction_page
 from firstlight.probe.cost import Cost
 from firstlight.storage.outcome import Epoch, TrainingResult
 from firstlight.storage.records import Run, Trial
 from firstlight.views.pages.comparison import comparison_page
 from firstlight.views.pages.correlation import correlation_page
-from firstlight.views.pages.reproduction import reproduction_page
 from firstlight.views.pages.search import render
 from firstlight.views.pages.template import render_page
 from firstlight.views.pages.trust import trust_page

@@ -14,20 +14,29 @@ from tests.views.pages.test_search import run
 from firstlight.core.statistics import Estimate
 from firstlight.papers.base import Finding, Findings, Published
 from firstlight.papers.experiment import Experiment, Outcome
+from firstlight.papers.page import reproduction_page
 from firstlight.papers.published import PublishedTable
 from firstlight.probe.cost import Cost
 from firstlight.spaces.base import Drawing
 from firstlight.storage.records import Trial
-from firstlight.views.charts.bars import Bar, bars
-from firstlight.views.charts.heat_map import heat_map
-from firstlight.views.charts.lines import Line, legend, lines
-from firstlight.views.charts.scatter import Point, scatter
+from firstlight.views.charts.description import (
+    Bar,
+    Bars,
+    HeatMap,
+    Line,
+    Lines,
+    Loop,
+    Panels,
+    Point,
+    Scatter,
+    Surface,
+)
+from firstlight.views.charts.svg import draw_svg, legend
 from firstlight.views.drawing.vector import draw
 from firstlight.views.pages.comparison import comparison_page
 from firstlight.views.pages.correlation import correlation_page
 from firstlight.views.pages.hnas import hnas_charts
 from firstlight.views.pages.one_shot import one_shot_charts
-from firstlight.views.pages.reproduction import reproduction_page
 from firstlight.views.pages.search import render
 
 PAYLOADS = [
@@ -103,17 +112,25 @@ def reproduced_page(text: str) -> str:
 
 
 def charts(text: str) -> str:
+    points = [Point(1.0, 2.0, text), Point(2.0, 3.0, text, chosen=True), Point(2.0, 2.0, text, series=2)]
+    line, loop = Line(text, ((0.0, 1.0), (1.0, 2.0)), (1.0, 1.0)), Loop(text, text, [(0, 0), (1, 1)], text)
+    described = (
+        Bars(text, [Bar(text, 0.5, 0.1, 0.9)]),
+        Lines(text, text, [line, Line(f"{text}!", [(1.0, 1.0)])], title=text),
+        Scatter(text, text, points, text, line, chosen_name=text, with_record=True, noun=text),
+        HeatMap(text, text, [text, text], [text, text], [[1.0, 0.5], [0.5, 1.0]], chosen={(0, 0)}),
+        Surface(text, text, text, [0.0, 1.0], [0.0, 1.0], [[1.0, 2.0], [3.0, 4.0]], points),
+        loop,
+        Panels([[Scatter(text, text, points, text, series=(text, text)), loop]]),
+    )
+    answers = [{"u": 0.0, "exponent": -2.0, "architecture": text, "reached": 90.0}]
     return "".join(
         (
             draw(Drawing((text, text), ((0, 1, text),))),
-            bars([Bar(text, 0.5, 0.1, 0.9)], text),
-            lines([Line(text, ((0.0, 1.0), (1.0, 2.0)))], text, text),
+            *map(draw_svg, described),
+            draw_svg(Lines(text, text, [line]), small=True),
             legend([text]),
-            scatter([Point(1.0, 2.0, text), Point(2.0, 3.0, text, chosen=True)], text, text),
-            heat_map([text, text], [text, text], [[1.0, 0.5], [0.5, 1.0]], text),
-            hnas_charts(
-                {"answers": [{"u": 0.0, "exponent": -2.0, "architecture": text, "reached": 90.0}]}, text
-            ).reached,
+            hnas_charts({"answers": answers}).reached,
             *(f"{block.title}" for block in one_shot_charts(findings()).blocks),
         )
     )

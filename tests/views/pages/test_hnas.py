@@ -13,15 +13,15 @@ SURFACE = {"u": [0.0, 1.0], "exponents": [-4.0, 0.0], "surface": [[1.0, 2.0], [3
 
 
 def test_answers_over_queries_and_on_the_surface() -> None:
-    charts = hnas_charts({"answers": ANSWERS, **SURFACE}, "c")
+    charts = hnas_charts({"answers": ANSWERS, **SURFACE})
     assert charts.answers == 3
     for chart in (charts.reached, charts.expected):
         assert chart.count("<circle") == 2  # a training that failed has no place
-        assert "query 3: 91.50 %" in chart
+        assert "query 3: 91.50%" in chart
         assert "u 0.50, mu 10^-1.00" in chart
         assert "a&lt;b&gt;" in chart
         assert chart.count("dot chosen") == 1
 
 
 def test_while_the_search_goes_on_nothing_is_expected_yet() -> None:
-    assert not hnas_charts({"answers": ANSWERS}, None).expected
+    assert not hnas_charts({"answers": ANSWERS}).expected

@@ -45,11 +45,11 @@ def test_choices_of_different_kinds_have_blocks_of_their_own() -> None:
     assert inputs.preferences.count('class="cell') == 5
     assert inputs.preferences.count('class="frame"') == 4
     assert list(inputs.growth) == ["normal 2", "normal 3"]
-    assert "reduce 2, conv: 0.400, taken" in operations.preferences
+    assert "reduce 2, conv: 0.400, chosen" in operations.preferences
     assert operations.legend.count("series-") == 2
 
 
-def test_one_scale_of_colours_serves_all_blocks() -> None:
+def test_one_scale_of_colors_serves_all_blocks() -> None:
     charts = one_shot_charts(findings())
     assert charts.scale == 0.4
     assert re.findall(r'fill-opacity="([\d.]+)"', charts.blocks[0].preferences) == [
@@ -61,7 +61,7 @@ def test_one_scale_of_colours_serves_all_blocks() -> None:
     ]
 
 
-def test_preferences_grow_from_nothing_and_those_taken_are_strong() -> None:
+def test_preferences_grow_from_nothing_and_those_chosen_are_strong() -> None:
     (growth,) = one_shot_charts(findings()).blocks[1].growth.values()
     paths = re.findall(r'class="curve (series-\d)( strong)?" d="M([^"]+)"><title>([^<]+)', growth)
     assert [(series, bool(strong), path.count(",")) for series, strong, path, _ in paths] == [

@@ -15,6 +15,7 @@ import pytest
 from markupsafe import escape
 
 import firstlight
+from firstlight.api import search
 from firstlight.core.errors import StoreError
 from firstlight.probe.cost import Cost
 from firstlight.storage.records import Run, Trial
@@ -33,7 +34,7 @@ def run(**settings: object) -> Run:
 
 
 def test_a_search_ends_in_a_page(tmp_path: Path) -> None:
-    result = firstlight.search(
+    result = search(
         "nasbench201", skeleton={"cells": 1, "channels": 4}, samples=8, workers=0, out=tmp_path, max_params="20k"
     )
     page = write_report(tmp_path).read_text()
@@ -60,7 +61,7 @@ def test_a_search_ends_in_a_page(tmp_path: Path) -> None:
 def test_a_search_by_an_ensemble_ends_in_a_page(tmp_path: Path) -> None:
     by = "rank_mean(params,macs)"
     settings = {"skeleton": {"cells": 1, "channels": 4}, "workers": 0, "out": tmp_path}
-    result = firstlight.search("nasbench201", proxy=by, samples=8, **settings)
+    result = search("nasbench201", proxy=by, samples=8, **settings)
     page = write_report(tmp_path).read_text()
     assert f"the best of 8 has {by} {result.score.value:.4f} with" in page
     assert len(rows_of(page)) == 8
@@ -120,7 +121,7 @@ def test_a_folder_without_a_run(tmp_path: Path) -> None:
 
 
 def test_a_front_is_shown_with_every_cost(tmp_path: Path) -> None:
-    result = firstlight.search(
+    result = search(
         "nasbench201",
         proxy="macs",
         skeleton={"cells": 1, "channels": 4},
@@ -208,7 +209,7 @@ def test_a_network_that_its_space_does_not_know_is_not_drawn() -> None:
 
 
 def test_a_search_through_a_one_shot_network_shows_what_its_steps_speak_for(tmp_path: Path) -> None:
-    result = firstlight.search(
+    result = search(
         "nasbench201",
         algorithm="nasi:steps=3:batch=2",
         skeleton={"cells": 1, "channels": 2, "input_shape": (3, 8, 8)},
@@ -220,7 +221,7 @@ def test_a_search_through_a_one_shot_network_shows_what_its_steps_speak_for(tmp_
     assert result.best.architecture in page
     assert page.count('class="cell') == 6 * 4
     assert page.count('<rect class="frame"') == 6
-    assert page.count("over the steps, 4 lines") == 6
+    assert page.count("against steps, 4 lines") == 6
     assert "1 network scored and 0 reused" in page
     assert "Score over time" not in page  # there is but one network
 

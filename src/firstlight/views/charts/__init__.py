@@ -1,1 +1,5 @@
-"""Small charts as SVG text: no scripts, no fonts, readable in light and dark, every mark with a tooltip."""
+"""Charts: one description for pages and for print.
+
+`description` says what a chart shows, without saying how it is drawn. `studies`, `searches` and `networks` describe the
+charts of runs. `svg` draws a description for a page, `matplotlib` draws it for print.
+"""

@@ -1,4 +1,4 @@
-"""Writing a figure as an image file: SVG, PNG or PDF, by its ending."""
+"""Write a figure as an image file: SVG, PNG or PDF, by its suffix."""
 
 from __future__ import annotations
 
@@ -10,27 +10,28 @@ from firstlight.core.errors import SettingError
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-ENDINGS = (".svg", ".png", ".pdf")
-# Letters of an SVG stay letters, and the same figure gives the same file
+SUFFIXES = (".svg", ".png", ".pdf")
+# Text of an SVG stays text, and the same figure gives the same file
 PLAIN: dict[Any, Any] = {"svg.fonttype": "none", "svg.hashsalt": "firstlight", "pdf.fonttype": 42}
 
 
-def check_ending(path: Path) -> None:
-    if path.suffix.lower() not in ENDINGS:
+def check_suffix(path: Path) -> None:
+    """Refuse a file whose suffix is not that of an image."""
+    if path.suffix.lower() not in SUFFIXES:
         raise SettingError(
-            f"{str(path)!r} does not say what kind of picture to write; its name must end in {', '.join(ENDINGS)}."
+            f"{str(path)!r} has no suffix of an image format; its name must end in {', '.join(SUFFIXES)}."
         )
 
 
-def save_figure(figure: Figure, path: Path, *, dots_per_inch: int) -> None:
-    """The same figure gives the same file."""
+def write_image(figure: Figure, path: Path, *, dots_per_inch: int) -> None:
+    """Write the figure; the same figure gives the same file."""
     import matplotlib
 
-    check_ending(path)
+    check_suffix(path)
     kind = path.suffix.lower().removeprefix(".")
     undated = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind)
     with matplotlib.rc_context(PLAIN):
         try:
             figure.savefig(path, format=kind, dpi=dots_per_inch, metadata=undated)
         except OSError as error:
-            raise SettingError(f"The picture cannot be written to {str(path)!r}: {error.strerror or error}.") from error
+            raise SettingError(f"The image cannot be written to {str(path)!r}: {error.strerror or error}.") from error

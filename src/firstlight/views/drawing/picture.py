@@ -1,4 +1,4 @@
-"""A drawing as an image file: SVG, PNG or PDF, by its ending."""
+"""A drawing as an image file: SVG, PNG or PDF, by its suffix."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from firstlight.spaces.base import Drawing
-from firstlight.views.drawing.files import save_figure
+from firstlight.views.drawing.files import write_image
 from firstlight.views.drawing.layout import NODE_HEIGHT, Layout, lay_out
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def write_picture(drawing: Drawing, path: Path) -> None:
         axes.set(xlim=(0, layout.width), ylim=(layout.height, 0))
         axes.set_axis_off()
         _add(axes, layout)
-        save_figure(figure, path, dots_per_inch=PER_INCH * SHARPNESS)
+        write_image(figure, path, dots_per_inch=PER_INCH * SHARPNESS)
 
 
 def _add(axes: Axes, layout: Layout) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +14,11 @@ from markupsafe import Markup
 from firstlight._version import __version__
 from firstlight.core.errors import StoreError
 from firstlight.evaluation.compare import Comparison, Row
-from firstlight.search.curves import Against
 from firstlight.storage.environment import versions
 from firstlight.tables.targets import Target
-from firstlight.views.charts.lines import Band, bands
+from firstlight.views.charts.searches import QUERY_LABELS, progress_lines
+from firstlight.views.charts.svg import draw_svg
 from firstlight.views.pages.template import render_page
-
-X_LABELS: dict[Against, str] = {"queries": "queries", "seconds": "seconds of training"}
 
 
 def write_comparison(found: Comparison, settings: Mapping[str, Any], directory: Path) -> Path:
@@ -89,8 +88,8 @@ def comparison_page(found: Comparison, settings: Mapping[str, Any]) -> str:
 
 def _charts(found: Comparison, column: str) -> list[Markup]:
     charts = []
-    for against, x_label in X_LABELS.items():
-        entries = [Band(found.labels[curve.name], curve.points) for curve in found.curves(column, against)]
-        if entries:
-            charts.append(bands(entries, x_label, column))
+    for against, x_label in QUERY_LABELS.items():
+        curves = [replace(curve, name=found.labels[curve.name]) for curve in found.curves(column, against)]
+        if curves:
+            charts.append(draw_svg(progress_lines(curves, x_label, column)))
     return charts

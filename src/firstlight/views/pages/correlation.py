@@ -19,9 +19,9 @@ from firstlight.evaluation.correlate import Study
 from firstlight.evaluation.selection import JudgedEnsemble
 from firstlight.storage.environment import versions
 from firstlight.tables.targets import Target
-from firstlight.views.charts.bars import Bar, bars
-from firstlight.views.charts.heat_map import heat_map
-from firstlight.views.charts.scatter import Point, scatter
+from firstlight.views.charts.description import Bar
+from firstlight.views.charts.studies import agreement_map, correlation_bars, proxy_scatter
+from firstlight.views.charts.svg import draw_svg
 from firstlight.views.pages.networks import Column, Networks, digits_for
 from firstlight.views.pages.search_charts import lowest_drawn
 from firstlight.views.pages.template import render_page
@@ -152,7 +152,7 @@ def _target(study: Study, name: str, ensemble: JudgedEnsemble | None) -> dict[st
     return {
         "name": name,
         "meaning": Target.of_column(name),
-        "bars": bars(drawn, f"Spearman correlation with {name}") if drawn else "",
+        "bars": draw_svg(correlation_bars(name, drawn)) if drawn else "",
         "rows": rows,
         "has_notes": any(row["note"] for row in rows),
         "ensemble": describe(ensemble) if ensemble else "",
@@ -191,18 +191,19 @@ def _scatters(study: Study, target: str, shown: Groups) -> list[tuple[str, Marku
     last = count + len(study.names)
     figures = []
     for name, _ in study.ordered(target):
-        values = study.utilities[0][name]
-        known = [(row, i) for row, i in enumerate(shown) if np.isfinite(values[i]) and np.isfinite(truth[i])]
-        heights = [values[i] for _, i in known]
+        scores = study.utilities[0][name]
+        known = [(row, i) for row, i in enumerate(shown) if np.isfinite(scores[i]) and np.isfinite(truth[i])]
+        heights = [scores[i] for _, i in known]
         floor = min(lowest_drawn(heights), np.quantile(heights, MOST_LEFT_OUT)) if known else -np.inf
-        points = [Point(values[i], truth[i], row=row) for row, i in known if values[i] >= floor]
-        if points:
+        kept = [(row, i) for row, i in known if scores[i] >= floor]
+        if kept:
+            rows, places = zip(*kept, strict=True)
             columns = (study.sample.targets.index(target), count + study.names.index(name), last)
-            chart = scatter(points, f"{name} (higher is better)", target, columns=columns)
-            figures.append((name, chart, len(known) - len(points)))
+            picked = np.array(places)
+            chart = proxy_scatter(name, target, scores[picked], truth[picked], rows=rows, columns=columns)
+            figures.append((name, draw_svg(chart), len(known) - len(kept)))
     return figures
 
 
 def _agreement(study: Study) -> Markup:
-    table = study.agreement()
-    return heat_map(study.names, study.names, table.to_numpy().tolist(), "Spearman correlation between proxies")
+    return draw_svg(agreement_map(study.names, study.agreement().to_numpy(dtype=float)))

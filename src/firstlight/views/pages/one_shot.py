@@ -8,12 +8,8 @@ from typing import Any
 
 from markupsafe import Markup
 
-from firstlight.views.charts.heat_map import heat_map
-from firstlight.views.charts.lines import Line, legend, small_lines
-from firstlight.views.charts.scatter import Point, scatter
-
-# Wide enough for a number
-CELL = (56, 30)
+from firstlight.views.charts.description import HeatMap, Line, Lines, Point, Scatter
+from firstlight.views.charts.svg import draw_svg, legend
 
 
 @dataclass(frozen=True)
@@ -64,16 +60,13 @@ def _place(name: str) -> str:
 def _block(found: Mapping[str, Any], title: str, names: Sequence[str], scale: float) -> Block:
     options, chosen = found["options"], found["chosen"]
     columns = list(dict.fromkeys(option for name in names for option in options[name]))
-    taken = {(row, columns.index(option)) for row, name in enumerate(names) for option in chosen[name]}
+    picked = {(row, columns.index(option)) for row, name in enumerate(names) for option in chosen[name]}
     values = [dict(zip(options[name], found["preferences"][name], strict=True)) for name in names]
     rows = [[known.get(option) for option in columns] for known in values]
     label = f"preferences{f' for {title}' if title else ''}, {len(names)} choices among {len(columns)}"
-    return Block(
-        title,
-        heat_map([*map(_place, names)], columns, rows, label, scale=scale, largest=CELL, chosen=taken),
-        legend(columns),
-        dict(_growth(found, names, columns)),
-    )
+    places = list(map(_place, names))
+    preferences = HeatMap(label, "preference", places, columns, rows, scale=scale, chosen=picked, is_square=False)
+    return Block(title, draw_svg(preferences), legend(columns), dict(_growth(found, names, columns)))
 
 
 def _growth(found: Mapping[str, Any], names: Sequence[str], columns: Sequence[str]) -> Iterator[tuple[str, Markup]]:
@@ -86,19 +79,21 @@ def _growth(found: Mapping[str, Any], names: Sequence[str], columns: Sequence[st
     for name in names:
         entries = [
             Line(
-                f"{option}: {growth[-1][name][place]:.4g} after {growth[-1]['steps']} steps",
+                option,
                 [(0.0, 0.0), *((row["steps"], row[name][place]) for row in growth)],
+                tooltip=f"{option}: {growth[-1][name][place]:.4g} after {growth[-1]['steps']} steps",
                 series=columns.index(option) + 1,
                 strong=option in found["chosen"][name],
             )
             for place, option in enumerate(found["options"][name])
         ]
-        yield _place(name), small_lines(entries, f"preferences for {name} over the steps", bounds)
+        chart = Lines("steps", f"preferences for {name}", entries, includes=bounds)
+        yield _place(name), draw_svg(chart, small=True)
 
 
 def _trace_chart(traces: Sequence[float], thresholds: Sequence[float] | None) -> Markup:
     """T of each step; the few that are 0 have no place on a logarithmic scale."""
     points = [Point(step, trace, f"step {step}: T {trace:.4g}") for step, trace in enumerate(traces, 1) if trace > 0]
     level = [(float(step), nu) for step, nu in enumerate(thresholds or (), 1) if nu > 0]
-    line = Line(f"nu, {level[-1][1]:.4g} at the last step", level, other=True) if level else None
-    return scatter(points, "step", "T", logarithmic=True, level=line, of="steps") if points else Markup()
+    line = Line("nu", level, tooltip=f"nu, {level[-1][1]:.4g} at the last step") if level else None
+    return draw_svg(Scatter("step", "T", points, line=line, log_y=True, noun="steps")) if points else Markup()

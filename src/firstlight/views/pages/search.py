@@ -12,19 +12,18 @@ from firstlight.core.errors import FirstlightError, StoreError
 from firstlight.core.quoting import joined
 from firstlight.options import UNITS
 from firstlight.scoring.costs import written
-from firstlight.search.result import front_of, front_over_time, store_of_run
+from firstlight.search.result import front_of, store_of_run
 from firstlight.search.run_folder import asks_truth, merit, run_in
 from firstlight.spaces import SPACES
 from firstlight.spaces.base import Drawing
 from firstlight.storage.records import Run, Trial
 from firstlight.storage.store import Store
-from firstlight.views.charts.lines import Line, lines
 from firstlight.views.pages.blocks import draw_in_page
 from firstlight.views.pages.headline import headline, turned
 from firstlight.views.pages.hnas import hnas_charts
 from firstlight.views.pages.networks import Column, Networks, digits_for
 from firstlight.views.pages.one_shot import one_shot_charts
-from firstlight.views.pages.search_charts import Drawn, against_cost, choose_drawn, over_time
+from firstlight.views.pages.search_charts import Drawn, against_cost, choose_drawn, front_growth, over_time
 from firstlight.views.pages.template import render_page
 
 PAGE_NAME = "report.html"
@@ -94,7 +93,7 @@ def render(run: Run, trials: list[Trial], *, live: str = "") -> str:
     networks = _networks(ranking, drawn, score)
     rows = {str(row[-1]): place for place, row in enumerate(networks.rows)}
     named = merit(run)
-    emphasised = {trial.architecture for trial in front} or {chosen or ""}
+    emphasized = {trial.architecture for trial in front} or {chosen or ""}
     drawing = _drawing(run.settings["space"], chosen) if chosen else None
     seconds = max((trial.elapsed for trial in trials), default=result.get("seconds", 0.0))
     return render_page(
@@ -121,21 +120,18 @@ def render(run: Run, trials: list[Trial], *, live: str = "") -> str:
         drawn=drawn,
         scored=len(scored),
         against_costs=[
-            (UNITS[cost], against_cost(cost, drawn.trials, rows, emphasised, named, joined=len(costs) == 1))
-            for cost in costs or ("params",)
+            (UNITS[cost], against_cost(cost, drawn.trials, rows, emphasized, named)) for cost in costs or ("params",)
         ],
         over_time=over_time(drawn.trials, rows, best, named),
         costs=costs,
         front=front[:FRONT_ROWS],
         front_size=len(front),
         score=score,
-        volume=lines([Line("front", front_over_time(scored, costs))], "networks scored", "hypervolume")
-        if len(costs) in (1, 2) and front
-        else "",
+        volume=front_growth(scored, costs) if len(costs) in (1, 2) and front else "",
         effort=result.get("effort") or f"{len(trials):,} network{'s' * (len(trials) != 1)} in {seconds:,.1f} s.",
         parts={} if percent else _parts_of(best, run),
         one_shot=one_shot_charts(steps) if steps else None,
-        hnas=hnas_charts(learned, chosen) if learned else None,
+        hnas=hnas_charts(learned) if learned else None,
         retrained=result.get("retrained"),
         commands_given=_commands(run, chosen),
         notes=result.get("notes", ()),

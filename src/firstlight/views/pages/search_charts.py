@@ -10,9 +10,11 @@ import numpy as np
 from markupsafe import Markup
 
 from firstlight.options import UNITS
+from firstlight.search.result import front_over_time
 from firstlight.storage.records import Trial
-from firstlight.views.charts.lines import Line
-from firstlight.views.charts.scatter import Point, scatter
+from firstlight.views.charts.description import Line, Lines, Point, Scatter
+from firstlight.views.charts.searches import SEARCH_LABELS, cost_scatter
+from firstlight.views.charts.svg import draw_svg
 
 # More than these make a page slow: in one chart, and in all of a page
 MOST_DOTS, ALL_DOTS = 3_000, 9_000
@@ -68,22 +70,29 @@ def _thinned(scored: Sequence[Trial], always: Sequence[Trial], most: int) -> Seq
 
 
 def against_cost(
-    cost: str, trials: Sequence[Trial], rows: Mapping[str, int], chosen: Collection[str], merit: str, *, joined: bool
+    cost: str, trials: Sequence[Trial], rows: Mapping[str, int], chosen: Collection[str], utility_label: str
 ) -> Markup:
-    """The front or the best network stands out; a front of one cost is `joined` by a line."""
-    points = []
-    for trial in trials:
-        text, amount = trial.architecture, trial.amount(cost)
-        if math.isfinite(amount):
-            points.append(Point(amount, trial.utility or 0.0, chosen=text in chosen, row=rows[text]))
-    on_front = sorted((point.x, point.y) for point in points if point.chosen)
-    front = Line("the front", on_front, other=True) if joined and len(on_front) > 1 else None
-    return scatter(points, UNITS[cost], merit, level=front)
+    """Draw score against cost; the front or the best network stands out."""
+    chart = cost_scatter(
+        cost,
+        [trial.amount(cost) for trial in trials],
+        [trial.utility or 0.0 for trial in trials],
+        [trial.architecture in chosen for trial in trials],
+        utility_label,
+        rows=[rows[trial.architecture] for trial in trials],
+    )
+    return draw_svg(chart)
 
 
-def over_time(trials: Sequence[Trial], rows: Mapping[str, int], best: Trial | None, merit: str) -> Markup:
+def over_time(trials: Sequence[Trial], rows: Mapping[str, int], best: Trial | None, utility_label: str) -> Markup:
+    """Draw score against the seconds of the search, with the best so far."""
     points = [
         Point(trial.elapsed, trial.utility or 0.0, chosen=trial is best, row=rows[trial.architecture])
         for trial in trials
     ]
-    return scatter(points, "seconds of search", merit, record=True)
+    return draw_svg(Scatter(SEARCH_LABELS["seconds"], utility_label, points, with_record=True))
+
+
+def front_growth(trials: Sequence[Trial], costs: Sequence[str]) -> Markup:
+    """Draw the hypervolume of the front against the networks scored."""
+    return draw_svg(Lines("networks scored", "hypervolume", [Line("front", front_over_time(trials, costs))]))

@@ -7,9 +7,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from markupsafe import Markup
+
 from firstlight._version import __version__
 from firstlight.evaluation.trust import Trust
-from firstlight.views.charts.bars import Bar, bars
+from firstlight.views.charts.description import Bar, Bars
+from firstlight.views.charts.svg import draw_svg
 from firstlight.views.pages.correlation import study_content, write_files
 from firstlight.views.pages.template import render_page
 
@@ -36,10 +39,14 @@ def trust_page(found: Trust, settings: Mapping[str, Any]) -> str:
         headline=f"{asked}, by training {len(found.evaluations)} networks: {answer[0].lower()}{answer[1:]}",
         advice=grounds,
         facts=_facts(found),
-        shares=bars([Bar(name, share) for name, share in shares.items()], "share of all choices") if shares else "",
+        shares=_shares(shares) if shares else "",
         commands_given=commands,
         **study_content(found.study, settings),
     )
+
+
+def _shares(shares: Mapping[str, float]) -> Markup:
+    return draw_svg(Bars("share of all choices", [Bar(name, share) for name, share in shares.items()]))
 
 
 def _facts(found: Trust) -> dict[str, str]:
