@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-
 from firstlight.cli.options import read_pairs, read_shape
 from firstlight.cli.targets import read_logits
+
 from firstlight.core.errors import SettingError
 
 ENDLESS = "9" * 5000  # Python itself refuses to make a number of it

@@ -14,8 +14,8 @@ from torch import nn
 
 import firstlight
 from firstlight.core.errors import DataError, SettingError, UnknownNameError, UnsupportedError
-from firstlight.export.exporter import Export, export_network, export_run
 from firstlight.export import exporter
+from firstlight.export.exporter import Export, export_network, export_run
 from firstlight.spaces import SPACES
 
 SPACE = SPACES["nasbench201"]

@@ -5,12 +5,12 @@ from __future__ import annotations
 import random
 
 import pytest
+from firstlight.cli.options import read_pairs, read_seeds, read_shape
+from firstlight.cli.targets import read_logits
 from tests.fuzz.cases import CASES
 from tests.fuzz.checking import Target, reads_back
 from tests.fuzz.strategies import damaged
 
-from firstlight.cli.options import read_pairs, read_seeds, read_shape
-from firstlight.cli.targets import read_logits
 from firstlight.core.importing import import_named
 from firstlight.data.clicks.layouts import find_layout
 from firstlight.data.images import split_side

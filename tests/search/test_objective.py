@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 
 from firstlight.core.amounts import parse_amount
 from firstlight.core.errors import LimitError, SettingError
+from firstlight.options import Limits
 from firstlight.probe import Probe
 from firstlight.probe.cost import Cost
 from firstlight.proxies.base import NetworkScore, Parts, Score, proxy
 from firstlight.proxies.ensembles import Ensemble
 from firstlight.proxies.requests import ProxyRequest
-from firstlight.options import Limits
 from firstlight.search.objective import Objective, best_first, parse_limits
 
 

@@ -10,12 +10,12 @@ import pytest
 from firstlight.core.errors import LimitError
 from firstlight.data import InputSource
 from firstlight.execution.executor import InProcess
+from firstlight.options import Limits
 from firstlight.proxies.ensembles import Criterion, Ensemble, members, utilities
 from firstlight.proxies.requests import ProxyRequest
 from firstlight.scoring.service import ScoreService, Setting
 from firstlight.search.algorithm import AlgorithmRequest
 from firstlight.search.algorithms import ALGORITHMS
-from firstlight.options import Limits
 from firstlight.search.objective import Objective
 from firstlight.search.problem import Problem
 from firstlight.storage.store import Store

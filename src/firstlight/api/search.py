@@ -125,7 +125,7 @@ def search(
     asked = truth_request(
         setting,
         table=truth.table,
-        target=truth.target,
+        target=None if truth.target is None else str(truth.target),
         data=data,
         epochs=epochs,
         recipe=recipe,

@@ -22,7 +22,6 @@ from firstlight.evaluation.methods import Method, Query
 from firstlight.search.curves import Against, Curve, mean_curves
 
 
-
 @dataclass(frozen=True)
 class Run:
     """One method with one seed."""

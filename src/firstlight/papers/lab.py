@@ -149,7 +149,7 @@ class Lab:
         settings = [self.setting(benchmarks[0].space, source, **changes, seed=seed) for seed in self.seeds]
         settings[0].check()
         sample = self.sample(benchmarks, settings[0])
-        return study(sample, settings, requests, self.executor, self.store, watch=self.progress)
+        return study(sample, settings, requests, self.executor, self.store, callback=self.callback)
 
     def estimate(
         self, statistic: Callable[..., float], *columns: Numbers, groups: Groups | None = None

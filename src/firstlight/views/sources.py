@@ -16,7 +16,7 @@ from firstlight.evaluation.compare import Comparison, short_labels
 from firstlight.evaluation.correlate import Study
 from firstlight.evaluation.selection import mostly_scored
 from firstlight.evaluation.trust import Trust
-from firstlight.scoring.costs import UNITS
+from firstlight.options import UNITS
 from firstlight.search.curves import Against, Curve, mean_curves
 from firstlight.search.front import on_front
 from firstlight.search.result import SearchResult

@@ -11,12 +11,12 @@ from tests.search.test_problem import PARAMS, SETTING, problem
 
 from firstlight.core.errors import LimitError, ParseError, SettingError, UnknownNameError
 from firstlight.execution.executor import make_executor
+from firstlight.options import Limits
 from firstlight.proxies.ensembles import Ensemble
 from firstlight.scoring.service import ScoreService, Setting
 from firstlight.search.algorithm import AlgorithmRequest
 from firstlight.search.algorithms.evolution import evolution_size, falling_mutations
 from firstlight.search.objective import Candidate, Objective
-from firstlight.options import Limits
 from firstlight.search.problem import Problem
 from firstlight.spaces.nasrec.space import NasRecSmall
 from firstlight.storage.store import Store

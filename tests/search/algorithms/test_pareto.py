@@ -10,13 +10,13 @@ import numpy as np
 from tests.search.test_problem import SETTING
 
 from firstlight.execution.executor import InProcess
+from firstlight.options import Limits
 from firstlight.proxies.ensembles import Criterion, Ensemble, members
 from firstlight.proxies.requests import ProxyRequest
 from firstlight.scoring.service import ScoreService
 from firstlight.search.algorithm import AlgorithmRequest
 from firstlight.search.algorithms import ALGORITHMS
 from firstlight.search.front import hypervolume, layers, on_front
-from firstlight.options import Limits
 from firstlight.search.objective import Objective
 from firstlight.search.problem import Problem
 from firstlight.storage.store import Store

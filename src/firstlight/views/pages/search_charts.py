@@ -9,7 +9,6 @@ from dataclasses import dataclass
 import numpy as np
 from markupsafe import Markup
 
-from firstlight.options import UNITS
 from firstlight.search.result import front_over_time
 from firstlight.storage.records import Trial
 from firstlight.views.charts.description import Line, Lines, Point, Scatter
