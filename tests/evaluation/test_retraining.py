@@ -14,11 +14,12 @@ import firstlight
 from firstlight.core.errors import SettingError
 from firstlight.evaluation import contenders, retraining
 from firstlight.evaluation.contenders import ClickSetting, Contender, click_results
-from firstlight.evaluation.retraining import Retraining, Standing, best_distinct, read_retrain, retrain
+from firstlight.evaluation.retraining import best_distinct, read_retrain, retrain
 from firstlight.execution.executor import InProcess
 from firstlight.execution.workers import WorkerProcesses
 from firstlight.spaces import SPACES
 from firstlight.training.clicks import ClickRecipe, ClickResult, Judged, train_clicks
+from firstlight.training.retrained import Retraining, Standing
 from firstlight.views.pages.search import write_report
 
 RECIPE = ClickRecipe(batch_size=64)

@@ -33,6 +33,7 @@ from firstlight.cli.options import (
 from firstlight.cli.settings_file import SettingsOption
 
 if TYPE_CHECKING:
+    from firstlight.core.events import Event
     from firstlight.search.result import SearchResult, SearchSetting
 
 
@@ -318,8 +319,11 @@ def search(
         try:
             with watching(count if by_truth else work, "asking" if by_truth else "scoring") as watcher:
 
+                def retrained(event: Event) -> None:
+                    watcher.retrained(event.done, event.total or event.done)
+
                 def afterwards(result: SearchResult) -> SearchResult:
-                    return wanted_retraining(result, place, watcher.retrained) if wanted_retraining else result
+                    return wanted_retraining(result, place, retrained) if wanted_retraining else result
 
                 result = run_search(wanted, place, directory, watcher, afterwards, store, same_versions)
         except SearchInterrupted as interrupted:

@@ -17,10 +17,8 @@ import typer
 from firstlight.cli.options import Json, SeedOption, SkeletonOption, read_pairs
 
 if TYPE_CHECKING:
-    from firstlight.storage.outcome import Epoch
-    from firstlight.training.loop import Position, WatchSteps
+    from firstlight.core.events import Callback, Event
     from firstlight.training.trained import Trained
-    from firstlight.training.trainer import WatchEpochs
 
 
 def train(
@@ -42,8 +40,8 @@ def train(
     recipe: Annotated[
         str,
         typer.Option(
-            help="How to train: quick, hnas, nb201-200, darts-cifar or darts-imagenet. Settings are written behind the "
-            "name: darts-cifar:epochs=10:batch_size=64."
+            help="How to train: short, quick, hnas, nb201-200, darts-cifar or darts-imagenet. Settings are written "
+            "behind the name: darts-cifar:epochs=10:batch_size=64."
         ),
     ] = "quick",
     epochs: Annotated[int | None, typer.Option(help="The recipe's setting of that name.", min=1)] = None,
@@ -76,7 +74,7 @@ def train(
         space, architecture, found_with = _of_run(space)
         settings = found_with | settings
     speaks = os.environ.get("RANK", "0") == "0"  # of several processes, the first
-    with _told_how_to_go_on(out), _progress(speaks) as (watch, watch_steps):
+    with _told_how_to_go_on(out), _progress(speaks) as callback:
         found = trainer.train(
             space,
             architecture,
@@ -89,8 +87,7 @@ def train(
             device=device,
             out=out,
             tensorboard=tensorboard,
-            watch=watch,
-            watch_steps=watch_steps,
+            callback=callback,
         )
     if speaks:
         if as_json:
@@ -149,8 +146,8 @@ def _told_how_to_go_on(folder: Path) -> Iterator[None]:
 
 
 @contextmanager
-def _progress(speaks: bool) -> Iterator[tuple[WatchEpochs, WatchSteps]]:
-    """Two live lines on standard error, for all epochs and for the current one; without a terminal, a line for each."""
+def _progress(speaks: bool) -> Iterator[Callback]:
+    """Show the steps on a live line on standard error; without a terminal, print a line after each epoch."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     from firstlight.views.console import notices
@@ -163,34 +160,30 @@ def _progress(speaks: bool) -> Iterator[tuple[WatchEpochs, WatchSteps]]:
         TextColumn("left  {task.fields[note]}"),
     )
     with Progress(*columns, console=notices, disable=not (speaks and notices.is_terminal)) as progress:
-        whole = progress.add_task("training", total=None, visible=False, note="")
-        current = progress.add_task("epoch", total=None, visible=False, note="")
+        task = progress.add_task("training", total=None, visible=False, note="")
+        steps, seconds = 0, 0.0
 
-        def saw_step(at: Position) -> None:
-            if progress.tasks[whole].total is None:  # what was done by an earlier command says nothing about the speed
-                before = (at.epoch - 1) * at.steps
-                progress.reset(whole, total=at.epochs * at.steps, completed=before, visible=True)
-            if at.step == 1:
-                name = f"epoch {at.epoch}/{at.epochs}"
-                progress.reset(current, total=at.steps, description=name, visible=True)
-            progress.advance(whole)
-            progress.advance(current)
-
-        seconds: list[float] = []
-
-        def saw_epoch(done: int, total: int, epoch: Epoch) -> None:
+        def saw(event: Event) -> None:
+            nonlocal steps, seconds
+            total, epoch = event.total or 0, event.item
+            if epoch is None:
+                if not steps:  # what an earlier command has done says nothing about the speed
+                    progress.reset(task, total=total, completed=event.done - 1, visible=True)
+                steps += 1
+                progress.update(task, completed=event.done, description=event.note)
+                return
             note = f"validation {100 * epoch.val_accuracy:.2f} %"
-            progress.update(whole, note=note)
-            seconds.append(epoch.seconds)
+            progress.update(task, note=note)
+            seconds += epoch.seconds
             if speaks and not notices.is_terminal:
-                left = (total - done) * sum(seconds) / len(seconds)
+                left = (total - event.done) * seconds / steps
                 notices.print(
-                    f"epoch {done}/{total}: loss {epoch.train_loss:.4f}, training {100 * epoch.train_accuracy:.2f} %, "
+                    f"{event.note}: loss {epoch.train_loss:.4f}, training {100 * epoch.train_accuracy:.2f} %, "
                     f"{note}, {epoch.seconds:.1f} s, {left:,.0f} s left",
                     soft_wrap=True,
                 )
 
-        yield saw_epoch, saw_step
+        yield saw
 
 
 def _show(found: Trained, folder: Path) -> None:

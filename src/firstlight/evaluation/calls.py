@@ -14,7 +14,6 @@ from firstlight.evaluation.compare import Comparison, run_methods
 from firstlight.evaluation.contest import Contest, table_truth, training_truth
 from firstlight.evaluation.correlate import Study, draw_sample, study
 from firstlight.evaluation.methods import parse_method, parse_methods
-from firstlight.evaluation.service import EvaluationSetting
 from firstlight.evaluation.trust import Trust, train_and_compare
 from firstlight.evaluation.truth import TableSetting
 from firstlight.execution.executor import LOCAL, Executor, make_executor
@@ -26,6 +25,7 @@ from firstlight.spaces.finding import find_space
 from firstlight.spaces.in_space import in_space
 from firstlight.storage.store import open_store
 from firstlight.tables.table import Table, load_table
+from firstlight.training.job import EvaluationSetting
 from firstlight.training.recipe import TrainingRecipe
 from firstlight.training.shared_warm_up import SharedWarmUp
 from firstlight.training.warm_up import WarmUp, read_warm_up

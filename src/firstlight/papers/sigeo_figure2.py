@@ -35,7 +35,7 @@ NARROWEST, WIDEST = 2, 48
 BATCHES, BATCH_SIZE = 4, 128
 # The rate of the paper's text (its appendix has 0.01), without momentum
 RATE = 0.02
-FINAL = WarmUp(1.0, epochs=30, learning_rate=RATE, momentum=0.0)
+FINAL = WarmUp.parse(f"100%:epochs=30:learning_rate={RATE}:momentum=0")
 # Six passes over a tenth of 10,000 images are 48 steps, and over four tenths 192: as many as in the paper
 WARM_UPS = ("0", *(f"{share}:epochs=6:learning_rate={RATE}:momentum=0" for share in ("10%", "40%")))
 LOSS, FISHER_RAO, GRADIENT, PER_WEIGHT = "loss", "fisher_rao", "gradient", "per_weight"
@@ -182,9 +182,9 @@ def _figure2(lab: Lab) -> Findings:
         f"{len(texts)} widths from {widths[0]} to {widths[-1]} units, each with the weights of {len(lab.seeds)} seeds; "
         "intervals are over widths.",
         f"SGD at a constant rate of {RATE} (the paper's text; its appendix has 0.01) without momentum, batches of "
-        f"{FINAL.batch_size}. The final loss is that after {FINAL.epochs} epochs over all images to learn from, "
-        "starting anew from the seeded weights. Unless --warmup says otherwise, warm-ups pass six times over their "
-        "share, which makes as many steps as in the paper (48 and 192) where there are 10,000 images.",
+        f"{FINAL.recipe.batch_size}. The final loss is that after {FINAL.recipe.epochs} epochs over all images to "
+        "learn from, starting anew from the seeded weights. Unless --warmup says otherwise, warm-ups pass six times over "
+        "their share, which makes as many steps as in the paper (48 and 192) where there are 10,000 images.",
         f"Current loss, Fisher-Rao norm and |gradient| are means over {BATCHES} batches of {BATCH_SIZE} images that "
         "the warm-up has seen. How long the paper trains in the end is not in our records, nor which of the two final "
         "losses its figures are of, nor whether sizes of the gradient are summed over weights, which grow in number "

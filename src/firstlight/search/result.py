@@ -31,9 +31,9 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-    from firstlight.evaluation.retraining import Retraining
     from firstlight.export import Export
     from firstlight.search.curves import Against
+    from firstlight.training.retrained import Retraining
 
 # In a run's folder; the second holds networks that were trained after the search
 RESULT_NAME, RETRAINED_NAME = "result.json", "retrained"

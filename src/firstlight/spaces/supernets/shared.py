@@ -2,7 +2,7 @@
 
 shared = firstlight.space("nasrec-small").shared()
 network = shared.network(skeleton, seed=0)
-train_steps(network, batches, steps, shared.policy(), shared.recipe, seed=0)
+train_shared(network, batches, steps, shared.policy(), recipe_for(shared), seed=0)
 model = shared.subnet(network, architecture)
 """
 
@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import copy
 from abc import ABC, abstractmethod
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 from torch import nn
 
@@ -27,14 +28,13 @@ from firstlight.spaces.ops import initialise
 from firstlight.spaces.supernets.mixed import MixedEdge
 from firstlight.spaces.supernets.paths import CellPaths, NasRecPaths, PathPolicy
 from firstlight.spaces.supernets.sharing import sharing_copy
-from firstlight.training.shared_weights import CLICKS, IMAGES, SharedRecipe
 
 
 class Shared(ABC):
     """What a space's weight-sharing network is, how it is trained, and how an architecture inherits from it."""
 
     name: str
-    recipe: SharedRecipe  # how it is trained unless told otherwise
+    recipe: ClassVar[Mapping[str, Any]]  # settings of the recipe that it is trained by unless told otherwise
     policies: tuple[str, ...]  # which paths can be trained; the first unless told otherwise
     frozen: bool  # whether subnets are frozen unless told otherwise
 
@@ -57,7 +57,13 @@ class Shared(ABC):
 class SharedNasRec(Shared):
     """Frozen subnets are the reference: SiGeo's published code for clicks trains and sees their final layer alone."""
 
-    recipe = CLICKS
+    # as NASRec and SiGeo train theirs
+    recipe: ClassVar[Mapping[str, Any]] = {
+        "optimizer": "adagrad",
+        "learning_rate": 0.12,
+        "batch_size": 512,
+        "schedule": "warm-cosine",
+    }
     policies = NasRecPaths.NAMES
     frozen = True
 
@@ -83,7 +89,13 @@ class SharedCells(Shared):
     since running statistics are those of all paths together."""
 
     name = "nasbench201"
-    recipe = IMAGES
+    recipe: ClassVar[Mapping[str, Any]] = {
+        "optimizer": "sgd",
+        "learning_rate": 0.1,
+        "batch_size": 128,
+        "schedule": "constant",
+        "momentum": 0.9,
+    }
     policies = CellPaths.NAMES
     frozen = False
 
