@@ -45,7 +45,7 @@ def click_recipe(given: str | TrainingRecipe | None = None) -> RecipeRequest:
         SettingError: If the recipe changes other settings than these.
     """
     if given is None or isinstance(given, str):
-        return CLICKS.parse(given or NAME)
+        return CLICKS.parse(NAME if given is None else given)
     preset = CLICKS.recipes[NAME]
     written = frozenset(name for name, _ in changed(given, preset))
     other = sorted(written.difference(CLICKS.settings))
