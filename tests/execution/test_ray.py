@@ -21,12 +21,12 @@ from tests.execution import jobs
 
 import firstlight
 from firstlight.core.errors import DataError, MissingExtraError, SettingError, UnknownNameError, WorkerError
-from firstlight.evaluation.service import EvaluationJob, EvaluationSetting
 from firstlight.execution.executor import InProcess, Lost, make_executor
 from firstlight.execution.memory import can_limit_memory
 from firstlight.execution.ray import RayCluster, TaskNeeds
 from firstlight.execution.ray_tasks import Unpacking
 from firstlight.storage.environment import this_environment
+from firstlight.training.job import EvaluationJob, EvaluationSetting
 from firstlight.training.recipe import TrainingRecipe
 
 ray = pytest.importorskip("ray", reason="Ray is not installed: pip install 'firstlight[ray]'")

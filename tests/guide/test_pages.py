@@ -21,7 +21,8 @@ from firstlight.search.algorithm import AlgorithmRequest
 from firstlight.search.algorithms import ALGORITHMS
 from firstlight.search.algorithms.nasi import Rule
 from firstlight.spaces import SPACES
-from firstlight.training.warm_up import RECIPES, WarmUp, read_warm_up
+from firstlight.training.recipes import WARM_UPS
+from firstlight.training.warm_up import WarmUp, read_warm_up
 from firstlight.views.catalog import ensemble_facts, facts
 
 ROOT = Path(__file__).parent.parent.parent
@@ -113,10 +114,10 @@ def test_the_page_of_warm_ups_knows_recipes_and_writes_warm_ups_that_can_be_read
     rows = re.findall(r"^\| `(\w+)` \| ([\d.]+) \| ([\d.]+) \|", own, re.MULTILINE)
     assert {name for name, _, _ in rows} == {"epochs", "batch_size", "learning_rate", "momentum"}
     for name, plain, official in rows:
-        assert (float(plain), float(official)) == tuple(getattr(RECIPES[kind], name) for kind in ("plain", "official"))
+        assert (float(plain), float(official)) == tuple(getattr(WARM_UPS[kind], name) for kind in ("plain", "official"))
     for name, clicks, images in re.findall(r"^\| `(\w+)` \| ([\d.]+) \| ([\d.]+) \|", shared, re.MULTILINE):
         usual = [read_warm_up("1%:weights=shared", SPACES[space]) for space in ("nasrec-small", "nasbench201")]
-        assert [float(clicks), float(images)] == [getattr(warm_up, name) for warm_up in usual]
+        assert [float(clicks), float(images)] == [getattr(warm_up.recipe, name) for warm_up in usual if warm_up]
     written = [part for given in re.findall(r"--warmup ([^\s`]+)", text) for part in given.split(",")]
     assert len(written) > 6
     for part in written:

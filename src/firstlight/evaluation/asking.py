@@ -13,7 +13,6 @@ from typing import Any
 from firstlight.core.errors import SettingError
 from firstlight.core.seeds import python_generator
 from firstlight.evaluation.contest import table_truth, training_truth
-from firstlight.evaluation.service import EvaluationSetting
 from firstlight.evaluation.truth import TRUTH, TableSetting, TableTruth, TrainingTruth
 from firstlight.execution.executor import Executor
 from firstlight.proxies.base import Proxy
@@ -30,6 +29,7 @@ from firstlight.storage.store import Store
 from firstlight.tables.table import Table, load_table
 from firstlight.tables.targets import Target
 from firstlight.training.fitting import fit_recipe
+from firstlight.training.job import EvaluationSetting
 from firstlight.training.recipe import TrainingRecipe
 from firstlight.training.recipes import RecipeRequest
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from firstlight.core.errors import SettingError, TableError, UnsupportedError
 from firstlight.evaluation.seconds import TrainingTimes
-from firstlight.evaluation.service import EvaluationService, EvaluationSetting
+from firstlight.evaluation.service import EvaluationService
 from firstlight.execution.executor import Executor
 from firstlight.probe import Probe
 from firstlight.proxies.base import NetworkScore, Parts, Proxy, Score
@@ -28,6 +28,7 @@ from firstlight.storage.outcome import TrainingResult
 from firstlight.storage.store import Store
 from firstlight.tables.table import Table
 from firstlight.tables.targets import Target
+from firstlight.training.job import EvaluationSetting
 
 
 def _unknown_untrained(probe: Probe) -> Parts:

@@ -24,9 +24,9 @@ from firstlight.export.runs import read_run, read_skeleton
 from firstlight.export.source import write_source
 from firstlight.export.weights import WEIGHTS_NAME, load_weights, save_weights
 from firstlight.probe.cost import Cost
-from firstlight.scoring.checks import check_seed
 from firstlight.scoring.onnx import onnx_program, onnx_session
 from firstlight.spaces.base import Skeleton, Space
+from firstlight.spaces.checks import check_seed
 from firstlight.spaces.finding import find_space
 
 FORMATS = {

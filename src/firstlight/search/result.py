@@ -30,7 +30,7 @@ from firstlight.training.warm_up import FOLDER
 if TYPE_CHECKING:
     import pandas as pd
 
-    from firstlight.evaluation.retraining import Retraining
+    from firstlight.training.retrained import Retraining
 
 # In a run's folder; the second holds networks that were trained after the search
 RESULT_NAME, RETRAINED_NAME = "result.json", "retrained"

@@ -128,7 +128,13 @@ def _problem(
     objective = Objective(search.by, search.limits, search.wanted_costs)
     rng = python_generator(search.setting.seed, "search", search.algorithm)
     if search.truth is None:
-        service = ScoreService(search.setting, asked_for(search.by), executor, store, onlooker.warms_up)
+        service = ScoreService(
+            search.setting,
+            asked_for(search.by),
+            executor,
+            store,
+            lambda event: onlooker.warms_up(event.done, event.total or event.done),
+        )
         return Problem(service, objective, rng, search.samples, ledger.enter, latency, onlooker.states, ledger.keep)
     measuring = Measuring(search.setting, executor, store, onlooker.measured)
     truth = search.truth.open(executor, store)

@@ -2,7 +2,7 @@
 
 shared = firstlight.space("nasbench201").shared()
 network = shared.network(skeleton, seed=0)
-train_steps(network, batches, steps, shared.policy(), recipe_for(shared), seed=0)
+train_shared(network, batches, steps, shared.policy(), recipe_for(shared), seed=0)
 model = shared.subnet(network, architecture)
 """
 
