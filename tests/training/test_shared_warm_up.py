@@ -18,7 +18,6 @@ from firstlight.data.clicks.layouts import LAYOUTS
 from firstlight.data.clicks.prepare import prepare_clicks
 from firstlight.data.clicks.shares import ClickShare
 from firstlight.data.clicks.synthetic import synthesize_clicks
-from firstlight.data.shares import Share
 from firstlight.execution.executor import InProcess
 from firstlight.execution.workers import WorkerProcesses
 from firstlight.probe import Probe

@@ -126,8 +126,7 @@ def read_options(call: str, groups: Sequence[type[Group]], own: Iterable[str], g
     return Options(found.values())
 
 
-@functools.cache
-def field_docs(group: Any) -> dict[str, str]:
+def field_docs(group: type[Group]) -> dict[str, str]:
     """Return the docstring of each field of a group, on one line."""
     body = _class_bodies(group.__module__)[group.__name__]
     return {

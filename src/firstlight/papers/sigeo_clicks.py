@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from firstlight.core.errors import MissingFileError
-from firstlight.core.events import Callback
 from firstlight.core.statistics import Estimate
 from firstlight.data.clicks import is_clicks, open_clicks
 from firstlight.evaluation.contenders import ClickSetting

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from torch import Tensor, nn
+from torch import nn
 
 from firstlight.core.errors import SettingError, UnknownNameError
 from firstlight.core.events import Callback, ignore
@@ -93,7 +93,7 @@ class SharedWarmUp:
         settings = sorted((*settings_of(self.recipe, SETTINGS), *own))
         return write_settings(write_share(self.share), (*settings, ("weights", "shared")))
 
-    def load(self, source: InputSource, seed: int) -> NoData | ClickShare | Share:
+    def load(self, source: InputSource, seed: int) -> LearnedFrom:
         """Load the data.
 
         Raises:
@@ -107,7 +107,7 @@ class SharedWarmUp:
             raise too_few(self, source, found, batches, least=FEWEST_BATCHES * self.recipe.batch_size)
         return found
 
-    def num_batches(self, learned_from: ClickShare | Share) -> int:
+    def num_batches(self, learned_from: DataShare) -> int:
         """Return the number of batches in an epoch, without an incomplete last one."""
         return len(learned_from) // self.recipe.batch_size
 

@@ -121,7 +121,7 @@ class WarmUp:
         share = load_share(source, self.share, seed=seed)
         batches, size = self.recipe.num_batches(len(share)), self.recipe.batch_size
         if batches < FEWEST_BATCHES:
-            raise too_few(self, source, len(share), share.of, batches, least=(FEWEST_BATCHES - 1) * size + 1)
+            raise too_few(self, source, share, batches, least=(FEWEST_BATCHES - 1) * size + 1)
         return share
 
     def batches(self, share: Share, seed: int) -> Iterator[Batch]:
