@@ -5,6 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+import firstlight.search  # noqa: F401
 from firstlight._version import __version__
 from firstlight.core.errors import FirstlightError
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from firstlight.proxies.base import Parts, Score, proxy
     from firstlight.search.algorithm import algorithm
     from firstlight.search.algorithms import ALGORITHMS
+    from firstlight.search.problem import Problem
     from firstlight.search.ranking import Ranking
     from firstlight.search.result import SearchInterrupted, SearchResult
     from firstlight.spaces import SPACES
@@ -35,7 +37,8 @@ _HOMES = {
     "PROXIES": "proxies",
     "Parts": "proxies.base",
     "Probe": "probe",
-    "Ranking": "scoring.ranking",
+    "Problem": "search.problem",
+    "Ranking": "search.ranking",
     "SPACES": "spaces",
     "Score": "proxies.base",
     "SearchInterrupted": "search.result",
@@ -69,6 +72,7 @@ __all__ = [
     "FirstlightError",
     "Parts",
     "Probe",
+    "Problem",
     "Ranking",
     "Score",
     "SearchInterrupted",
@@ -93,6 +97,10 @@ __all__ = [
     "train",
     "trust",
 ]
+
+
+# The package shares its name with a call, and the name stands for the call.
+globals().pop("search")
 
 
 def __getattr__(name: str) -> Any:

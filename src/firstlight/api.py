@@ -26,13 +26,13 @@ from firstlight.scoring.models import (
     score_models,
 )
 from firstlight.scoring.service import ScoreService, make_setting, source_for
-from firstlight.search.algorithm import AlgorithmRequest, with_batches_of
+from firstlight.search.algorithm import Algorithm, AlgorithmRequest
 from firstlight.search.objective import Candidate, parse_limits
-from firstlight.search.onlooker import Onlooker
-from firstlight.search.queries import for_queries
 from firstlight.search.ranking import Ranking, rank_networks, read_criteria, score_architectures
-from firstlight.search.result import SearchResult, SearchSetting
+from firstlight.search.result import SearchResult
+from firstlight.search.run_folder import RunStore
 from firstlight.search.runner import run_search
+from firstlight.search.setting import SearchSetting
 from firstlight.spaces.base import Architecture, Space
 from firstlight.spaces.finding import find_space
 from firstlight.storage.store import Store
@@ -196,7 +196,7 @@ def search(
     space: str | Space[Any],
     *,
     proxy: str | Proxy | None = None,
-    algorithm: str = "random",
+    algorithm: str | Algorithm = "random",
     samples: int | None = None,
     table: str | os.PathLike[str] | Table | None = None,
     target: str | None = None,
@@ -283,7 +283,6 @@ def search(
     """
     check_source_name("input", input)
     check_source_name("data", data)
-    algorithm = with_batches_of(batch_size, algorithm)
     # they bring pandas, slow to import
     from firstlight.evaluation.asking import read_count, read_criterion, truth_request
     from firstlight.evaluation.retraining import read_retrain
@@ -295,10 +294,9 @@ def search(
     if clicks is not None:
         data, recipe, epochs = None, None, None
     wanted_truth = table is not None or data is not None
-    if wanted_truth:
-        algorithm = for_queries(algorithm)
+    request = AlgorithmRequest.parse(algorithm, batch_size=batch_size, for_queries=wanted_truth)
     warm_up = read_warm_up(warmup, find_space(space) if isinstance(space, str) else space)
-    by = read_criterion(proxy, AlgorithmRequest.parse(algorithm), space, wanted_truth, warmed=warm_up is not None)
+    by = read_criterion(proxy, request, space, wanted_truth, warmed=warm_up is not None)
     source = source_for(asked_for(by), input or data or clicks or SYNTHETIC, batch_size, batches, labels)
     setting = make_setting(space, source, skeleton, seed, device, repeats, warm_up)
     truth = truth_request(
@@ -314,23 +312,13 @@ def search(
         max_latency=max_latency,
     )
     costs = read_costs(filter(None, objectives.split(",")) if isinstance(objectives, str) else objectives)
-    count = read_count(samples, queries, wanted_truth, AlgorithmRequest.parse(algorithm))
-    wanted = SearchSetting(setting, by, algorithm, count, limits, costs, latency, truth)
+    count = read_count(samples, queries, wanted_truth, request)
+    wanted = SearchSetting(setting, by, request, count, limits, costs, latency, truth)
     place = make_executor(workers, executor, timeout=timeout, max_worker_memory=max_worker_memory)
     return run_search(
         wanted,
         place,
-        None if out is None else Path(out),
-        _Watching(watch),
-        lambda result: wanted_retraining(result, place) if wanted_retraining else result,
-        None if store is None else Path(store),
-        same_versions,
+        RunStore(None if out is None else Path(out), None if store is None else Path(store), same_versions),
+        callback=lambda event: watch(event.item) if isinstance(event.item, Candidate) else None,
+        afterwards=lambda result: wanted_retraining(result, place) if wanted_retraining else result,
     )
-
-
-class _Watching(Onlooker):
-    def __init__(self, watch: Callable[[Candidate], None]) -> None:
-        self._watch = watch
-
-    def scored(self, candidate: Candidate) -> None:
-        self._watch(candidate)

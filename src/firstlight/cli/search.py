@@ -33,7 +33,8 @@ from firstlight.cli.options import (
 from firstlight.cli.settings_file import SettingsOption
 
 if TYPE_CHECKING:
-    from firstlight.search.result import SearchResult, SearchSetting
+    from firstlight.search.result import SearchResult
+    from firstlight.search.setting import SearchSetting
 
 
 BY_TRUTH = "By what trained networks reach"
@@ -244,17 +245,19 @@ def search(
     Example: firstlight search nasbench201 --algorithm hnas --data digits@16 --queries 8 --pool 100 --skeleton cells=1
     """
     from firstlight.core.errors import SettingError
+    from firstlight.core.events import Event
     from firstlight.data.clicks import is_clicks
     from firstlight.evaluation.asking import read_count, read_criterion, truth_request
     from firstlight.evaluation.retraining import read_retrain
     from firstlight.proxies.ensembles import asked_for
     from firstlight.scoring.costs import read_costs
     from firstlight.scoring.service import source_for
-    from firstlight.search.algorithm import AlgorithmRequest, with_batches_of
+    from firstlight.search.algorithm import AlgorithmRequest
     from firstlight.search.objective import parse_limits
-    from firstlight.search.queries import for_queries
-    from firstlight.search.result import SearchInterrupted, SearchSetting
+    from firstlight.search.result import SearchInterrupted
+    from firstlight.search.run_folder import RunStore
     from firstlight.search.runner import run_search
+    from firstlight.search.setting import SearchSetting
     from firstlight.spaces.finding import find_space
     from firstlight.training.warm_up import read_warm_up
     from firstlight.views.console import show_result, watching
@@ -273,7 +276,6 @@ def search(
             if f":{name}=" in algorithm:
                 raise SettingError(f"The {name} is named in {algorithm!r} and by --{name} {value}. Leave one out.")
             algorithm += f":{name}={value}"
-    algorithm = with_batches_of(batch_size, algorithm)
     wanted_retraining = read_retrain(
         data, retrain, times=retrain_times, random=retrain_random, recipe=recipe, epochs=epochs
     )
@@ -281,20 +283,18 @@ def search(
     if clicks is not None:  # which proxies judge by, and what the best are trained on
         data, recipe, epochs = None, None, None
     by_truth = table is not None or data is not None
-    if by_truth:
-        algorithm = for_queries(algorithm)
-    request = AlgorithmRequest.parse(algorithm)
+    request = AlgorithmRequest.parse(algorithm, batch_size=batch_size, for_queries=by_truth)
     warm_up = None if warmup is None else read_warm_up(warmup, find_space(space))
     by = read_criterion(proxy, request, space, by_truth, warmed=warm_up is not None)
     count = read_count(samples, queries, by_truth, request)
     # the work of an algorithm that decides by itself is not that of the networks which it scores
-    work = MUCH_WORK if request.algorithm.decides_by_itself or by_truth else count
+    work = MUCH_WORK if request.algorithm.searches_supernet or by_truth else count
     source = source_for(asked_for(by), input or data or clicks or "synthetic", batch_size, batches, labels)
     setting = read_setting(space, source, skeleton, seed, device, repeats, warm_up)
     wanted = SearchSetting(
         setting,
         by,
-        algorithm,
+        request,
         count,
         parse_limits(
             max_params=max_params,
@@ -319,9 +319,14 @@ def search(
             with watching(count if by_truth else work, "asking" if by_truth else "scoring") as watcher:
 
                 def afterwards(result: SearchResult) -> SearchResult:
-                    return wanted_retraining(result, place, watcher.retrained) if wanted_retraining else result
+                    if not wanted_retraining:
+                        return result
+                    return wanted_retraining(
+                        result, place, lambda done, total: watcher(Event("retraining", done, total))
+                    )
 
-                result = run_search(wanted, place, directory, watcher, afterwards, store, same_versions)
+                kept = RunStore(directory, store, same_versions)
+                result = run_search(wanted, place, kept, callback=watcher, afterwards=afterwards)
         except SearchInterrupted as interrupted:
             if as_json:
                 typer.echo(json.dumps(interrupted.result.to_dict()))

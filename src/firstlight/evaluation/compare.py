@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from firstlight.core.errors import SettingError
+from firstlight.core.events import Event
 from firstlight.core.statistics import finite
 from firstlight.evaluation.contest import Contest
 from firstlight.evaluation.methods import Method, Query
@@ -233,7 +234,7 @@ def run_methods(
     runs: dict[str, list[Run]] = {str(method): [] for method in methods}
     total, done = len(methods) * len(seeds) * queries[-1], 0
 
-    def count() -> None:
+    def count(event: Event) -> None:
         nonlocal done
         done += 1
         watch(done, total)

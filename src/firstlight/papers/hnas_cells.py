@@ -113,7 +113,7 @@ def kernels(lab: Lab, genotypes: list[Genotype]) -> Kernels:
     with lab.executor.staying():
         for seed in lab.seeds:
             setting = lab.setting(SPACE, seed=seed, skeleton_settings=skeleton)
-            measuring = Measuring(setting, lab.executor, lab.store, lab.watch)
+            measuring = Measuring(setting, lab.executor, lab.store, lab.callback)
             for proxy, found in columns.items():
                 found.append(measuring.utilities(ProxyRequest.parse(proxy), texts, lab.samples))
     # utilities of a condition number, which is the better the lower, are its negative

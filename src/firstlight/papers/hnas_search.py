@@ -114,7 +114,7 @@ def search(lab: Lab, guided: Mapping[str, str], unguided: Mapping[str, str]) -> 
             for title, text in (*told.items(), *unguided.items()):
                 method = parse_method(text)
                 within = contest if title in unguided else replace(contest, truth=half)
-                asked = method.run(within, queries, seed, lambda: None)
+                asked = method.run(within, queries, seed)
                 best = Run(text, seed, tuple(asked)).incumbents[-1]
                 assert best is not None  # a table has an answer to every query
                 found[title].append(best.architecture)
@@ -125,7 +125,12 @@ def search(lab: Lab, guided: Mapping[str, str], unguided: Mapping[str, str]) -> 
 
 def least_ratio(lab: Lab, metric: str, batch_size: int, twin: Twin | None) -> list[str]:
     """For each seed the network of least kappa / M, which needs no query; their text decides between equals."""
-    measuring = Measuring(lab.setting(NB201_BRIEFLY.space, seed=MEASURED_WITH), lab.executor, lab.store, lab.watch)
+    measuring = Measuring(
+        lab.setting(NB201_BRIEFLY.space, seed=MEASURED_WITH),
+        lab.executor,
+        lab.store,
+        lab.callback,
+    )
     found = []
     for seed, half in zip(lab.seeds, halves(lab, briefly_trained(lab)), strict=True):
         problem = Queries(half, Objective(TRUTH), python_generator(seed, "least ratio"), 1, measuring=measuring)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
+from firstlight.core.events import Event
 from firstlight.core.settings import Settings
 from firstlight.core.statistics import RESAMPLES, Estimate, Groups, Numbers, bootstrapped
 from firstlight.data import InputSource
@@ -62,9 +63,14 @@ class Lab:
     chosen: Choice = "random"
     resamples: int = RESAMPLES
     watch: Callable[[int, int], None] = field(default=lambda done, total: None)
+
     usual_images: str = USUAL_IMAGES
     warm_ups: tuple[WarmUp | SharedWarmUp | None, ...] = (None,)
     skeletons: Mapping[str, Settings] = field(default_factory=dict)
+
+    def callback(self, event: Event) -> None:
+        """Pass the counts of an event on to `watch`."""
+        self.watch(event.done, event.total or 0)
 
     @property
     def images(self) -> str:

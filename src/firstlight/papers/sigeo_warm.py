@@ -14,7 +14,7 @@ from firstlight.papers.benchmarks import NB101, NB201_C10, NB201_VALIDATED, Benc
 from firstlight.papers.lab import Lab, same_table
 from firstlight.papers.rank_rows import Known, RankRow, Utilities, correlation
 from firstlight.papers.sigeo import REMARKS
-from firstlight.proxies.ensembles import Ensemble, after_warm_up, judge, members, parse_criterion
+from firstlight.proxies.ensembles import Ensemble, after_warm_up, members, parse_criterion, pool_utilities
 from firstlight.training.shared_warm_up import SharedWarmUp
 from firstlight.training.warm_up import RECIPES, WarmUp
 from firstlight.views.charts.lines import Line, legend, lines
@@ -106,8 +106,8 @@ def ranked(name: str, criterion: str, *, warmed: bool) -> RankRow:
     asks = tuple(map(str, members(by)))
 
     def formula(utilities: Utilities, _known: Known) -> Numbers:
-        worths = np.stack([utilities[name] for name in asks], axis=1)
-        return judge(by, np.where(np.isfinite(worths), worths, -np.inf))
+        found = np.stack([utilities[name] for name in asks], axis=1)
+        return pool_utilities(by, np.where(np.isfinite(found), found, -np.inf))
 
     return RankRow(name, asks, (), formula if isinstance(by, Ensemble) else None)
 

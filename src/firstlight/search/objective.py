@@ -1,4 +1,4 @@
-"""What a search maximises, and what a network may cost."""
+"""What a search maximizes, and what a network may cost."""
 
 from __future__ import annotations
 
@@ -34,14 +34,16 @@ class Limits:
 
     @functools.cached_property
     def bounds(self) -> dict[str, tuple[float | None, float | None]]:
-        """Of each limited cost the least and the most, the cheapest to find out first."""
+        """The least and the most of each limited cost, the cheapest to find out first."""
         found = {name: (getattr(self, f"min_{name}", None), getattr(self, f"max_{name}")) for name in UNITS}
         return {name: bounds for name, bounds in found.items() if bounds != (None, None)}
 
     def excess(self, amount: Callable[[str], float]) -> float:
-        """By which share the cost that is furthest out of bounds is so; 0 for a network within the limits.
+        """Return by which share of its limit the worst cost is out of bounds; 0 for a network within the limits.
 
-        What is dear to find out is asked for one after the other, as long as everything before it is within bounds.
+        Args:
+            amount: Returns the amount of a cost by its name. Expensive costs are asked for one by one, as long as
+                everything before them is within bounds.
         """
         worst = max((self._excess(name, amount) for name in CHEAP if name in self.bounds), default=0.0)
         for name in self.bounds:
@@ -53,7 +55,7 @@ class Limits:
     def _excess(self, name: str, amount: Callable[[str], float]) -> float:
         least, most = self.bounds[name]
         found = amount(name)
-        if found == math.inf:  # it cannot be built or run, or nobody knows how it does
+        if found == math.inf:  # it cannot be built or run, or its cost is unknown
             return math.inf
         if most is not None and found > most:
             return (found - most) / max(most, 1e-9)
@@ -74,29 +76,40 @@ class Limits:
 
 @dataclass(frozen=True)
 class Objective:
-    """A proxy or an ensemble, oriented so that more is better, under limits; and costs that are to be low besides."""
+    """What a search maximizes.
+
+    Attributes:
+        by: The proxy or ensemble. Its direction does not matter: utilities are such that higher is better.
+        limits: What a network may cost.
+        costs: The costs that are minimized besides.
+    """
 
     by: Criterion
     limits: Limits = Limits()
-    costs: tuple[str, ...] = ()  # what is to be low besides
+    costs: tuple[str, ...] = ()
 
     def utility(self, network: NetworkScore) -> float | None:
-        """What can be said of the network alone: nothing by an ensemble, which judges all networks of a pool."""
+        """Return the utility of a network alone: None by an ensemble, which ranks all networks of a pool."""
         return None if isinstance(self.by, Ensemble) else utilities(self.by, [network])[0]
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A scored network, and how good it is: higher is better, None if it has no score or none yet."""
+    """A scored network.
+
+    Attributes:
+        network: Its scores and costs.
+        utility: Higher is better; None without a score, and by an ensemble, which ranks all networks of a pool.
+    """
 
     network: NetworkScore
     utility: float | None
 
 
 def best_first(by: Criterion, networks: Iterable[NetworkScore]) -> list[Candidate]:
-    """The pool in order of merit, and those without a score last.
+    """Return networks in the order of their utility, and those without a score last.
 
-    Their text decides between equals, so that the order of arrival does not.
+    The text decides between equals, so that the order does not depend on that of arrival.
     """
     pool = sorted(networks, key=lambda network: network.architecture)
     candidates = map(Candidate, pool, utilities(by, pool))
@@ -104,7 +117,7 @@ def best_first(by: Criterion, networks: Iterable[NetworkScore]) -> list[Candidat
 
 
 def parse_limits(**limits: str | float | None) -> Limits:
-    """Limits as people write them, by the names of `Limits`; units of memory and latency may be left out."""
+    """Read limits as people write them, by the names of `Limits`. Units of memory and latency may be left out."""
     amounts = {
         name: parse_amount(limit, unit="B" if name == "max_memory" else "", name=name)
         for name, limit in limits.items()

@@ -22,8 +22,8 @@ from rich.progress import (
 )
 from rich.text import Text
 
+from firstlight.core.events import Event
 from firstlight.search.objective import Candidate
-from firstlight.search.onlooker import Onlooker
 from firstlight.views.console.terminal import notices
 
 # After so many seconds without a word, a line says how far the work is
@@ -83,8 +83,8 @@ class _Scoring(_Lines):
             yield Text(f"now {self.leading}", no_wrap=True, overflow="ellipsis", style="dim")
 
 
-class Watcher(Onlooker):
-    """Counts networks as they are scored and shows the best value so far."""
+class Watcher:
+    """Shows events: counts networks as they are scored, and shows the best value so far."""
 
     def __init__(self, progress: _Scoring, total: int, what: str) -> None:
         self._progress = progress
@@ -99,8 +99,16 @@ class Watcher(Onlooker):
         self._best: float | None = None
         self._counts_states = False
 
-    def scored(self, candidate: Candidate) -> None:
-        self.saw(candidate.utility, reused=candidate.network.reused)
+    def __call__(self, event: Event) -> None:
+        if isinstance(event.item, Candidate):
+            self.saw(event.item.utility, reused=event.item.network.reused)
+        elif event.stage == "states":
+            self._states(event)
+        elif event.stage == "scoring":
+            self._progress.leading = f"{event.architecture} ({event.note})"
+        else:
+            bars = {"measuring": self._judging, "warm-up": self._warming, "retraining": self._retraining}
+            self._progress.update(bars[event.stage], completed=event.done, total=event.total, visible=True)
 
     def saw(self, value: float | None, *, reused: bool = False) -> None:
         if self._counts_states:
@@ -118,28 +126,16 @@ class Watcher(Onlooker):
             if task.total is not None and 0 < task.completed < task.total:
                 self._progress.update(task.id, total=task.completed)
 
-    def states(self, count: int, total: int | None, note: str, leading: str) -> None:
+    def _states(self, event: Event) -> None:
         """Where their number is known, they are what is counted, and networks are not."""
-        if total is None:
-            self._progress.update(self._task, description=f"{self._what}, {count:,} states", visible=True)
-        else:
-            self._counts_states = True
-            self._progress.leading = leading
-            self._progress.update(
-                self._task, description="steps", completed=count, total=total, best=note, visible=True
-            )
-
-    def measured(self, done: int, total: int) -> None:
-        self._progress.update(self._judging, completed=done, total=total, visible=True)
-
-    def warms_up(self, done: int, total: int) -> None:
-        self._progress.update(self._warming, completed=done, total=total, visible=True)
-
-    def retrained(self, done: int, total: int) -> None:
-        self._progress.update(self._retraining, completed=done, total=total, visible=True)
-
-    def asks(self, note: str, architecture: str) -> None:
-        self._progress.leading = f"{architecture} ({note})"
+        if event.total is None:
+            self._progress.update(self._task, description=f"{self._what}, {event.done:,} states", visible=True)
+            return
+        self._counts_states = True
+        self._progress.leading = event.architecture
+        self._progress.update(
+            self._task, description="steps", completed=event.done, total=event.total, best=event.note, visible=True
+        )
 
 
 @contextmanager

@@ -16,7 +16,7 @@ from firstlight.scoring.costs import UNITS
 from firstlight.search.curves import AGAINST, Against, mean_curves
 from firstlight.search.front import on_front
 from firstlight.search.result import SearchResult
-from firstlight.search.run_folder import ACCURACY, last_search, merit
+from firstlight.search.run_folder import ACCURACY, last_search, utility_name
 from firstlight.views.figures import searches
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ class SearchFigures:
         result = run.result or {}
         try:  # settings and results may be of any form in a file that was damaged or made up
             best, findings = result.get("best", {}).get("architecture"), dict(result.get("findings", {}))
-            return cls(run.settings | {"seed": int(run.settings["seed"])}, history, merit(run), best, findings)
+            return cls(run.settings | {"seed": int(run.settings["seed"])}, history, utility_name(run), best, findings)
         except (AttributeError, LookupError, TypeError, ValueError) as error:
             raise StoreError(f"The run in {folder} is damaged ({type(error).__name__}: {error!s:.80}).") from error
 
