@@ -225,7 +225,7 @@ def run_methods(
     runs: dict[str, list[Run]] = {str(method): [] for method in methods}
     total, done = len(methods) * len(seeds) * queries[-1], 0
 
-    def count() -> None:
+    def count(event: Event) -> None:
         nonlocal done
         done += 1
         callback(Event("scoring", done, total))

@@ -36,7 +36,7 @@ def _unknown_untrained(probe: Probe) -> Parts:
 
 
 # In the place of a proxy: the one that is always right, and costs a training
-TRUTH = ProxyRequest(Proxy("truth", _unknown_untrained, "", True, True, True, revision=1))
+TRUTH = ProxyRequest(Proxy("truth", _unknown_untrained, needs="labels"))
 
 
 @dataclass(frozen=True)

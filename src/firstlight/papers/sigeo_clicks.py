@@ -110,7 +110,7 @@ def _search(lab: Lab, method: Method, seed: int) -> list[str]:
         Objective(by, LIMITS),
         random.Random(seed),
         lab.samples,
-        lambda candidate: scored.append((candidate.network.architecture, candidate.utility)),
+        callback=lambda event: scored.append((event.architecture, event.item.utility)),
     )
     population = max(4, lab.samples // 3)
     with lab.executor.staying():

@@ -15,7 +15,7 @@ from firstlight.papers.experiment import Experiment
 from firstlight.papers.lab import Lab
 from firstlight.papers.rank_rows import Known, RankRow, Utilities, correlation
 from firstlight.papers.sigeo import BY_CODE, BY_PAPER, PUBLISHED_AS, REMARKS, SIGEO
-from firstlight.proxies.ensembles import Ensemble, after_warm_up, judge, members, parse_criterion
+from firstlight.proxies.ensembles import Ensemble, after_warm_up, members, parse_criterion, pool_utilities
 from firstlight.training.recipes import WARM_UPS
 from firstlight.training.shared_warm_up import SharedWarmUp
 from firstlight.training.warm_up import WarmUp
@@ -108,7 +108,7 @@ def ranked(name: str, criterion: str, *, warmed: bool) -> RankRow:
 
     def formula(utilities: Utilities, _known: Known) -> Numbers:
         values = np.stack([utilities[name] for name in asks], axis=1)
-        return judge(by, np.where(np.isfinite(values), values, -np.inf))
+        return pool_utilities(by, np.where(np.isfinite(values), values, -np.inf))
 
     return RankRow(name, asks, formula=formula if isinstance(by, Ensemble) else None)
 

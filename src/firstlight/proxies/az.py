@@ -10,7 +10,7 @@ from firstlight.probe import Probe
 from firstlight.proxies.base import Parts, proxy
 
 
-@proxy(reference="Lee2024aznas", needs_data=False, batch_size=64)
+@proxy(reference="Lee2024aznas", needs="nothing", batch_size=64)
 def az_expressivity(probe: Probe) -> Parts:
     """How richly features fill space: their entropy, over blocks.
 
@@ -29,7 +29,7 @@ def az_expressivity(probe: Probe) -> Parts:
     return Parts(sum(probe.block_statistics().entropies))
 
 
-@proxy(reference="Lee2024aznas", needs_data=False, batch_size=64)
+@proxy(reference="Lee2024aznas", needs="nothing", batch_size=64)
 def az_progressivity(probe: Probe) -> Parts:
     """Smallest growth of the features' entropy from block to block.
 
@@ -44,7 +44,7 @@ def az_progressivity(probe: Probe) -> Parts:
     return Parts(min(growth) if all(map(isfinite, growth)) else nan)
 
 
-@proxy(reference="Lee2024aznas", needs_data=False, batch_size=64)
+@proxy(reference="Lee2024aznas", needs="nothing", batch_size=64)
 def az_trainability(probe: Probe) -> Parts:
     """How close blocks come to passing gradients on at their size.
 

@@ -6,7 +6,7 @@ from firstlight.probe import Probe
 from firstlight.proxies.base import Parts, proxy
 
 
-@proxy(reference="", needs_data=False)
+@proxy(needs="nothing")
 def params(probe: Probe) -> Parts:
     """Number of parameters: the baseline.
 
@@ -18,7 +18,7 @@ def params(probe: Probe) -> Parts:
     return Parts(probe.cost().params)
 
 
-@proxy(reference="", needs_data=False)
+@proxy(needs="nothing")
 def macs(probe: Probe) -> Parts:
     """Multiply-accumulates for one input (FLOPs / 2).
 

@@ -6,7 +6,7 @@ from firstlight.probe import Probe
 from firstlight.proxies.base import Parts, proxy
 
 
-@proxy(reference="Zhou2022tftas", needs_data=False)
+@proxy(reference="Zhou2022tftas", needs="nothing")
 def dss(probe: Probe) -> Parts:
     """Attention that is diverse, other linear maps that matter.
 

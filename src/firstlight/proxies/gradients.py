@@ -13,7 +13,7 @@ from firstlight.proxies.base import Parts, proxy
 ZERO_COST = "Abdelfattah2021zerocost"
 
 
-@proxy(reference=ZERO_COST, needs_labels=True, batch_size=64, expects=("gradients",))
+@proxy(reference=ZERO_COST, needs="labels", batch_size=64, expects=("gradients",))
 def grad_norm(probe: Probe) -> Parts:
     """Norm of the loss gradient, summed over layers.
 
@@ -27,7 +27,7 @@ def grad_norm(probe: Probe) -> Parts:
     return Parts(sum(_norm(g) for g in probe.loss_gradients().weights.values()))
 
 
-@proxy(reference="Lee2019snip", needs_labels=True, batch_size=64, expects=("gradients",))
+@proxy(reference="Lee2019snip", needs="labels", batch_size=64, expects=("gradients",))
 def snip(probe: Probe) -> Parts:
     """How much removing each weight would change the loss.
 
@@ -40,7 +40,7 @@ def snip(probe: Probe) -> Parts:
     return Parts(sum(_total((w * g).abs()) for w, g in _weights_and_gradients(probe)))
 
 
-@proxy(reference=ZERO_COST, needs_labels=True, batch_size=64, expects=("gradients",))
+@proxy(reference=ZERO_COST, needs="labels", batch_size=64, expects=("gradients",))
 def plain(probe: Probe) -> Parts:
     """Derivative of the loss as all weights grow together.
 
@@ -54,7 +54,7 @@ def plain(probe: Probe) -> Parts:
     return Parts(sum(_total(w * g) for w, g in _weights_and_gradients(probe)))
 
 
-@proxy(reference=ZERO_COST, needs_data=False)
+@proxy(reference=ZERO_COST, needs="nothing")
 def l2_norm(probe: Probe) -> Parts:
     """Norm of the weights, summed over layers.
 
@@ -67,7 +67,7 @@ def l2_norm(probe: Probe) -> Parts:
     return Parts(sum(_norm(w) for w in probe.weights().values()))
 
 
-@proxy(reference="Turner2020blockswap", needs_labels=True, batch_size=64, expects=("gradients", "fisher"))
+@proxy(reference="Turner2020blockswap", needs="labels", batch_size=64, expects=("gradients", "fisher"))
 def fisher(probe: Probe) -> Parts:
     """How sensitive the loss is to each channel.
 
@@ -81,7 +81,7 @@ def fisher(probe: Probe) -> Parts:
     return Parts(probe.fisher())
 
 
-@proxy(reference="Wang2020grasp", needs_labels=True, batch_size=64, expects=("gradients", "hessian"))
+@proxy(reference="Wang2020grasp", needs="labels", batch_size=64, expects=("gradients", "hessian"))
 def grasp(probe: Probe) -> Parts:
     """Whether removing weights would slow gradient descent down.
 
@@ -95,7 +95,7 @@ def grasp(probe: Probe) -> Parts:
     return Parts(-probe.hessian_gradient_product())
 
 
-@proxy(reference="Zhang2022gradsign", needs_labels=True, batch_size=64, revision=2)
+@proxy(reference="Zhang2022gradsign", needs="labels", batch_size=64, revision=2)
 def gradsign(probe: Probe, *, samples: int = 16, form: Literal["sum", "mean"] = "sum") -> Parts:
     """Whether the gradients of samples pull the same way.
 

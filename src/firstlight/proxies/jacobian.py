@@ -37,7 +37,7 @@ def jacov(probe: Probe) -> Parts:
     return Parts(-float((eigenvalues.log() + 1 / eigenvalues).sum()))
 
 
-@proxy(reference="Lopes2021epenas", needs_labels=True, batch_size=64, expects=("jacobian",))
+@proxy(reference="Lopes2021epenas", needs="labels", batch_size=64, expects=("jacobian",))
 def epe_nas(probe: Probe) -> Parts:
     """How the Jacobians of samples of one class are correlated.
 

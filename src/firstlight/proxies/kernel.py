@@ -12,7 +12,7 @@ from firstlight.probe import Probe
 from firstlight.proxies.base import Parts, proxy
 
 
-@proxy(reference="Shu2022hnas", needs_labels=True, batch_size=64, expects=("kernel",))
+@proxy(reference="Shu2022hnas", needs="labels", batch_size=64, expects=("kernel",))
 def ntk_trace(probe: Probe) -> Parts:
     """Size of per-sample gradients: how fast the network can learn.
 
@@ -29,7 +29,7 @@ def ntk_trace(probe: Probe) -> Parts:
     return Parts(sqrt(float(theta.trace()) / len(theta)))
 
 
-@proxy(reference="Shu2022hnas", higher_is_better=False, needs_labels=True, batch_size=64, expects=("kernel",))
+@proxy(reference="Shu2022hnas", higher_is_better=False, needs="labels", batch_size=64, expects=("kernel",))
 def ntk_condition(probe: Probe) -> Parts:
     """Condition of the tangent kernel: how unevenly networks learn.
 
@@ -42,7 +42,7 @@ def ntk_condition(probe: Probe) -> Parts:
     return _condition(probe.label_kernel(), probe.rounding)
 
 
-@proxy(reference="Xu2021knas", needs_labels=True, batch_size=64, expects=("kernel",))
+@proxy(reference="Xu2021knas", needs="labels", batch_size=64, expects=("kernel",))
 def knas(probe: Probe) -> Parts:
     """Whether samples teach the network the same thing.
 
@@ -55,7 +55,7 @@ def knas(probe: Probe) -> Parts:
     return Parts(sqrt(abs(float(probe.label_kernel().mean()))))
 
 
-@proxy(reference="Shu2022nasi", needs_labels=True, batch_size=64, expects=("gradients",))
+@proxy(reference="Shu2022nasi", needs="labels", batch_size=64, expects=("gradients",))
 def ntk_trace_batch(probe: Probe, *, form: Literal["mean", "sum"] = "mean") -> Parts:
     """Squared norm of the loss gradient: NASI's trace estimate.
 

@@ -4,25 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import isfinite, log, nan
-from typing import Literal
+from typing import Annotated, Literal
 
 import torch
 from torch import Tensor
 
 from firstlight.core.errors import SettingError
+from firstlight.core.settings import AtLeast
 from firstlight.probe import Probe
 from firstlight.probe.gradients import LossGradients, Weights
 from firstlight.probe.steps import TrainingSteps
-from firstlight.proxies.base import ANY_DATA, Parts, proxy
+from firstlight.proxies.base import AfterWarmUp, Parts, proxy
 
 # What a logarithm is kept away from zero by, as in the published code
 EPSILON = 1e-5
 TINY = 1e-10
-LAMBDAS = ("lambda1", "lambda2", "lambda3")
+# The number of batches that a deviation needs.
+Several = Annotated[int, AtLeast(2)]
 
 
-@proxy(reference="Li2023zico", needs_labels=True, batch_size=64, batches=2, fewest_batches=2, expects=("gradients",))
-def zico(probe: Probe, *, batches: int = 2) -> Parts:
+@proxy(reference="Li2023zico", needs="labels", batch_size=64, expects=("gradients",))
+def zico(probe: Probe, *, batches: Several = 2) -> Parts:
     """Large and steady gradients over batches.
 
         M = sum over layers of ln( sum over weights of mean|g| / sigma )
@@ -39,7 +41,7 @@ def zico(probe: Probe, *, batches: int = 2) -> Parts:
     return Parts(value, note="" if value else note)
 
 
-@proxy(reference="Zheng2023sigeo", needs_labels=True, batch_size=64, batches=4, expects=("gradients",))
+@proxy(reference="Zheng2023sigeo", needs="labels", batch_size=64, expects=("gradients",))
 def fr_norm(probe: Probe, *, batches: int = 4) -> Parts:
     """How the loss reacts when all weights grow: Fisher-Rao norm.
 
@@ -57,9 +59,8 @@ def fr_norm(probe: Probe, *, batches: int = 4) -> Parts:
 @proxy(
     reference="Zheng2023sigeo",
     higher_is_better=False,
-    needs_labels=True,
+    needs="labels",
     batch_size=64,
-    batches=4,
     expects=("gradients",),
 )
 def loss(probe: Probe, *, batches: int = 4) -> Parts:
@@ -78,25 +79,19 @@ def loss(probe: Probe, *, batches: int = 4) -> Parts:
 
 @proxy(
     reference="Zheng2023sigeo",
-    needs_labels=True,
+    needs="labels",
     batch_size=64,
-    batches=4,
-    fewest_batches=2,
     expects=("gradients",),
     revision=2,  # the rates of official-rec are those of its code
-    after_warm_up={
-        "images": tuple(zip(LAMBDAS, (1.0, 50.0, 1.0), strict=True)),
-        ANY_DATA: tuple(zip(LAMBDAS, (1.0, 1.0, 1.0), strict=True)),
-    },
     beside=("zico", "loss", "params"),
 )
 def sigeo(
     probe: Probe,
     *,
-    lambda1: float = 1.0,
-    lambda2: float = 1.0,
-    lambda3: float = 0.0,
-    batches: int = 4,
+    lambda1: Annotated[float, AfterWarmUp(1.0)] = 1.0,
+    lambda2: Annotated[float, AfterWarmUp(1.0, {"images": 50.0})] = 1.0,
+    lambda3: Annotated[float, AfterWarmUp(1.0)] = 0.0,
+    batches: Several = 4,
     neuron_wise: bool = False,
     variant: Literal["paper", "official-cv", "official-rec"] = "paper",
 ) -> Parts:

@@ -8,7 +8,7 @@ from firstlight.probe import Probe
 from firstlight.proxies.base import Parts, proxy
 
 
-@proxy(reference="Tanaka2020synflow", needs_data=False)
+@proxy(reference="Tanaka2020synflow", needs="nothing")
 def synflow(probe: Probe, *, batch_norm: bool = False) -> Parts:
     """Sum of all paths from input to output, signs taken off.
 

@@ -8,7 +8,7 @@ from firstlight.probe import Probe
 from firstlight.proxies.base import Parts, proxy
 
 
-@proxy(reference="Lin2021zennas", needs_data=False)
+@proxy(reference="Lin2021zennas", needs="nothing")
 def zen(probe: Probe, *, step: float = 0.01, samples: int = 16, draws: int = 1) -> Parts:
     """How far features move with a noise input, BatchNorm undone.
 

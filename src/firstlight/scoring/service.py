@@ -47,7 +47,7 @@ def source_for(
     """
     requests = list(requests)
     size = max((max(request.proxy.batch_size, request.samples) for request in requests), default=1)
-    count = max((request.batches for request in requests), default=1)
+    count = max((request.num_batches for request in requests), default=1)
     count = count if batches is None else batches
     if batch_size is None:
         return InputSource(name, size, count, labels).fitting()
@@ -57,7 +57,7 @@ def source_for(
 def read_by(request: ProxyRequest, source: InputSource) -> InputSource:
     """The part of the source that a proxy looks at: its score does not depend on what others are shown beside it."""
     size = source.batch_size if request.proxy.batch_size > 1 else min(request.samples, source.batch_size)
-    return replace(source, batch_size=size, batches=min(request.batches, source.batches))
+    return replace(source, batch_size=size, batches=min(request.num_batches, source.batches))
 
 
 @dataclass(frozen=True)

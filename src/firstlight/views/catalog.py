@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from firstlight.core.references import REFERENCES
-from firstlight.core.settings import choices
+from firstlight.core.settings import choices, description
 from firstlight.proxies.base import Proxy
 from firstlight.proxies.ensembles import AGGREGATIONS, NAMED, Ensemble
 from firstlight.search.algorithm import Algorithm
@@ -62,8 +62,7 @@ class Facts:
 
 def facts(proxy: Proxy) -> Facts:
     """Formulas are the indented paragraphs of the docstring; the family is what the module's docstring begins with."""
-    document = inspect.getdoc(proxy.function) or ""
-    paragraphs = [text for text in document.split("\n\n")[1:] if text.strip()]
+    paragraphs = [text for text in description(proxy.function).split("\n\n")[1:] if text.strip()]
     formulas = [textwrap.dedent(text) for text in paragraphs if text.startswith("    ")]
     prose = [" ".join(text.split()) for text in paragraphs if not text.startswith("    ")]
     ending = ENDING.fullmatch(prose[-1]) if prose else None
@@ -81,7 +80,7 @@ def facts(proxy: Proxy) -> Facts:
         needs_data=proxy.needs_data,
         needs_labels=proxy.needs_labels,
         batch_size=proxy.batch_size,
-        batches=proxy.batches,
+        batches=proxy.num_batches,
         settings={name: setting.default for name, setting in proxy.settings.items()},
         choices={name: allowed for name, setting in proxy.settings.items() if (allowed := choices(setting))},
         reference=proxy.reference,
@@ -183,7 +182,7 @@ class AlgorithmFacts:
 
 
 def algorithm_facts(algorithm: Algorithm) -> AlgorithmFacts:
-    paragraphs = (inspect.getdoc(algorithm.function) or "").split("\n\n")[1:]
+    paragraphs = description(algorithm.function).split("\n\n")[1:]
     return AlgorithmFacts(
         name=algorithm.name,
         summary=algorithm.summary,

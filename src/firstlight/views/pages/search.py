@@ -12,8 +12,8 @@ from firstlight.core.errors import FirstlightError, StoreError
 from firstlight.core.quoting import joined
 from firstlight.options import UNITS
 from firstlight.scoring.costs import written
-from firstlight.search.result import front_of, store_of_run
-from firstlight.search.run_folder import asks_truth, merit, run_in
+from firstlight.search.result import front_of
+from firstlight.search.run_folder import asks_truth, run_in, store_of_run, utility_name
 from firstlight.spaces import SPACES
 from firstlight.spaces.base import Drawing
 from firstlight.storage.records import Run, Trial
@@ -92,7 +92,7 @@ def render(run: Run, trials: list[Trial], *, live: str = "") -> str:
     score = Column("score", 2 if percent else digits_for(trial.utility or 0.0 for trial in scored))
     networks = _networks(ranking, drawn, score)
     rows = {str(row[-1]): place for place, row in enumerate(networks.rows)}
-    named = merit(run)
+    named = utility_name(run)
     emphasized = {trial.architecture for trial in front} or {chosen or ""}
     drawing = _drawing(run.settings["space"], chosen) if chosen else None
     seconds = max((trial.elapsed for trial in trials), default=result.get("seconds", 0.0))
@@ -185,7 +185,7 @@ def _facts(best: Trial | None, run: Run, score: Column, networks: int, seconds: 
         return known
     expensive = {UNITS[name]: written(name, amount).split(" ")[0] for name, amount in best.expensive_costs.items()}
     costs = {"parameters": f"{best.amount('params'):,.0f}", "MACs for one input": f"{best.amount('macs'):,.0f}"}
-    name = merit(run).removeprefix("-")
+    name = utility_name(run).removeprefix("-")
     reached = {} if name == "params" else {name: score.written(turned(best.utility, run))}
     return {**reached, **costs, **expensive, **known}
 

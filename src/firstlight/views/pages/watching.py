@@ -12,7 +12,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 from firstlight.core.errors import FirstlightError, SettingError
-from firstlight.search.result import store_of_run
+from firstlight.search.run_folder import store_of_run
 from firstlight.storage.store import Store
 from firstlight.views.pages.search import PAGE_NAME, last_run_page
 from firstlight.views.pages.template import policy, render_page
