@@ -59,6 +59,7 @@ def rank(
         3
     """
     is_space = isinstance(networks, str) or not isinstance(networks, Mapping)
+    architectures = [architectures] if isinstance(architectures, str) else list(architectures)
     check_names(space=networks, proxies=[proxies, by])
     from firstlight.search.ranking import rank_networks
 
@@ -68,10 +69,11 @@ def rank(
         if list(architectures) or samples or options[Network].skeleton:
             raise SettingError("Models of your own take no architectures, no samples and no skeleton.")
         requests, criterion, scored = _rank_models(options, networks, proxies, by)
+    total = len(networks) if isinstance(networks, Mapping) else len(set(map(str, architectures))) + samples
     found = []
     for network in scored:
         found.append(network)
-        callback(Event("scoring", len(found), item=network, architecture=network.architecture))
+        callback(Event("scoring", len(found), total, network, architecture=network.architecture))
     return rank_networks(found, requests, criterion)
 
 
@@ -109,7 +111,7 @@ def _rank_space(
         networks, source, network.skeleton_settings, network.only_seed, network.device, network.repeats, warm_up
     )
     setting.check()
-    given = [architectures] if isinstance(architectures, str) else list(architectures)
+    given = list(architectures)
     place = choose_executor(options[Compute], callback, len(given) + (samples if isinstance(samples, int) else 0))
 
     def scores() -> Iterator[NetworkScore]:

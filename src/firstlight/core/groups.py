@@ -26,11 +26,8 @@ class Group:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields that differ from their defaults."""
-        return {
-            field.name: getattr(self, field.name)
-            for field in dataclasses.fields(cast(Any, self))
-            if getattr(self, field.name) != field.default
-        }
+        usual = type(self)()
+        return {name: getattr(self, name) for name in self.names() if getattr(self, name) != getattr(usual, name)}
 
     @classmethod
     def names(cls) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 import torch
@@ -20,6 +20,7 @@ from firstlight.data.samples import Array, Normalizer, Samples, digest
 from firstlight.data.sources import data_kind
 
 
+@runtime_checkable
 class DataShare(Protocol):
     """A share of the training data of any kind. Its length is the number of samples; the whole has `of` samples."""
 

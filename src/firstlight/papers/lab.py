@@ -89,10 +89,6 @@ class Lab:
     warm_ups: tuple[WarmUp | SharedWarmUp | None, ...] = (None,)
     skeletons: Mapping[str, Settings] = field(default_factory=dict)
 
-    def callback(self, event: Event) -> None:
-        """Pass the counts of an event on to `watch`."""
-        self.watch(event.done, event.total or 0)
-
     @property
     def images(self) -> str:
         """What networks are shown: the user's choice, else the usual images if available, else noise."""

@@ -14,9 +14,9 @@ import torch
 from firstlight.core.errors import NothingScoredError
 from firstlight.core.events import Callback, Event
 from firstlight.execution.executor import one_thread
+from firstlight.options import CHEAP
 from firstlight.proxies.base import NetworkScore, Score
 from firstlight.proxies.ensembles import Ensemble, members
-from firstlight.scoring.costs import CHEAP
 from firstlight.scoring.latency import LookedUp, MeasuredHere, time_runs
 from firstlight.scoring.service import Setting
 from firstlight.search.objective import Candidate

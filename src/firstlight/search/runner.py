@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 
-from firstlight.core.events import Callback, Event, ignore
+from firstlight.core.events import Callback, ignore
 from firstlight.core.seeds import python_generator
 from firstlight.execution.executor import Executor
 from firstlight.proxies.ensembles import Ensemble, asked_for
@@ -75,11 +75,8 @@ def _problem(search: SearchSetting, executor: Executor, store: Store, ledger: Le
         ledger.latency = LatencyRequest(search.latency).source(search.setting, store)
     rng = python_generator(search.setting.seed, "search", search.algorithm.written)
 
-    def warming(done: int, total: int) -> None:
-        ledger(Event("warm-up", done, total))
-
     if search.truth is None:
-        service = ScoreService(search.setting, asked_for(search.by), executor, store, warming)
+        service = ScoreService(search.setting, asked_for(search.by), executor, store, ledger)
         return Problem(
             service,
             search.objective,

@@ -6,12 +6,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from firstlight.core.errors import SettingError
+from firstlight.options import Limits
 from firstlight.proxies.ensembles import Criterion, Ensemble
 from firstlight.scoring.latency import LatencyRequest
 from firstlight.scoring.service import Setting
 from firstlight.search.algorithm import AlgorithmRequest
 from firstlight.search.algorithms.random import random
-from firstlight.search.objective import Limits, Objective
+from firstlight.search.objective import Objective
 from firstlight.search.source import TruthRequest
 from firstlight.spaces.base import Skeleton
 

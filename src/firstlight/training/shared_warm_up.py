@@ -45,9 +45,6 @@ class NoData:
     fingerprint: str = "nothing"
 
 
-LearnedFrom = NoData | DataShare
-
-
 @dataclass(frozen=True)
 class SharedWarmUp:
     """Train the weight-sharing network of the space, along paths that a policy draws.
@@ -93,7 +90,7 @@ class SharedWarmUp:
         settings = sorted((*settings_of(self.recipe, SETTINGS), *own))
         return write_settings(write_share(self.share), (*settings, ("weights", "shared")))
 
-    def load(self, source: InputSource, seed: int) -> LearnedFrom:
+    def load(self, source: InputSource, seed: int) -> NoData | DataShare:
         """Load the data.
 
         Raises:
@@ -141,7 +138,7 @@ class SharedWarmUp:
 
     def _train(self, whole: nn.Module, setting: WarmUpSetting, callback: Callback) -> None:
         learned_from, policy = setting.learned_from, setting.space.shared().policy(self.policy)
-        assert not isinstance(learned_from, NoData)
+        assert isinstance(learned_from, DataShare)
         steps = self.recipe.epochs * self.num_batches(learned_from)
         batches = self.batches(learned_from, setting.seed)
         train_shared(whole, batches, steps, policy, self.recipe, seed=setting.seed, callback=callback)

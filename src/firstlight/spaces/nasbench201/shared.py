@@ -46,7 +46,7 @@ class SharedCells(Shared):
 
     name = "nasbench201"
     recipe: ClassVar[Mapping[str, Any]] = {
-        "optimiser": "sgd",
+        "optimizer": "sgd",
         "learning_rate": 0.1,
         "batch_size": 128,
         "schedule": "constant",

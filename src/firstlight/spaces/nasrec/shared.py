@@ -102,7 +102,7 @@ class SharedNasRec(Shared):
 
     # as NASRec and SiGeo train theirs
     recipe: ClassVar[Mapping[str, Any]] = {
-        "optimiser": "adagrad",
+        "optimizer": "adagrad",
         "learning_rate": 0.12,
         "batch_size": 512,
         "schedule": "warm-cosine",
