@@ -60,7 +60,7 @@ class Lab:
     """What an experiment measures with. Whatever is in the store is not measured again.
 
     Attributes:
-        data: The tables and images at hand.
+        data: The available tables and images.
         executor: Where networks are measured.
         store: Where scores are kept.
         samples: The number of networks, or of what the experiment counts.
