@@ -5,7 +5,7 @@ from firstlight import Parts, Probe, proxy
 from firstlight.probe.spectra import InverseCondition
 
 
-@proxy(reference="")
+@proxy
 def weakest_layer(probe: Probe) -> Parts:
     """The logarithm of the mean ratio of singular values, and of its least, over all layers."""
     ratios = probe.feature_statistic(InverseCondition(), modules="leaf").values

@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
-import json
 import pickle
 import random
-import re
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +15,7 @@ from torch import nn
 
 import firstlight
 from firstlight.core.errors import FirstlightError, ModelError, ParseError, SettingError, UnknownNameError
-from firstlight.core.registry import Registry
 from firstlight.spaces import SPACES
-from firstlight.spaces import _spaces_of as spaces_of
 from firstlight.spaces.custom import ChoiceSpace, choices
 from firstlight.spaces.finding import find_space
 from firstlight.views.catalog import space_facts
@@ -33,7 +26,7 @@ SMALL = {"input_shape": (3, 4, 4), "classes": 3}
 
 @pytest.fixture(autouse=True)
 def _forget(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(SPACES, "_added", {})
+    monkeypatch.setattr(SPACES, "_loaded", dict(SPACES._loaded))
 
 
 def test_all_combinations_have_a_text_that_reads_back() -> None:
@@ -159,12 +152,6 @@ def test_functions_that_fail_are_named() -> None:
         space.build("width=1")
     with pytest.raises(ModelError, match=r"odd\(width=2\) returned a str"):
         space.build("width=2")
-
-
-def test_the_class_itself_is_no_entry_of_the_registry() -> None:
-    from firstlight.spaces import custom
-
-    assert spaces_of(custom) == {}
 
 
 def search(space: Any, **settings: Any) -> firstlight.SearchResult:
@@ -300,32 +287,3 @@ def test_a_decorator_keeps_the_name() -> None:
         return nn.Conv2d(3, 4, kernel)
 
     assert convolution.name == "convolution"
-
-
-def test_an_empty_registry_of_another_kind_takes_entries() -> None:
-    registry: Registry[int] = Registry("number", "tests.spaces", lambda module: {})
-    registry._entries = {"one": 1}
-    registry.add("two", 2)
-    assert dict(registry) == {"one": 1, "two": 2}
-    assert (registry.is_built_in("one"), registry.is_built_in("two")) == (True, False)
-
-
-def test_choices_by_their_places() -> None:
-    assert SPACE.choices() == (("4", "8", "16"), ("1", "2"), ("relu", "gelu"))
-    everything = [SPACE.to_choices(architecture) for architecture in SPACE]
-    assert everything == list(itertools.product(range(3), range(2), range(2)))
-    assert str(SPACE.from_choices((1, 0, 1))) == "width=8,depth=1,activation=gelu"
-
-
-DOCUMENT = Path(__file__).parents[2] / "docs" / "own-space.md"
-
-
-def test_the_documented_example(tmp_path: Path) -> None:
-    """As a script, with worker processes; the commands below it are run with the other pages of the guide."""
-    script, *_ = re.findall(r"```python\n(.*?)```", DOCUMENT.read_text(encoding="utf-8"), re.DOTALL)
-    (tmp_path / "mine.py").write_text(script)
-    done = subprocess.run([sys.executable, "mine.py"], cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    found = json.loads((tmp_path / "runs" / "mine" / "result.json").read_text(encoding="utf-8"))
-    assert done.stdout.split()[-1] == found["best"]["architecture"]
-    assert found["scored"] + found["rejected"] == 18
