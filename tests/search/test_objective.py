@@ -112,7 +112,7 @@ def test_limits_as_people_write_them() -> None:
             parse_limits(max_latency=wrong)
 
 
-@proxy(reference="", higher_is_better=False)
+@proxy(higher_is_better=False)
 def error_like(probe: Probe) -> Parts:
     return Parts(0.0)
 

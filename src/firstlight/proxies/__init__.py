@@ -48,7 +48,7 @@ PROXIES: Registry[Proxy] = Registry(
 """All proxies by name: the built-in ones, those of installed packages, and those added in this process.
 
 >>> firstlight.PROXIES["dextr"].summary
-'Channels that are independent, and an output that bends.'
+'Independent channels, and an output of high curvature.'
 """
 
 __all__ = ["ENSEMBLES", "PROXIES"]

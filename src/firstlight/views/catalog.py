@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from firstlight.core.references import REFERENCES
-from firstlight.core.settings import choices, description
+from firstlight.core.settings import choices, description, setting_help
 from firstlight.proxies.base import Proxy
 from firstlight.proxies.ensembles import AGGREGATIONS, NAMED, Ensemble
 from firstlight.search.algorithm import Algorithm
@@ -39,6 +39,7 @@ class Facts:
     batches: int
     settings: dict[str, Any]  # their defaults
     choices: dict[str, tuple[str, ...]]  # what settings may be, where that is limited
+    setting_help: dict[str, str]  # what each setting means
     reference: str
     citation: str
 
@@ -83,6 +84,7 @@ def facts(proxy: Proxy) -> Facts:
         batches=proxy.num_batches,
         settings={name: setting.default for name, setting in proxy.settings.items()},
         choices={name: allowed for name, setting in proxy.settings.items() if (allowed := choices(setting))},
+        setting_help=setting_help(proxy.function),
         reference=proxy.reference,
         citation=str(reference or proxy.reference),
     )
@@ -176,6 +178,7 @@ class AlgorithmFacts:
     summary: str
     remarks: tuple[str, ...]  # paragraphs, of which formulas keep their lines
     settings: dict[str, Any]
+    setting_help: dict[str, str]  # what each setting means
     costs: tuple[str, ...]  # what it keeps low besides, unless told otherwise
     reference: str
     citation: str
@@ -188,6 +191,7 @@ def algorithm_facts(algorithm: Algorithm) -> AlgorithmFacts:
         summary=algorithm.summary,
         remarks=tuple(text if text.startswith("    ") else " ".join(text.split()) for text in paragraphs),
         settings={name: setting.default for name, setting in algorithm.settings.items()},
+        setting_help=setting_help(algorithm.function),
         costs=algorithm.costs,
         reference=algorithm.reference,
         citation=str(REFERENCES.get(algorithm.reference, algorithm.reference)),

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
+from firstlight.core.events import Event
 from firstlight.views.console import progress
 
 EDGES = "[('sep_conv_3x3', 0), ('sep_conv_3x3', 1), ('skip_connect', 0), ('skip_connect', 1), ('skip_connect', 0)]"
@@ -33,7 +34,7 @@ def shown(bars: Any) -> list[str]:
 @pytest.mark.usefixtures("narrow")
 def test_steps_are_one_line_and_the_leading_architecture_another() -> None:
     with progress.watching(500) as watcher:
-        watcher.states(7, 12, "T 12300, R -12300", GENOTYPE)
+        watcher(Event("states", 7, 12, note="T 12300, R -12300", architecture=GENOTYPE))
         bar, leading = shown(watcher._progress)
         assert bar.startswith("steps ")
         assert " 7/12 " in bar
@@ -46,7 +47,7 @@ def test_steps_are_one_line_and_the_leading_architecture_another() -> None:
 @pytest.mark.usefixtures("narrow")
 def test_the_network_that_steps_lead_to_is_no_further_step() -> None:
     with progress.watching(500) as watcher:
-        watcher.states(12, 12, "T 1, R 1", "a network")
+        watcher(Event("states", 12, 12, note="T 1, R 1", architecture="a network"))
         watcher.saw(3.0)
         bar, leading = shown(watcher._progress)
     assert " 12/12 " in bar
@@ -58,7 +59,7 @@ def test_the_network_that_steps_lead_to_is_no_further_step() -> None:
 @pytest.mark.usefixtures("narrow")
 def test_networks_are_counted_beside_states_whose_number_is_not_known() -> None:
     with progress.watching(4) as watcher:
-        watcher.states(1500, None, "", "")
+        watcher(Event("states", 1500))
         watcher.saw(0.5)
         watcher.saw(0.25)
         (bar,) = shown(watcher._progress)
@@ -123,7 +124,7 @@ def test_a_file_gets_plain_lines(log: io.StringIO) -> None:
         watcher.saw(1.0)
         assert log.getvalue().splitlines() == ["scoring: 1 of 1,000, best 2.4100", "scoring: 2 of 1,000, best 2.4100"]
     with progress.watching(500) as watcher:
-        watcher.states(7, 12, "T 12300, R -12300", GENOTYPE)
+        watcher(Event("states", 7, 12, note="T 12300, R -12300", architecture=GENOTYPE))
         assert log.getvalue().splitlines()[-1] == "steps: 7 of 12, T 12300, R -12300"
     with progress.counting("measuring") as told:
         told(3, 40)
