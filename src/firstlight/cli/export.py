@@ -62,42 +62,23 @@ def export(
 
     Example: firstlight export runs/mine -o exported --weights trained/weights.safetensors
     """
-    from firstlight.export import export_network, export_run
+    from firstlight.export import export as export_network
     from firstlight.export.exporter import read_formats
-    from firstlight.export.runs import is_run
     from firstlight.views.console.export import show_export
 
     if out is None:
         raise SettingError("Name the folder for the files: -o FOLDER.")
-    formats, settings = read_formats(format, onnx=onnx), dict(read_pairs(skeleton))
-    named, text = (None, space) if architecture is None else (space, architecture)
-    if is_run(text):
-        done = export_run(
-            text,
-            out,
-            space=named,
-            skeleton=settings,
-            seed=seed,
-            weights=weights,
-            formats=formats,
-            overwrite=overwrite,
-        )
-    elif named is None:
-        raise SettingError(
-            f"{text!r} is not the folder of a run. Give one, or a space and an architecture of it: "
-            "firstlight export SPACE ARCHITECTURE -o FOLDER."
-        )
-    else:
-        done = export_network(
-            named,
-            text,
-            out,
-            skeleton=settings,
-            seed=seed or 0,
-            weights=weights,
-            formats=formats,
-            overwrite=overwrite,
-        )
+    named, source = (None, space) if architecture is None else (space, architecture)
+    done = export_network(
+        source,
+        out,
+        space=named,
+        skeleton=dict(read_pairs(skeleton)),
+        seed=seed,
+        weights=weights,
+        formats=read_formats(format, onnx=onnx),
+        overwrite=overwrite,
+    )
     if as_json:
         typer.echo(json.dumps(done.to_dict()))
     else:
