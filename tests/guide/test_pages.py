@@ -11,8 +11,7 @@ from tools import docs
 from tools.pages import proxies
 
 from firstlight.core.references import REFERENCES
-from firstlight.export import FORMATS
-from firstlight.export.exporter import export_network
+from firstlight.export.exporter import FORMATS, export
 from firstlight.proxies import PROXIES
 from firstlight.proxies.base import Parts, proxy
 from firstlight.proxies.ensembles import Ensemble
@@ -163,7 +162,7 @@ def test_the_page_of_export_shows_what_is_written(tmp_path: Path) -> None:
     text = (ROOT / "docs" / "export.md").read_text(encoding="utf-8")
     shown = next(code for code in re.findall(r"```python\n(.*?)```", text, re.DOTALL) if code.startswith("class"))
     (architecture,) = re.findall(r"^firstlight export nasbench201 '(.*)' -o", text, re.MULTILINE)
-    export_network("nasbench201", architecture, tmp_path / "out", formats=["source"])
+    export(architecture, tmp_path / "out", space="nasbench201", formats=["source"])
     written = (tmp_path / "out" / "network.py").read_text(encoding="utf-8")
     for part in shown.strip().split("\n\n\n"):  # but for the line breaks, which the formatter of the pages sets
         assert "".join(part.split()) in "".join(written.split())
