@@ -20,7 +20,7 @@ def reproduce(given: dict[str, Any]) -> None:
 
     Scores are kept in the folder: asking again, or for more networks, computes only what is new.
 
-    Examples:
+    For example:
     firstlight reproduce
     firstlight reproduce dextr-table4 --samples 200
     """
@@ -42,8 +42,8 @@ def reproduce(given: dict[str, Any]) -> None:
 
 
 def _show(outcome: Any) -> None:
-    from firstlight.views.console.terminal import show_figures
     from firstlight.papers.page import HEADERS, cells, rule, summary
+    from firstlight.views.console.terminal import show_figures
 
     experiment = outcome.experiment
     say(f"{experiment.published_in}: {experiment.shows}.\n")
