@@ -120,24 +120,24 @@ class Model(Group):
 
 @dataclass(frozen=True)
 class Limits(Group):
-    """What a network may cost."""
+    """What a network may cost, for one input."""
 
     title = "Limits"
 
     max_params: str | float | None = None
     """Most parameters, such as 1.0M."""
     max_macs: str | float | None = None
-    """Most multiply-accumulates for one input, such as 120M."""
+    """Most multiply-accumulates, such as 120M."""
     min_params: str | float | None = None
     """Fewest parameters."""
     min_macs: str | float | None = None
     """Fewest multiply-accumulates."""
     max_activations: str | float | None = None
-    """Most output values of convolutions and matrix products for one input."""
+    """Most outputs of convolutions and matrix products."""
     max_memory: str | float | None = None
-    """Most bytes that a forward pass of one input holds at a time, such as 20MB."""
+    """Most bytes held by a forward pass, such as 20MB."""
     max_latency: str | float | None = None
-    """Most milliseconds for one input; `latency` says where they come from."""
+    """Most milliseconds for one input; see `latency`."""
     latency: str = "measured"
     """Where latencies come from: measured (here, on one thread), measured:threads=2, onnx (by ONNX Runtime), or
     table:FILE:COLUMN."""
@@ -201,7 +201,7 @@ class Truth(Group):
     title = "Trained networks"
 
     table: Any = None
-    """Table of trained networks: a .parquet or .csv file. See `firstlight table`."""
+    """Table of trained networks: FILE.parquet or FILE.csv."""
     target: str | Sequence[str] | None = None
     """Column of the table. Default: validation accuracy after the fewest epochs."""
 
@@ -220,7 +220,7 @@ class Training(Group):
     """How to train: short, quick, hnas, nb201-200, darts-cifar or darts-imagenet. Settings follow the name:
     quick:batch_size=32:learning_rate=0.05."""
     data_samples: int | None = None
-    """Use at most N samples of the data, training and validation together."""
+    """Use at most N samples for training and validation."""
 
     def __post_init__(self) -> None:
         self._check_at_least(1, "epochs")
@@ -254,9 +254,9 @@ class Retraining(Group):
     """Retrain the N best networks from scratch and compare them with hand-made ones, for data that the space's networks
     are retrained on (see docs/ctr.md)."""
     retrain_times: int = 1
-    """How many times to retrain each, with different seeds."""
+    """Times to retrain each, with other seeds."""
     retrain_random: int = 0
-    """Also retrain N random networks to compare with."""
+    """Also retrain N random networks."""
 
     def __post_init__(self) -> None:
         self._check_at_least(1, "retrain", "retrain_times")

@@ -47,9 +47,10 @@ def search(
     By default networks are scored by a proxy. With `data`, networks are evaluated by training them for a few epochs;
     with a `table`, by looking them up. Algorithms such as hnas and verify let proxies choose what is evaluated.
 
+    Worker processes import your own space, so define it at the top level of a module, or pass `workers=0`.
+
     Args:
-        space: The search space: a name (`firstlight spaces` lists them), `module:name`, or the object. Worker processes
-            import your own space, so define it at the top level of a module, or pass `workers=0`.
+        space: The search space: a name (`firstlight spaces` lists them), `module:name`, or the object.
         proxy: The proxy to maximize (or minimize, if lower is better): a name, `module:name`, the object, or an
             ensemble such as az_nas or log_rank(dextr,params). Default: that of the algorithm or the space, mostly
             dextr.

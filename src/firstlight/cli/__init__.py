@@ -9,9 +9,10 @@ import signal
 import sys
 from typing import Any
 
-from cyclopts import App, CycloptsError
+from cyclopts import App, CycloptsError, Parameter
 
 from firstlight._version import __version__
+from firstlight.cli.derive import COMMAND, shown_default
 from firstlight.cli.settings_file import apply_settings
 from firstlight.core.errors import FirstlightError
 
@@ -23,6 +24,9 @@ app = App(
     version=__version__,
     help_format="plaintext",
     config=apply_settings,
+    default_parameter=Parameter(negative=(), show_default=shown_default),
+    group_arguments=COMMAND,
+    group_parameters=COMMAND,
 )
 COMMANDS = (
     *("algorithms", "compare", "correlate", "data", "export", "plot", "proxies", "rank", "report", "reproduce"),

@@ -9,7 +9,7 @@ from firstlight.cli.printing import print_json
 def algorithms(name: str | None = None, /, *, json: bool = False) -> None:
     """List the search algorithms, or describe one: how it works, its settings, where it was published.
 
-    Examples:
+    For example:
     firstlight algorithms
     firstlight algorithms evolution
 

@@ -17,7 +17,7 @@ def compare(given: dict[str, Any]) -> None:
 
     A query is a network that is evaluated. All methods are counted alike: queries, epochs, seconds of training.
 
-    Examples:
+    For example:
     firstlight compare nasbench201 --table nb201.parquet --queries 20,50,100 --seeds 10
     firstlight compare nasbench201 --data digits --epochs 1 --queries 8 --seeds 2 --skeleton channels=4,cells=1
     """

@@ -23,7 +23,7 @@ def correlate(given: dict[str, Any]) -> None:
     ten networks that the proxy ranks first. Behind the best: how much lower its Spearman correlation is than that of
     the first row. No score: how many networks the proxy cannot score; they rank last, for the reason below the table.
 
-    Examples:
+    For example:
     firstlight correlate nasbench201 --table nb201.parquet --target cifar10_test_200 --proxy dextr,zico,params
     firstlight correlate nasbench201 --table nb201.parquet --target cifar10_test_200 --proxy all --ensemble
     """

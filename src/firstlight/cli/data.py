@@ -5,17 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from cyclopts import App, Parameter
+from cyclopts import Parameter
 
 from firstlight.api.clicks import prepare as call
-from firstlight.cli.derive import derived
+from firstlight.cli.derive import command_group, derived
 from firstlight.cli.printing import print_json, say
 
 if TYPE_CHECKING:
     from firstlight.data.clicks import ClickData
 
-data = App(
-    name="data", help="Logs of clicks: prepare one for networks of the nasrec spaces, look into it, or synthesize one."
+data = command_group(
+    "data", "Logs of clicks: prepare one for networks of the nasrec spaces, look into it, or synthesize one."
 )
 
 
@@ -23,7 +23,7 @@ data = App(
 def prepare(given: dict[str, Any]) -> None:
     """Turn a published log of clicks into one file to score, search and train with. Memory stays small for any size.
 
-    Examples:
+    For example:
     firstlight data prepare criteo train.txt -o criteo.parquet
     firstlight data prepare avazu train.gz -o avazu.parquet --min-count 2
     firstlight data prepare clicks log.csv -o log.parquet --label click --numbers price --categories site,user
@@ -52,7 +52,7 @@ data.command(prepare, name="prepare")
 def show(path: Path, /, *, json: bool = False) -> None:
     """Print what a prepared file holds: rows and clicks of each part, numbers, categories, and how it was made.
 
-    Examples:
+    For example:
     firstlight data show criteo.parquet
 
     Args:
@@ -70,7 +70,7 @@ def synthesize(
 ) -> None:
     """Synthesize a log of clicks in Criteo's layout, in which pairs of categories decide most clicks.
 
-    Examples:
+    For example:
     firstlight data synthesize -o made-up.tsv --rows 200000
 
     Args:

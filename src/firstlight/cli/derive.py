@@ -11,8 +11,8 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any
 
+from cyclopts import App, Parameter
 from cyclopts import Group as Panel
-from cyclopts import Parameter
 
 from firstlight.core.groups import Group, field_docs
 
@@ -24,7 +24,19 @@ _PYTHON_ONLY = {"callback", "loss"}
 # The flag of a parameter that goes by another name than the rest of its kind.
 _FLAGS = {"proxies": ("--proxy", "--proxies"), "out": ("--out", "-o")}
 COMMAND = Panel("Options", sort_key=0)
+# What stands above the examples in a help text. Google's `Examples:` would be left out of it.
+EXAMPLES = "For example:\n"
 JSON = Parameter(help="Print JSON only, for machines.", group=COMMAND, negative=(), show_default=False)
+
+
+def command_group(name: str, text: str) -> App:
+    """Return a command that holds others, such as `firstlight store`."""
+    return App(name=name, help=text, group_arguments=COMMAND, group_parameters=COMMAND)
+
+
+def shown_default(value: Any) -> str | None:
+    """Return a default as the help shows it; None for what goes without saying."""
+    return None if value is None or value is False or value == "" else str(value)
 
 
 def flag_type(annotation: str) -> Any:
@@ -36,6 +48,12 @@ def flag_type(annotation: str) -> Any:
     names = {name.strip() for name in re.sub(r"\[[^|]*\]", "", annotation).split("|")}
     kind = next((kind for name, kind in _READABLE.items() if name in names), str)
     return kind | None if names & {"None", "Any"} else kind
+
+
+def one_line_each(text: str) -> str:
+    """Return a help text with each paragraph on one line, for the terminal to wrap; examples keep their lines."""
+    paragraphs = text.split("\n\n")
+    return "\n\n".join(part if part.startswith(EXAMPLES) else " ".join(part.split()) for part in paragraphs)
 
 
 def docs_of(call: Callable[..., Any]) -> dict[str, str]:
@@ -79,14 +97,7 @@ def _flag(parameter: inspect.Parameter, text: str, panel: Panel) -> inspect.Para
     annotation = flag_type(parameter.annotation)
     keyword = parameter.kind is inspect.Parameter.KEYWORD_ONLY
     names = _FLAGS.get(parameter.name) if keyword else None
-    shown = (
-        None
-        if parameter.default in (None, "", inspect.Parameter.empty) or isinstance(parameter.default, bool)
-        else True
-    )
-    described = Parameter(
-        name=names, help=text.replace("`", ""), group=panel, show_default=shown, negative=(), show_choices=False
-    )
+    described = Parameter(name=names, help=text, group=panel, show_default=shown_default, negative=())
     if parameter.name == "architectures":
         parameter = parameter.replace(kind=inspect.Parameter.VAR_POSITIONAL, default=inspect.Parameter.empty)
         annotation = str
@@ -134,7 +145,7 @@ def derived(
             bound = signature.bind(*given, **options)
             handler({**(usual or {}), **bound.arguments})
 
-        command.__name__, command.__doc__ = handler.__name__, handler.__doc__
+        command.__name__, command.__doc__ = handler.__name__, one_line_each(inspect.getdoc(handler) or "")
         command.__signature__ = signature  # type: ignore[attr-defined]
         command.__annotations__ = {parameter.name: parameter.annotation for parameter in ordered}
         command.call = call  # type: ignore[attr-defined]

@@ -15,7 +15,7 @@ def export(given: dict[str, Any]) -> None:
 
     network.py holds this network alone, and gives exactly the outputs that it has in Firstlight.
 
-    Examples:
+    For example:
     firstlight export runs/mine -o exported --format all
     firstlight export nats-sss 8:16:16:32:32 -o exported --format source,json
     firstlight export runs/mine -o exported --weights trained/weights.safetensors

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from cyclopts import App, Parameter
+from cyclopts import Parameter
 
 from firstlight.api.network_figure import network_figure as call
-from firstlight.cli.derive import derived
+from firstlight.cli.derive import command_group, derived
 from firstlight.cli.networks import from_flag, read_networks, seed_of
 from firstlight.cli.printing import print_json, say
 from firstlight.core.errors import SettingError
@@ -16,7 +16,7 @@ from firstlight.core.errors import SettingError
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-plot = App(name="plot", help="Figures for publications, as SVG, PNG or PDF, of what runs have left in their folders.")
+plot = command_group("plot", "Figures for publications, as SVG, PNG or PDF, of what runs have left in their folders.")
 
 Study = Annotated[Path, Parameter(help="The folder of `correlate` or `trust`, as given to --out.")]
 Search = Annotated[Path, Parameter(help="The folder of a search, as given to --out.")]
@@ -40,7 +40,7 @@ def scatter(
 ) -> None:
     """Plot the scores of a proxy against the truth, a dot for each network.
 
-    Examples:
+    For example:
     firstlight plot scatter runs/study --proxy dextr -o dextr.pdf
     """
     _check(out)
@@ -53,7 +53,7 @@ def scatter(
 def bars(directory: Study, /, *, out: Out, target: Target = None, width: Width = "column", json: Json = False) -> None:
     """Plot how well each proxy ranks, with 95% intervals.
 
-    Examples:
+    For example:
     firstlight plot bars runs/study -o ranks.pdf
     """
     _check(out)
@@ -66,7 +66,7 @@ def bars(directory: Study, /, *, out: Out, target: Target = None, width: Width =
 def agreement(directory: Study, /, *, out: Out, width: Width = "page", json: Json = False) -> None:
     """Plot which proxies rank networks alike, as a heat map.
 
-    Examples:
+    For example:
     firstlight plot agreement runs/study -o agreement.pdf
     """
     _check(out)
@@ -90,7 +90,7 @@ def curves(
 
     Searches that differ in nothing but their seed are one line.
 
-    Examples:
+    For example:
     firstlight plot curves runs/compared --against seconds -o methods.pdf
     firstlight plot curves runs/seed0 runs/seed1 runs/seed2 -o search.pdf
     """
@@ -123,7 +123,7 @@ def front(
 ) -> None:
     """Plot all networks of a search by score and cost, and those that no other beats.
 
-    Examples:
+    For example:
     firstlight plot front runs/pareto --cost latency -o front.pdf
     """
     _check(out)
@@ -136,7 +136,7 @@ def front(
 def surface(directory: Search, /, *, out: Out, width: Width = "column", json: Json = False) -> None:
     """Plot what HNAS expects for each pair of its two numbers, and what it asked.
 
-    Examples:
+    For example:
     firstlight plot surface runs/hnas -o surface.pdf
     """
     _check(out)
@@ -156,7 +156,7 @@ def network(given: dict[str, Any]) -> None:
     layers: how independent the channels of each layer are, from the first to the last. outputs: how the output moves
     as the input goes round a circle.
 
-    Examples:
+    For example:
     firstlight plot network nasbench201 ARCH ARCH --names good,bad -o layers.pdf
     firstlight plot network mine:model --show outputs --width page -o outputs.pdf
     """

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 def proxies(name: str | None = None, /, *, ensembles: bool = False, json: bool = False) -> None:
     """List proxies and ensembles, or describe one: formula, direction, needs, settings, cost, reference.
 
-    Examples:
+    For example:
     firstlight proxies
     firstlight proxies dextr
 

@@ -31,7 +31,7 @@ def rank(given: dict[str, Any]) -> None:
     NETWORKS is a search space, followed by architectures; or your own models as module:name. Importing these modules is
     the only code of yours that is run.
 
-    Examples:
+    For example:
     firstlight rank nasbench201 --samples 100 --proxy dextr,params --top 10
     firstlight rank nasbench201 --from architectures.txt --by 'rank_mean(dextr*2,params)'
     firstlight rank mypackage.models:small mypackage.models:large --input-shape 3,32,32

@@ -18,7 +18,7 @@ def report(
 
     A run that goes on is shown as far as it is; `firstlight watch` keeps the page up to date.
 
-    Examples:
+    For example:
     firstlight report runs/demo --open
 
     Args:

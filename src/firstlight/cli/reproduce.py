@@ -20,7 +20,7 @@ def reproduce(given: dict[str, Any]) -> None:
 
     Scores are kept in the folder: asking again, or for more networks, computes only what is new.
 
-    Examples:
+    For example:
     firstlight reproduce
     firstlight reproduce dextr-table4 --samples 200
     """

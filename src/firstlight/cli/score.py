@@ -22,7 +22,7 @@ def score(given: dict[str, Any]) -> None:
 
     NETWORKS is a search space, followed by architectures; or your own model as module:name.
 
-    Examples:
+    For example:
     firstlight score nasbench201 --from architectures.txt --proxy dextr,params
     firstlight score nasbench201 '|none~0|+|none~0|none~1|+|nor_conv_3x3~0|none~1|none~2|'
     firstlight score mypackage.models:resnet --input-shape 3,32,32

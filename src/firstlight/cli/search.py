@@ -21,13 +21,12 @@ def search(given: dict[str, Any]) -> None:
 
     Run the same command again to resume a search that was cut off: nothing is scored twice.
 
-    Examples:
+    For example:
     firstlight search nasbench201 --samples 500 --max-params 1.0M
     firstlight search nasbench201 --proxy 'log_rank(dextr,params)'
     firstlight search mobilenetv2 --algorithm evolution-budget --max-macs 450M
-    firstlight search darts --algorithm nasi:variant=ada --input digits --labels random
     firstlight search nasbench201 --algorithm pareto --objectives macs,latency
-    firstlight search nasbench201 --algorithm hnas:pool=100 --data digits@16 --queries 8 --skeleton cells=1
+    firstlight search nasbench201 --algorithm hnas:pool=100 --data digits@16
     firstlight search --settings plainnet-cifar --proxy zico --samples 2000
     """
     given.pop("settings", None)

@@ -24,10 +24,9 @@ def show(
 ) -> None:
     """Draw an architecture in the terminal, and into a file; print what its network costs.
 
-    Lines between two nodes are edges, with their operation; they leave the lane of their source and end above their
-    target.
+    Lines between two nodes are edges, with their operation, from the lane of their source to above their target.
 
-    Examples:
+    For example:
     firstlight show nasbench101 'conv3x3~0|maxpool3x3~0,1|output~1,2' -o cell.svg
 
     Args:

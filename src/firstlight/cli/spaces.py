@@ -18,7 +18,7 @@ def spaces(
 ) -> None:
     """List the search spaces, or describe one: how large it is, an example, what its networks cost, who uses it.
 
-    Examples:
+    For example:
     firstlight spaces
     firstlight spaces nasbench101
 

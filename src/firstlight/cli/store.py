@@ -6,12 +6,11 @@ import dataclasses
 import sys
 from pathlib import Path
 
-from cyclopts import App
-
+from firstlight.cli.derive import command_group
 from firstlight.cli.printing import print_json, say
 from firstlight.core.quoting import joined
 
-store = App(name="store", help="Check, compact, export and merge what runs have stored.")
+store = command_group("store", "Check, compact, export and merge what runs have stored.")
 
 
 @store.command
@@ -20,7 +19,7 @@ def check(path: Path, /, *, json: bool = False) -> None:
 
     Nothing is changed.
 
-    Examples:
+    For example:
     firstlight store check runs/mine
 
     Args:
@@ -59,7 +58,7 @@ def check(path: Path, /, *, json: bool = False) -> None:
 def compact(path: Path, /, *, json: bool = False) -> None:
     """Release the unused space of a store. Needs as much free space on the disk as the store holds.
 
-    Examples:
+    For example:
     firstlight store compact runs/mine
 
     Args:
@@ -82,7 +81,7 @@ def compact(path: Path, /, *, json: bool = False) -> None:
 def export(path: Path, out: Path, /, *, table: str = "scores", json: bool = False) -> None:
     """Write rows of a store to a table for other programs, with the versions that computed them.
 
-    Examples:
+    For example:
     firstlight store export runs/mine scores.parquet
     firstlight store export all.sqlite trials.csv --table trials
 
@@ -108,7 +107,7 @@ def merge(into: Path, /, *sources: Path, json: bool = False) -> None:
 
     What both have stays as it is in INTO, and results that differ are counted. The others are left as they are.
 
-    Examples:
+    For example:
     firstlight store merge all.sqlite runs/* other-machine/store.sqlite
 
     Args:

@@ -5,14 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from cyclopts import App, Parameter
+from cyclopts import Parameter
 
+from firstlight.cli.derive import command_group
 from firstlight.cli.printing import print_json, say
 
 if TYPE_CHECKING:
     from firstlight.tables.table import Table
 
-table = App(name="table", help="Tables of trained networks: make one from official benchmark files, or look into one.")
+table = command_group("table", "Tables of trained networks: make one from official benchmark files, or look into one.")
 
 
 @table.command(name="import")
@@ -21,7 +22,7 @@ def import_(
 ) -> None:
     """Turn the official files of a benchmark into a table, without the benchmark's own package. Nothing in them is run.
 
-    Examples:
+    For example:
     firstlight table import nats NATS-tss-v1_0-3ffb9-simple -o nb201.parquet
     firstlight table import nasbench101 nasbench_only108.tfrecord -o nb101.parquet
 
@@ -51,7 +52,7 @@ def import_(
 def show(path: Path, /, *, space: str | None = None, json: bool = False) -> None:
     """Print what a table holds: data set, split, epochs and range of every column.
 
-    Examples:
+    For example:
     firstlight table show nb201.parquet --space nasbench201
 
     Args:

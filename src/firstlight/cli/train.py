@@ -27,7 +27,7 @@ def train(given: dict[str, Any]) -> None:
     Run the same command again to resume a training that was cut off: it ends with the same weights. Under torchrun
     several processes share every batch.
 
-    Examples:
+    For example:
     firstlight train runs/found --data digits --out runs/digits
     firstlight train nats-sss 8:16:16:32:32 --data digits --out runs/digits
     torchrun --nproc-per-node 4 -m firstlight train darts "Genotype(...)" --data folder:photos/train \\

@@ -17,7 +17,7 @@ def trust(given: dict[str, Any]) -> None:
 
     Run the same command again to resume: no network is trained twice. A smaller skeleton makes it faster.
 
-    Examples:
+    For example:
     firstlight trust nasbench201 --data digits --train 24 --epochs 3 --skeleton channels=4,cells=1
     firstlight trust nasbench201 --data folder:photos@32 --train 40 --epochs 5
     """

@@ -20,7 +20,7 @@ def watch(
 
     The run is another command's, which need not know of it: `firstlight search ... --out runs/mine`.
 
-    Examples:
+    For example:
     firstlight watch runs/mine --open
 
     Args:
