@@ -17,11 +17,11 @@ from pathlib import Path
 from typing import Any
 
 from firstlight.core.events import Event
+from firstlight.options import Limits
 from firstlight.probe.cost import Cost
 from firstlight.proxies.base import NetworkScore, Score
 from firstlight.proxies.ensembles import members, parse_criterion
 from firstlight.scoring.service import Setting
-from firstlight.options import Limits
 from firstlight.search.algorithm import AlgorithmRequest
 from firstlight.search.run_folder import RunStore
 from firstlight.search.runner import run_search

@@ -125,9 +125,7 @@ def test_a_broken_package_does_not_hide_the_others(shelf: Registry[Number], monk
         "The number 'missing' is left out",
         "The number 'text' is left out",
     ]
-    with pytest.raises(
-        PluginError, match=r"'no_such_module:SIX' \(group 'shelf.numbers'\) cannot be loaded"
-    ):
+    with pytest.raises(PluginError, match=r"'no_such_module:SIX' \(group 'shelf.numbers'\) cannot be loaded"):
         shelf["missing"]
     with pytest.raises(PluginError, match=r"'shelf_other:TEXT' .* is a str, not a number"):
         shelf["text"]

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
+import json
 import pickle
 import random
+import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 

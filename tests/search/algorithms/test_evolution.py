@@ -15,7 +15,6 @@ from firstlight.options import Limits
 from firstlight.proxies.ensembles import Ensemble
 from firstlight.scoring.service import ScoreService, Setting
 from firstlight.search.algorithm import AlgorithmRequest
-from firstlight.options import Limits
 from firstlight.search.algorithms.evolution import falling_mutations
 from firstlight.search.objective import Candidate, Objective
 from firstlight.search.problem import Problem
