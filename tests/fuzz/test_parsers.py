@@ -28,6 +28,7 @@ from firstlight.search.objective import parse_amount, parse_limits
 from firstlight.spaces import SPACES
 from firstlight.spaces.finding import find_space
 from firstlight.tables.targets import Target as Column
+from firstlight.training.clicks import click_recipe
 from firstlight.training.recipes import RECIPES, RecipeRequest
 from firstlight.training.shared_warm_up import SharedWarmUp
 from firstlight.training.warm_up import WarmUp, read_warm_up
