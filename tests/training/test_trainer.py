@@ -19,6 +19,7 @@ import torch
 
 import firstlight
 from firstlight.core.errors import DataError, MissingExtraError, SettingError, StoreError
+from firstlight.core.events import Event
 from firstlight.data import load_dataset
 from firstlight.execution.executor import one_thread
 from firstlight.spaces import SPACES
@@ -41,11 +42,9 @@ def trained(out: Path | None = None, **settings: Any) -> Trained:
 
 
 def test_the_folder_holds_the_network_and_how_it_came_about(tmp_path: Path) -> None:
-    seen: list[tuple[int, int | None]] = []
-    found = trained(
-        tmp_path / "run", callback=lambda event: None if event.item is None else seen.append((event.done, event.total))
-    )
-    assert seen == [(3, 6), (6, 6)]
+    seen: list[Event] = []
+    found = trained(tmp_path / "run", callback=seen.append)
+    assert [(event.done, event.total) for event in seen if event.item is not None] == [(3, 6), (6, 6)]
     assert sorted(file.name for file in (tmp_path / "run").iterdir()) == [
         "history.csv",
         "result.json",
