@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from firstlight.api.common import MUCH_WORK, check_names, choose_executor, choose_source
 from firstlight.core.events import Callback, ignore
-from firstlight.core.groups import Options, takes
+from firstlight.core.groups import Options, plain, takes
 from firstlight.options import (
     AUTO,
     Compute,
@@ -129,7 +129,13 @@ def search(
         data_samples=training.data_samples,
     )
     costs = read_costs(read_list(objectives))
-    wanted = SearchSetting(setting, by, request, count, limits, costs, limits.latency, asked)
+    own = {"space": space, "proxy": proxy, "algorithm": algorithm, "samples": samples, "queries": queries}
+    record = {
+        name: plain(value) for name, value in (own | {"objectives": objectives or None}).items() if value is not None
+    }
+    wanted = SearchSetting(
+        setting, by, request, count, limits, costs, limits.latency, asked, record | options.to_dict()
+    )
     # the work of an algorithm that decides by itself is not that of the networks which it scores
     much = by_truth or retrain is not None or request.algorithm.searches_supernet
     place = choose_executor(options[Compute], callback, MUCH_WORK if much else count)

@@ -129,6 +129,7 @@ class SearchResult:
             "best": self._best_to_dict(),
             **({"front": [trial.to_dict() for trial in self.front]} if self.front else {}),
             "finished": self.finished,
+            "options": dict(self.setting.options),
             "samples": self.setting.samples,
             "scored": self.scored,
             "reused": self.reused,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from firstlight.core.errors import SettingError
@@ -30,6 +31,8 @@ class SearchSetting:
         costs: The costs that are minimized besides; by default those of the algorithm.
         latency: Where latencies come from, if any are needed.
         truth: Where true performance comes from, in a query search.
+        options: The options that the search was asked with, as a settings file holds them. They are recorded, and do
+            not tell searches apart.
     """
 
     setting: Setting
@@ -40,6 +43,7 @@ class SearchSetting:
     costs: tuple[str, ...] = ()
     latency: str = "measured"
     truth: TruthRequest | None = None
+    options: Mapping[str, Any] = field(default_factory=dict, compare=False)
 
     @property
     def skeleton(self) -> Skeleton:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -12,8 +11,7 @@ from typing import Any
 from firstlight.core.errors import MissingExtraError, SettingError
 from firstlight.core.events import Callback, Event, ignore
 from firstlight.data import Dataset
-from firstlight.spaces.base import Architecture, Space
-from firstlight.spaces.in_space import in_space
+from firstlight.spaces.base import Architecture
 from firstlight.storage.outcome import Epoch
 from firstlight.storage.store import make_folder
 from firstlight.training.checkpoint import Checkpoint
@@ -22,68 +20,8 @@ from firstlight.training.distributed import Ranks, joined
 from firstlight.training.fitting import build_for_training, fit_recipe, without_auxiliary_head
 from firstlight.training.job import EvaluationSetting
 from firstlight.training.recipe import TrainingRecipe
-from firstlight.training.recipes import QUICK, RecipeRequest
+from firstlight.training.recipes import RecipeRequest
 from firstlight.training.trained import CHECKPOINT_NAME, Trained, find_trained
-
-
-def train(
-    space: str | Space[Any],
-    architecture: str | Architecture,
-    data: str,
-    *,
-    recipe: str | TrainingRecipe = QUICK,
-    epochs: int | None = None,
-    data_samples: int | None = None,
-    skeleton: Mapping[str, Any] | None = None,
-    seed: int = 0,
-    device: str | None = None,
-    out: str | os.PathLike[str] | None = None,
-    tensorboard: bool = False,
-    callback: Callback = ignore,
-) -> Trained:
-    """Train one network and test it on samples that played no part in its training.
-
-    Args:
-        space: The space of the architecture, or its name.
-        architecture: The architecture, or its text.
-        data: What to train on: `digits`, `npz:PATH`, `folder:PATH`, or a name in $FIRSTLIGHT_DATA.
-        recipe: How to train: a name with settings behind it, such as "darts-cifar:epochs=10", or a recipe.
-        epochs: Number of epochs. Default: that of the recipe.
-        data_samples: Use at most N samples of the data, training and validation together.
-        skeleton: Settings of the network around the searched part.
-        seed: Seed of weights, order of samples, augmentation and dropout.
-        device: Device to train on, as PyTorch writes it.
-        out: Folder for checkpoint, weights and result. The same call resumes a training that was interrupted, and ends
-            with the same weights.
-        tensorboard: Log each epoch for TensorBoard as well.
-        callback: Called with an event after each step and each epoch; see `train_classifier`.
-
-    Returns:
-        The result, the test accuracy and the trained network.
-
-    Raises:
-        SettingError: If a setting is not allowed, or does not fit the network or the data.
-        StoreError: If `out` holds another training.
-
-    Example:
-        >>> found = firstlight.train("nasbench201", "|skip_connect~0|+...", "digits", recipe="quick", out="runs/digits")
-        >>> found.test_accuracy, found.model
-    """
-    request = RecipeRequest.parse(recipe) if isinstance(recipe, str) else RecipeRequest.of(recipe)
-    if epochs is not None:
-        request = request.with_epochs(epochs)
-    setting = EvaluationSetting(
-        **in_space(space),
-        source_name=data,
-        recipe=request.recipe,
-        seed=seed,
-        skeleton_settings=tuple(sorted((skeleton or {}).items())),
-        samples=data_samples,
-        device=device,
-        tests_later=True,
-    )
-    folder = None if out is None else Path(out)
-    return train_network(setting, architecture, request, folder=folder, tensorboard=tensorboard, callback=callback)
 
 
 def train_network(
