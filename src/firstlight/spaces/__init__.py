@@ -1,4 +1,4 @@
-"""Search spaces, one family to a folder or file. `SPACES` knows where each one lives."""
+"""Search spaces, one folder or file for each family. `SPACES` is the registry of all of them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _NAMES = {
 
 
 def is_space(entry: object) -> bool:
-    """Return whether `entry` is a space, or a class that makes one."""
+    """Return whether `entry` is a space or a class of spaces."""
     from firstlight.spaces.base import Space
 
     return isinstance(entry, Space) or (inspect.isclass(entry) and issubclass(entry, Space))
@@ -34,7 +34,7 @@ def is_space(entry: object) -> bool:
 
 def _spaces_of(module: ModuleType) -> dict[str, Space[Any]]:
     classes: list[Any] = [entry for entry in vars(module).values() if inspect.isclass(entry) and is_space(entry)]
-    # a class without a name of its own is what several spaces have in common
+    # a class without a name is the base of several spaces
     return {entry.name: entry() for entry in classes if not inspect.isabstract(entry) and hasattr(entry, "name")}
 
 
