@@ -35,7 +35,7 @@ class Unseen:
         if inputs[0].dtype != self._parameters[0].dtype:
             raise UnsupportedError(
                 f"the layers before the final one are frozen and compute in {self._parameters[0].dtype}, but the input "
-                f"is {inputs[0].dtype}; a proxy that needs other weights or precision needs a subnet that is not frozen."
+                f"is {inputs[0].dtype}; proxies that need other weights or precision need a subnet that is not frozen."
             )
         out: Tensor
         if torch.is_grad_enabled() and any(x.requires_grad for x in inputs):
