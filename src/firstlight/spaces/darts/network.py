@@ -53,9 +53,7 @@ class DartsSkeleton(Skeleton):
         if not image or min(self.classes, self.channels, self.cells) < 1:
             self._refuse("it takes images, and needs at least one class, channel and cell")
         if self.stem_stride not in AUXILIARY_STRIDES or not {self.auxiliary, self.pooled, self.rectified} <= {0, 1}:
-            self._refuse(
-                "stem_stride must be 1 (CIFAR) or 8 (ImageNet); auxiliary, pooled and rectified must be 0 or 1"
-            )
+            self._refuse("stem_stride must be 1 (CIFAR) or 8 (ImageNet), auxiliary, pooled and rectified 0 or 1")
         if self.stem_stride == 8 and self.channels < 2:
             self._refuse("the stem for ImageNet starts with half of the channels, so at least two are needed")
         smallest = (5 + AUXILIARY_STRIDES[self.stem_stride] - 1) * 4 * self.stem_stride + 1

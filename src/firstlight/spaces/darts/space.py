@@ -59,7 +59,7 @@ class DARTS(Space[Genotype]):
         return read_configuration(text) if text.lstrip().startswith("{") else read_genotype(text)
 
     def from_nasbench301(self, configuration: Mapping[str, Any]) -> Genotype:
-        """Return the genotype of a configuration. Settings that are not about cells, such as a batch size, are ignored."""
+        """Return the genotype of a configuration. Settings that are not about cells are ignored."""
         return read_configuration(json.dumps(dict(configuration)))
 
     def canonical(self, architecture: Genotype) -> Genotype:

@@ -58,9 +58,7 @@ class Cell101(Architecture):
             raise TableError(
                 f"A cell of NAS-Bench-101 has no operation {unknown[0]!r}. It has: {', '.join(OPERATIONS)}."
             )
-        columns = [
-            adjacency[vertex::vertices] for vertex in range(vertices)
-        ]  # a column holds the sources of its vertex
+        columns = [adjacency[vertex::vertices] for vertex in range(vertices)]  # a column holds a vertex's sources
         if any("1" in column[vertex:] for vertex, column in enumerate(columns)):
             raise TableError(f"{adjacency!r} is not the matrix of a cell: an edge does not lead to a later vertex.")
         sources = tuple(tuple(source for source, edge in enumerate(column) if edge == "1") for column in columns[1:])

@@ -19,7 +19,7 @@ KERNELS = {"nor_conv_1x1": 1, "nor_conv_3x3": 3}
 
 @dataclass(frozen=True)
 class Skeleton201(StagesSkeleton):
-    """Three stages of `cells` cells, with `channels` in the first. Each next stage has double channels and half size."""
+    """Three stages of `cells` cells. The first has `channels`; each next one has double channels and half size."""
 
     channels: int = 16
     cells: int = 5
