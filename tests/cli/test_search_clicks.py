@@ -74,7 +74,7 @@ def test_a_search_that_trained_nothing_says_how_to(folder: Path) -> None:
         ("--data criteo:log.tsv", "firstlight data prepare criteo"),
         ("--data criteo:clicks.parquet --warmup 1%", "a warm-up needs 4"),
         ("--input digits", "are for clicks"),
-        ("--warmup 1%", "nothing to learn from 'synthetic'"),
+        ("--warmup 1%", "nothing can be learned from 'synthetic'"),
         ("--data criteo:clicks.parquet --algorithm evolution:children=2 --children 3", "Leave one out"),
     ],
 )

@@ -80,7 +80,7 @@ def test_correlations_with_a_table(tmp_path: Path) -> None:
 
 
 def test_where_there_is_nothing_to_warm_up(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="nothing to learn from 'synthetic'"):
+    with pytest.raises(DataError, match="nothing can be learned from 'synthetic'"):
         run("score", "nasbench201", CELL, "--warmup", "10%")
     with pytest.raises(SettingError, match="take 27% or more"):
         run("rank", "nasbench201", CELL, "--input", "digits@8", "--warmup", "5%")

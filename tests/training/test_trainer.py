@@ -191,7 +191,7 @@ def test_an_auxiliary_head_is_for_the_recipe_to_ask_for() -> None:
 def test_data_that_cannot_be_trained_on(tmp_path: Path) -> None:
     x = np.random.default_rng(0).normal(size=(20, 8, 8))
     one_class = write(tmp_path / "a.npz", x=x, y=np.ones(20, dtype=int))
-    with pytest.raises(DataError, match="of one class"):
+    with pytest.raises(DataError, match="belong to one class"):
         firstlight.train("nasbench201", CELL, one_class)
     few = write(tmp_path / "b.npz", x=x, y=np.arange(20) % 2)
     with pytest.raises(DataError, match="0 of them for validation"):

@@ -1,4 +1,4 @@
-"""Search spaces, one family to a folder or file. `SPACES` knows where each one lives."""
+"""Search spaces, one folder or file for each family. `SPACES` is the registry of all of them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _NAMES = {
 
 
 def is_space(entry: object) -> bool:
-    """Return whether `entry` is a space, or a class that makes one."""
+    """Return whether `entry` is a space or a class of spaces."""
     from firstlight.spaces.base import Space
 
     return isinstance(entry, Space) or (inspect.isclass(entry) and issubclass(entry, Space))

@@ -243,7 +243,7 @@ def test_what_is_found_must_keep_within_limits() -> None:
 
 
 def test_a_skeleton_that_lacks_a_kind_of_cell_is_refused_before_any_step(tmp_path: Path) -> None:
-    with pytest.raises(SettingError, match=r"needs 3 cells or more.*cells=2"):
+    with pytest.raises(SettingError, match=r"needs at least 3 cells.*cells=2"):
         search("darts", skeleton=SMALL | {"cells": 2}, out=tmp_path / "run")
     assert not list(tmp_path.iterdir())
 
