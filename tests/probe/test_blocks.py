@@ -36,7 +36,7 @@ class Tokens(nn.Module):
         return self.head(x.mean(1))
 
 
-def normalised() -> nn.Module:
+def normalized() -> nn.Module:
     def unit(channels: int, out: int, stride: int) -> list[nn.Module]:
         return [nn.Conv2d(channels, out, 3, stride, 1, bias=False), nn.BatchNorm2d(out), nn.ReLU()]
 
@@ -50,10 +50,10 @@ def build(name: str) -> nn.Module:
         return nets.build(name)
     with torch.random.fork_rng():
         torch.manual_seed(0)
-        return (Tokens() if name == "tokens" else normalised()).double()
+        return (Tokens() if name == "tokens" else normalized()).double()
 
 
-@pytest.mark.parametrize("name", ["plain", "residual", "normalised", "tokens"])
+@pytest.mark.parametrize("name", ["plain", "residual", "normalized", "tokens"])
 def test_entropies_and_gains(name: str) -> None:
     x = nets.images(2)
     net = build(name).train(name != "tokens")
