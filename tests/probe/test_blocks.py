@@ -149,5 +149,5 @@ def test_features_whose_sizes_do_not_match(side: int) -> None:
 def test_blocks_that_are_too_few_or_make_no_features() -> None:
     with pytest.raises(UnsupportedError, match="two blocks"):
         Probe(Named(nn.Conv2d(3, 3, 1)), nets.images(2)).block_statistics()
-    with pytest.raises(UnsupportedError, match="no feature map"):
+    with pytest.raises(UnsupportedError, match="neither a feature map"):
         Probe(Named(nn.Flatten(), nn.Linear(192, 2)), nets.images(2)).block_statistics()

@@ -39,7 +39,7 @@ def rectifiers_of(model: nn.Module) -> list[nn.Module]:
     """Return the ReLU modules; raises `UnsupportedError` if there are none."""
     rectifiers: list[nn.Module] = [module for module in model.modules() if isinstance(module, nn.ReLU)]
     if not rectifiers:
-        raise UnsupportedError("the network has no nn.ReLU modules, whose on/off codes are compared.")
+        raise UnsupportedError("the network has no ReLU modules (nn.ReLU), whose on/off codes are compared.")
     return rectifiers
 
 
