@@ -312,7 +312,7 @@ def test_several_inputs_and_outputs(named: bool) -> None:
         Probe(model, (inputs, y)).loss_gradients()
     with pytest.raises(DataError, match="without a part"):
         Probe(model, (inputs, y), logits="answer" if named else 7).loss_gradients()
-    with pytest.raises(UnsupportedError, match="one input"):
+    with pytest.raises(UnsupportedError, match="a single input"):
         probe.output_curvature()
 
 
