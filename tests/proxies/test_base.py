@@ -133,8 +133,8 @@ def test_statuses() -> None:
     assert request_for(allocator).measure(PROBE).status == "out_of_memory"
     broken = request_for(RuntimeError("shape mismatch")).measure(PROBE)
     assert (broken.status, broken.note) == ("failed", "RuntimeError: shape mismatch")
-    mended_by_users = request_for(DataError("Labels run from 1 to 9.")).measure(PROBE)
-    assert (mended_by_users.status, mended_by_users.note) == ("failed", "Labels run from 1 to 9.")
+    mended_by_users = request_for(DataError("Labels range from 1 to 9.")).measure(PROBE)
+    assert (mended_by_users.status, mended_by_users.note) == ("failed", "Labels range from 1 to 9.")
 
 
 def test_a_proxy_that_fails_leaves_the_others_alone() -> None:
