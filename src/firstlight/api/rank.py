@@ -60,25 +60,27 @@ def rank(
     """
     is_space = isinstance(networks, str) or not isinstance(networks, Mapping)
     check_names(space=networks, proxies=[proxies, by])
+    given = [architectures] if isinstance(architectures, str) else list(architectures)
     from firstlight.search.ranking import rank_networks
 
     if is_space:
-        requests, criterion, scored = _rank_space(options, networks, architectures, samples, proxies, by, callback)
+        requests, criterion, scored = _rank_space(options, networks, given, samples, proxies, by, callback)
     else:
-        if list(architectures) or samples or options[Network].skeleton:
+        if given or samples or options[Network].skeleton:
             raise SettingError("Models of your own take no architectures, no samples and no skeleton.")
         requests, criterion, scored = _rank_models(options, networks, proxies, by)
     found = []
     for network in scored:
         found.append(network)
-        callback(Event("scoring", len(found), item=network, architecture=network.architecture))
+        total = len(given) + samples if is_space else len(networks)
+        callback(Event("scoring", len(found), total, network, architecture=network.architecture))
     return rank_networks(found, requests, criterion)
 
 
 def _rank_space(
     options: Options,
     networks: Any,
-    architectures: Iterable[Any],
+    given: list[Any],
     samples: int,
     proxies: Any,
     by: Any,
@@ -109,7 +111,6 @@ def _rank_space(
         networks, source, network.skeleton_settings, network.only_seed, network.device, network.repeats, warm_up
     )
     setting.check()
-    given = [architectures] if isinstance(architectures, str) else list(architectures)
     place = choose_executor(options[Compute], callback, len(given) + (samples if isinstance(samples, int) else 0))
 
     def scores() -> Iterator[NetworkScore]:

@@ -26,10 +26,11 @@ class Group:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields that differ from their defaults."""
+        usual = type(self)()
+        given = {name: (getattr(self, name), getattr(usual, name)) for name in self.names()}
+        # Types come first: tensors and arrays do not compare with other things as a whole.
         return {
-            field.name: getattr(self, field.name)
-            for field in dataclasses.fields(cast(Any, self))
-            if getattr(self, field.name) != field.default
+            name: value for name, (value, other) in given.items() if type(value) is not type(other) or value != other
         }
 
     @classmethod
