@@ -5,19 +5,15 @@ from __future__ import annotations
 import json
 
 import pytest
-from typer.testing import CliRunner
+from tests.cli.command import firstlight
 
-from firstlight.cli import app
-from firstlight.core.errors import UnknownNameError
 from firstlight.core.references import REFERENCES
 from firstlight.search.algorithms import ALGORITHMS
 from firstlight.views.catalog import algorithm_facts
 
 
 def say(*words: str) -> str:
-    result = CliRunner().invoke(app, ["algorithms", *words], catch_exceptions=False)
-    assert result.exit_code == 0
-    return result.stdout
+    return firstlight("algorithms", *words).stdout
 
 
 def test_all_are_listed() -> None:
@@ -42,5 +38,4 @@ def test_formulas_keep_their_lines() -> None:
 
 
 def test_one_that_is_not_there() -> None:
-    with pytest.raises(UnknownNameError, match=r"Did you mean 'evolution'"):
-        CliRunner().invoke(app, ["algorithms", "evolutoin"], catch_exceptions=False)
+    assert "Did you mean 'evolution'" in firstlight("algorithms", "evolutoin", code=1).stderr

@@ -21,7 +21,7 @@ def test_help_explains_with_examples() -> None:
     assert __version__ in done.stdout
     assert "search" in firstlight("--help").stdout
     for command in ("proxies", "spaces", "score", "rank", "search", "report"):
-        assert f"Example: firstlight {command}" in firstlight(command, "--help").stdout
+        assert f"For example:\nfirstlight {command}" in firstlight(command, "--help").stdout
 
 
 def test_listings() -> None:
@@ -126,7 +126,8 @@ def test_a_model_of_ones_own(tmp_path: Path) -> None:
         ("mine:missing", "cannot be imported"),
         ("nowhere:net", "cannot be imported"),
     ):
-        assert message in firstlight("score", target, "--input-shape", "1,8,8", folder=tmp_path, code=1).stderr
+        failed = firstlight("score", target, "--input-shape", "1,8,8", folder=tmp_path, code=1)
+        assert message in failed.stdout + failed.stderr
 
 
 @pytest.mark.parametrize("command", ["score", "rank"])

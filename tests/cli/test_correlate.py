@@ -7,12 +7,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.cli.command import firstlight
 from tests.evaluation.test_correlate import a_table
-from typer.testing import CliRunner
 
-from firstlight.cli import app
 from firstlight.cli.correlate import correlate
-from firstlight.core.errors import FirstlightError, SettingError
 from firstlight.core.statistics import rank_quality
 from firstlight.tables.table import write_table
 from firstlight.views.pages.correlation import LEGEND, cells
@@ -28,11 +26,11 @@ def table(tmp_path: Path) -> str:
 
 
 def run(*arguments: str) -> str:
-    result = CliRunner().invoke(app, ["correlate", "nasbench201", *arguments], catch_exceptions=True)
-    if isinstance(result.exception, FirstlightError):
-        raise result.exception
-    assert result.exit_code == 0, result.output
-    return result.stdout
+    return firstlight("correlate", "nasbench201", *arguments).stdout
+
+
+def refused(*arguments: str) -> str:
+    return firstlight("correlate", "nasbench201", *arguments, code=1).stderr
 
 
 def test_a_table_for_people_and_json_for_machines(table: str, tmp_path: Path) -> None:
@@ -53,7 +51,7 @@ def test_the_columns_are_explained_and_so_is_what_has_no_score(table: str, tmp_p
     shown = run(*asked, "--out", str(tmp_path / "out"))
     for column, meaning in LEGEND.items():
         assert f"{column}: {meaning}." in shown
-        assert f"{column}:" in (correlate.__doc__ or "")
+        assert f"{column}:".replace(" %", "%").lower() in (correlate.__doc__ or "").lower()
     assert "synflow: no score for 1 of 30 networks, which rank last: non_finite (no path leads to the output)" in shown
     page = (tmp_path / "out" / "report.html").read_text()
     assert "no score for 1 of 30 networks" in page
@@ -70,20 +68,19 @@ def test_a_tenth_of_few_networks_is_too_few_to_tell() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--samples", "many"], "write a number, or 'all'"),
-        (["--seed", "one"], "write a whole number"),
+        (["--samples", "many"], "Write a number, or 'all'"),
+        (["--seed", "one"], "Write a whole number"),
         (["--proxy", "dexter"], "dextr"),
         (["--samples", "5"], "10 of them or more"),
     ],
 )
 def test_bad_options_are_explained(table: str, tmp_path: Path, arguments: list[str], message: str) -> None:
-    with pytest.raises(FirstlightError, match=message):
-        run("--table", table, "--target", "toy_test_5", "--out", str(tmp_path / "out"), *arguments)
+    asked = ("--table", table, "--target", "toy_test_5", "--out", str(tmp_path / "out"))
+    assert message in refused(*asked, *arguments)
 
 
 def test_a_missing_target_lists_what_there_is(table: str) -> None:
-    with pytest.raises(SettingError, match="toy_test_5, toy_val_5"):
-        run("--table", table)
+    assert "toy_test_5, toy_val_5" in refused("--table", table)
 
 
 def test_labels_may_be_random(table: str, tmp_path: Path) -> None:
@@ -106,5 +103,4 @@ def test_labels_may_be_random(table: str, tmp_path: Path) -> None:
         values.append(json.loads((out / "result.json").read_text())["proxies"])
         assert (f"<code>{labels}</code>" in (out / "report.html").read_text()) == (labels == "random")
     assert values[0] != values[1]
-    with pytest.raises(FirstlightError, match="Did you mean 'random'"):
-        run(*asked, "--labels", "randon")
+    assert "Did you mean 'random'" in refused(*asked, "--labels", "randon")

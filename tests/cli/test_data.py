@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.cli.test_cli import firstlight
+from tests.cli.command import firstlight
 from tests.data.clicks import logs
 
-from firstlight.cli import main
 from firstlight.spaces import SPACES
 
 ARCHITECTURE = str(SPACES["nasrec-small"].example())
@@ -19,26 +17,19 @@ Run = Callable[..., tuple[str, str]]
 
 
 @pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    """The command in this process, which spares the start of another; what it prints and complains."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "200")
-    monkeypatch.setattr(sys, "path", [*sys.path])
+def run(tmp_path: Path) -> Run:
+    """The command in a folder; what it prints and complains."""
 
     def called(*arguments: str, code: int = 0) -> tuple[str, str]:
-        monkeypatch.setattr(sys, "argv", ["firstlight", *arguments])
-        with pytest.raises(SystemExit) as end:
-            main()
-        printed = capsys.readouterr()
-        assert end.value.code == code, printed
-        return printed.out, printed.err
+        done = firstlight(*arguments, folder=tmp_path, code=code)
+        return done.stdout, done.stderr
 
     return called
 
 
 def test_help_explains_with_examples(run: Run) -> None:
     for command in ("prepare", "show", "synthesize"):
-        assert f"Example: firstlight data {command}" in run("data", command, "--help")[0]
+        assert f"firstlight data {command} " in run("data", command, "--help")[0]
     assert "Logs of clicks" in firstlight("--help").stdout
 
 
@@ -86,7 +77,7 @@ def test_columns_of_ones_own(tmp_path: Path, run: Run) -> None:
         (("prepare", "criteo", "log.csv", "-o", "none/a.parquet"), "there is no folder none"),
         (("prepare", "criteo", "log.csv", "-o", "a.parquet"), "line 1: 5 columns, expected 40"),
         (("prepare", "avazu", "log.csv", "-o", "a.parquet"), "has no column hour, C1, banner_pos"),
-        (("prepare", "criteo", "log.csv", "-o", "a.parquet", "--split", "a,b"), "write three shares"),
+        (("prepare", "criteo", "log.csv", "-o", "a.parquet", "--split", "a,b"), "Write three, such as"),
         (("prepare", "clicks", "log.csv", "-o", "a.parquet"), "--label click"),
         (("show", "log.csv"), "firstlight data prepare criteo|avazu|kdd log.csv -o log-prepared.parquet"),
         (("synthesize", "-o", "a.txt", "--rows", "5"), "end in .tsv, .csv or .parquet"),

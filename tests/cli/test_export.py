@@ -37,4 +37,4 @@ def test_what_is_missing_or_wrong_is_told(tmp_path: Path) -> None:
     assert "not the folder of a run" in firstlight("export", "nowhere", "-o", "out", folder=tmp_path, code=1).stderr
     wrong = firstlight("export", "nasbench201", CELL, "-o", "out", "--format", "pickle", folder=tmp_path, code=1)
     assert "json, onnx, safetensors, source" in wrong.stderr
-    assert "Example: firstlight export" in firstlight("export", "--help").stdout
+    assert "For example:\nfirstlight export" in firstlight("export", "--help").stdout

@@ -19,7 +19,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for seed in ("0", "1"):
         firstlight(*search, "--seed", seed, "--out", str(folder / f"search{seed}"))
     asked = "trust nasbench201 --data digits --train 10 --epochs 1 --data-samples 60 --proxy params,l2_norm --workers 0"
-    firstlight(*asked.split(), *SMALL, "--batch-size", "16", "--out", str(folder / "trust"))
+    firstlight(*asked.split(), *SMALL, "--recipe", "short:batch_size=16", "--out", str(folder / "trust"))
     (folder / "compared").mkdir()
     write_comparison(compared(("random",)), {"space": "transnas-micro"}, folder / "compared")
     return folder

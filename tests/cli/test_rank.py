@@ -91,7 +91,7 @@ def test_broken_models_come_last_and_only_they_are_a_failure(tmp_path: Path) -> 
         (("rank", "nasbench201"), "There is nothing to rank"),
         (("rank", "nasbench201", CELL, "--by", "az_nass"), "Did you mean 'az_nas'"),
         (("rank", "nasbench201", CELL, "--by", "rank_mean(dextr,)"), "the name of a proxy at character 17"),
-        (("rank", "torch.nn:Identity", "--from", "list.txt"), "a model of your own"),
+        (("rank", "torch.nn:Identity", "--from", "list.txt"), "name other models after it"),
         (("rank", "a:b"), "cannot be imported"),
         (("rank", "nasbench201", CELL, "--logits", "out"), "Only models of your own take logits"),
         (("rank", "nasbench201", "mine:net"), "at character"),

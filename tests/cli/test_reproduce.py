@@ -7,11 +7,9 @@ import re
 from pathlib import Path
 
 import pytest
+from tests.cli.command import firstlight
 from tests.papers.toy import write_tables
-from typer.testing import CliRunner
 
-from firstlight.cli import app
-from firstlight.core.errors import FirstlightError
 from firstlight.papers import EXPERIMENTS
 from firstlight.papers.base import CORRELATION, SCORE, SHARE, SPREAD
 
@@ -19,11 +17,7 @@ SMALL = ["--skeleton", "channels=4,cells=1,input_shape=3x8x8", "--workers", "0",
 
 
 def run(*arguments: str) -> str:
-    result = CliRunner().invoke(app, ["reproduce", *arguments], catch_exceptions=True)
-    if isinstance(result.exception, FirstlightError):
-        raise result.exception
-    assert result.exit_code == 0, result.output
-    return result.stdout
+    return firstlight("reproduce", *arguments).stdout
 
 
 def test_the_listing_says_what_runs_and_what_is_missing(tmp_path: Path) -> None:
@@ -63,7 +57,7 @@ def test_a_table_for_people_and_json_for_machines(tmp_path: Path) -> None:
     [
         (["dextr-table9"], "dextr-table1"),
         (["nasi-table3"], "cannot run yet"),
-        (["hnas-table4", "--seed", "one"], "write a whole number"),
+        (["hnas-table4", "--seed", "one"], "Write a whole number"),
         (["hnas-table4", "--data", "nowhere"], "no folder nowhere"),
     ],
 )
@@ -71,8 +65,7 @@ def test_what_cannot_be_is_explained(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], message: str
 ) -> None:
     monkeypatch.setenv("FIRSTLIGHT_DATA", str(write_tables(tmp_path)))
-    with pytest.raises(FirstlightError, match=message):
-        run(*arguments, "--out", str(tmp_path / "out"))
+    assert message in firstlight("reproduce", *arguments, "--out", str(tmp_path / "out"), code=1).stderr
 
 
 def test_the_page_tells_of_all_experiments_and_of_the_rule() -> None:

@@ -9,17 +9,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tests.cli.command import firstlight
-from typer.testing import CliRunner
-
-from firstlight.cli import app
 
 TINY = ("--skeleton", "channels=4,cells=1", "--workers", "0")
 
 
 def test_json_is_all_that_is_printed_and_has_the_notes(tmp_path: Path) -> None:
     asked = ("--algorithm", "nasi-ridge:steps=2:seconds=1e-9", "--batch-size", "3")
-    done = CliRunner().invoke(app, ["search", "nasbench201", *asked, *TINY, "--json", "--out", str(tmp_path)])
-    assert done.exit_code == 0, done.output
+    done = firstlight("search", "nasbench201", *asked, *TINY, "--json", "--out", str(tmp_path))
     result = json.loads(done.stdout)
     assert result["notes"] == ["1 of 2 steps were taken: then 1e-09 s were spent."]
     assert (result["states"], result["states_reused"]) == (1, 0)
@@ -51,9 +47,8 @@ def thirty(tmp_path: Path) -> str:
 
 @pytest.mark.parametrize("asked", [(), ("--batch-size", "16")])
 def test_few_images_are_enough_for_hnas(asked: tuple[str, ...], thirty: str, tmp_path: Path) -> None:
-    guided = ("--algorithm", "hnas", "--data", thirty, "--queries", "2", "--pool", "3", "--epochs", "1", *asked)
-    done = CliRunner().invoke(app, ["search", "nasbench201", *guided, *TINY, "--json", "--out", str(tmp_path / "run")])
-    assert done.exit_code == 0, done.output
+    guided = ("--algorithm", "hnas:pool=3", "--data", thirty, "--queries", "2", "--epochs", "1", *asked)
+    done = firstlight("search", "nasbench201", *guided, *TINY, "--json", "--out", str(tmp_path / "run"))
     notes = [note for note in json.loads(done.stdout)["notes"] if "too few samples" in note]
     assert notes == [f"{thirty!r} has too few samples for batches of 64: proxies saw batches of 30."]
 

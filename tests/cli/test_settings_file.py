@@ -10,12 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.cli.command import SMALL, firstlight
 
-from firstlight.cli.settings_file import read_settings_file, recipes
+from firstlight.cli.settings_file import bundled, read_settings_file
 from firstlight.core.errors import FirstlightError, SettingError
 from firstlight.search.algorithm import AlgorithmRequest
 from firstlight.spaces import SPACES
-
-ALLOWED = {"space", "samples", "max_params", "proxy", "algorithm", "batch_size"}
 
 
 def test_what_is_written_takes_the_place_of_defaults_and_the_command_line_goes_before(tmp_path: Path) -> None:
@@ -27,9 +25,9 @@ def test_what_is_written_takes_the_place_of_defaults_and_the_command_line_goes_b
     assert other["samples"] == 2
 
 
-@pytest.mark.parametrize("name", recipes())
+@pytest.mark.parametrize("name", bundled())
 def test_recipes_are_searches_that_can_be_run(name: str) -> None:
-    found = read_settings_file(name, ALLOWED)
+    found = read_settings_file(name)
     assert found["space"] in SPACES
     AlgorithmRequest.parse(found["algorithm"]).algorithm.check(SPACES[found["space"]])
     assert int(found["samples"]) > 0
@@ -48,7 +46,7 @@ def test_the_recipe_of_plainnet_searches_within_its_budget(tmp_path: Path) -> No
     [
         ("samples 500", "cannot be read as settings"),
         ("pages = 5", "sets 'pages', which the command does not have. It has: address, algorithm"),
-        ("samples = [1, 2]", "expected a text or a number"),
+        ("samples = [1, 2]", "expected text or a number"),
     ],
 )
 def test_what_is_wrong_is_told(content: str, message: str, tmp_path: Path) -> None:
@@ -64,10 +62,10 @@ def test_any_text_is_read_or_refused(text: str, tmp_path_factory: pytest.TempPat
     path = tmp_path_factory.mktemp("any") / "any.toml"
     path.write_text(text, encoding="utf-8", newline="")
     try:
-        found = read_settings_file(str(path), ALLOWED)
+        found = read_settings_file(str(path))
     except FirstlightError:
         return
-    assert found.keys() <= ALLOWED
+    assert all(isinstance(value, str) for value in found.values())
 
 
 @pytest.mark.parametrize("content", ["samples = " + "9" * 5000, "samples = " + "[" * 3000])
@@ -75,4 +73,4 @@ def test_a_settings_file_that_python_gives_up_on(tmp_path: Path, content: str) -
     path = tmp_path / "settings.toml"
     path.write_text(content)
     with pytest.raises(SettingError, match="cannot be read as settings"):
-        read_settings_file(str(path), {"samples"})
+        read_settings_file(str(path))

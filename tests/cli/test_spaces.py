@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
+from tests.cli.command import firstlight
 
-from firstlight.cli import app
-from firstlight.core.errors import ParseError, SettingError, UnknownNameError
 from firstlight.spaces import SPACES
-from firstlight.views.console.terminal import console
 
 CELL = "conv3x3~0|maxpool3x3~0,1|output~1,2"
 
 
 def run(*arguments: str) -> str:
-    console.width = 400  # so that nothing is broken into lines
-    result = CliRunner().invoke(app, list(arguments), catch_exceptions=False)
-    assert result.exit_code == 0, result.output
-    return result.stdout
+    return firstlight(*arguments, columns=400).stdout  # so that nothing is broken into lines
 
 
 def test_all_spaces_are_listed() -> None:
@@ -56,8 +51,7 @@ def test_ranges_are_those_of_the_skeleton() -> None:
 
 
 def test_an_unknown_space_is_refused() -> None:
-    with pytest.raises(UnknownNameError, match="nasbench201"):
-        run("spaces", "nasbench2001")
+    assert "nasbench201" in firstlight("spaces", "nasbench2001", code=1).stderr
 
 
 def test_show_draws_in_the_terminal_and_into_a_file(tmp_path: Path) -> None:
@@ -77,22 +71,21 @@ def test_show_names_what_computes_the_same() -> None:
     assert told["drawing"]["nodes"] == ["input", "conv3x3", "output"]
 
 
-def test_show_of_a_space_of_ones_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_show_of_a_space_of_ones_own(tmp_path: Path) -> None:
     (tmp_path / "of_mine.py").write_text(
         "import firstlight\nfrom torch import nn\n\n"
         "@firstlight.choices(width=(4, 8))\n"
         "def mine(width):\n"
         "    return nn.Sequential(nn.Flatten(), nn.Linear(3072, width), nn.Linear(width, 10))\n"
     )
-    monkeypatch.chdir(tmp_path)
-    assert "24,674 parameters" in run("show", "of_mine:mine", "width=8")
-    assert "2 architectures" in run("spaces", "of_mine:mine", "--samples", "2")
-    with pytest.raises(SettingError, match="no drawing"):
-        run("show", "of_mine:mine", "width=8", "-o", "cell.svg")
+    shown = firstlight("show", "of_mine:mine", "width=8", folder=tmp_path).stdout
+    assert "24,674 parameters" in shown
+    assert "2 architectures" in firstlight("spaces", "of_mine:mine", "--samples", "2", folder=tmp_path).stdout
+    refused = firstlight("show", "of_mine:mine", "width=8", "-o", "cell.svg", folder=tmp_path, code=1)
+    assert "no drawing" in refused.stderr
 
 
 def test_show_refuses_what_it_cannot_read_or_write(tmp_path: Path) -> None:
-    with pytest.raises(ParseError, match=r"\nAn architecture of nasbench101 looks like .*\|output~"):
-        run("show", "nasbench101", "conv3x3~1|output~1")
-    with pytest.raises(SettingError, match=r"\.svg"):
-        run("show", "nasbench101", CELL, "-o", str(tmp_path / "cell.bmp"))
+    unreadable = firstlight("show", "nasbench101", "conv3x3~1|output~1", code=1).stderr
+    assert re.search(r"\nAn architecture of nasbench101 looks like .*\|output~", unreadable)
+    assert ".svg" in firstlight("show", "nasbench101", CELL, "-o", str(tmp_path / "cell.bmp"), code=1).stderr

@@ -14,9 +14,9 @@ from firstlight.tables.importers import KINDS
 
 def test_help_explains_with_examples() -> None:
     help_of_import = firstlight("table", "import", "--help").stdout
-    assert "Example: firstlight table import nats" in help_of_import
+    assert "For example:\nfirstlight table import nats" in help_of_import
     assert all(kind in help_of_import for kind in KINDS)
-    assert "Example: firstlight table show" in firstlight("table", "show", "--help").stdout
+    assert "For example:\nfirstlight table show" in firstlight("table", "show", "--help").stdout
     assert "table" in firstlight("--help").stdout
 
 

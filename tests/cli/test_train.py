@@ -9,23 +9,20 @@ from typing import Any
 import pytest
 import torch
 from safetensors.torch import load_file
-from typer.testing import CliRunner
+from tests.cli.command import CELL, Done, firstlight
 
-from firstlight.cli import app
 from firstlight.training.checkpoint import Checkpoint
 
-CELL = "|nor_conv_3x3~0|+|none~0|skip_connect~1|+|none~0|none~1|nor_conv_1x1~2|"
 RECIPE = "quick:epochs=2:batch_size=16"
 
 
-def run(out: Path, *more: str, recipe: str = RECIPE) -> Any:
+def run(out: Path, *more: str, recipe: str = RECIPE, code: int = 0) -> Done:
     asked = ["--data", "digits@8", "--data-samples", "60", "--skeleton", "channels=2,cells=1", "--recipe", recipe]
-    return CliRunner().invoke(app, ["train", "nasbench201", CELL, *asked, "--out", str(out), *more])
+    return firstlight("train", "nasbench201", CELL, *asked, "--out", str(out), *more, code=code)
 
 
 def test_lines_for_people_and_json_for_machines(tmp_path: Path) -> None:
     first = run(tmp_path)
-    assert first.exit_code == 0, first.output
     lines = [line for line in first.stderr.splitlines() if line.startswith("epoch")]
     assert [line.partition(":")[0] for line in lines] == ["epoch 1/2", "epoch 2/2"]
     assert "0 s left" in lines[-1]
@@ -41,9 +38,7 @@ def test_lines_for_people_and_json_for_machines(tmp_path: Path) -> None:
 
 def test_what_a_search_has_chosen_is_trained_and_exported(tmp_path: Path) -> None:
     def call(*words: str) -> Any:
-        found = CliRunner().invoke(app, [*words, "--json"])
-        assert found.exit_code == 0, found.output
-        return json.loads(found.stdout)
+        return json.loads(firstlight(*words, "--json").stdout)
 
     searched, trained = str(tmp_path / "run"), str(tmp_path / "run" / "trained")
     small = ["--skeleton", "channels=2,cells=1", "--samples", "3", "--input", "digits@8"]
@@ -57,19 +52,18 @@ def test_what_a_search_has_chosen_is_trained_and_exported(tmp_path: Path) -> Non
     own, given = (load_file(Path(folder, "weights.safetensors")) for folder in (trained, tmp_path / "exported"))
     assert own.keys() == given.keys()
     assert all(torch.equal(own[name], given[name]) for name in own)
-    unknown = CliRunner().invoke(app, ["train", "nowhere", *asked])
-    assert "'nowhere' is not the folder of a search" in str(unknown.exception or unknown.output)
+    unknown = firstlight("train", "nowhere", *asked, code=1)
+    assert "'nowhere' is not the folder of a search" in unknown.stderr
 
 
 def test_help_explains_with_examples() -> None:
-    text = CliRunner().invoke(app, ["train", "--help"]).stdout
-    assert "Example: firstlight train nasbench201" in text
-    assert "Example: torchrun" in text
+    text = firstlight("train", "--help").stdout
+    assert "For example:\nfirstlight train runs/found" in text
+    assert "\ntorchrun" in text
 
 
 def test_notes_are_shown_and_epochs_can_be_set(tmp_path: Path) -> None:
     found = run(tmp_path, "--epochs", "1", recipe="darts-cifar:batch_size=16:cutout=2")
-    assert found.exit_code == 0, found.output
     assert "epoch 1/1" in found.stderr
     assert "drop_path=0.2 of the recipe 'darts-cifar' was left out" in found.stdout
     assert "auxiliary_weight=0.4 of the recipe 'darts-cifar' was left out" in found.stdout
@@ -82,12 +76,10 @@ def test_ctrl_c_says_what_to_type(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         save(self, *args)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("sys.argv", ["firstlight", "train", "nasbench201", CELL])
     with monkeypatch.context() as interrupting:
         interrupting.setattr(Checkpoint, "save", save_and_interrupt)
-        cut_off = run(tmp_path)
-    assert cut_off.exit_code == 130
-    assert f"All epochs that were finished are kept in {tmp_path}. To go on:" in cut_off.stderr
+        cut_off = run(tmp_path, code=130)
+    assert f"All finished epochs are kept in {tmp_path}. To resume:" in cut_off.stderr
     assert f"firstlight train nasbench201 '{CELL}'" in cut_off.stderr
     assert [file.name for file in tmp_path.iterdir()] == ["checkpoint.safetensors"]
     resumed = run(tmp_path)
@@ -97,6 +89,5 @@ def test_ctrl_c_says_what_to_type(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_training_that_diverges_is_a_failure(tmp_path: Path) -> None:
-    found = run(tmp_path, recipe=f"{RECIPE}:learning_rate=1e30:clip_norm=0")
-    assert found.exit_code == 1
+    found = run(tmp_path, recipe=f"{RECIPE}:learning_rate=1e30:clip_norm=0", code=1)
     assert "The training ended early, diverged: The" in found.stdout

@@ -8,14 +8,13 @@ from typing import Any
 
 import pytest
 import torch
-from tests.cli.test_cli import CELL
+from tests.cli.command import CELL
+from tests.cli.command import firstlight as command
 from tests.evaluation.test_correlate import a_table
 from torch import nn
-from typer.testing import CliRunner
 
 import firstlight
-from firstlight.cli import app
-from firstlight.core.errors import DataError, FirstlightError, SettingError
+from firstlight.core.errors import SettingError
 from firstlight.tables.table import write_table
 from firstlight.training.warm_up import FOLDER
 
@@ -26,11 +25,11 @@ OPTIONS = ("--skeleton", "channels=4,cells=1", "--workers", "0", "--input", "dig
 
 
 def run(*arguments: str) -> Any:
-    done = CliRunner().invoke(app, [*arguments, "--json"])
-    if isinstance(done.exception, FirstlightError):
-        raise done.exception
-    assert done.exit_code == 0, done.output
-    return json.loads(done.stdout)
+    return json.loads(command(*arguments, "--json").stdout)
+
+
+def refused(*arguments: str) -> str:
+    return command(*arguments, code=1).stderr
 
 
 def test_the_same_score_by_every_road(tmp_path: Path) -> None:
@@ -66,8 +65,7 @@ def test_a_search_keeps_weights_and_builds_the_network_as_it_was_scored(tmp_path
     assert again.best.architecture == found["best"]["architecture"]
     network, fresh = again.build(), again.setting.setting.network(again.best.architecture)
     assert all(map(torch.equal, network.state_dict().values(), fresh.state_dict().values()))
-    with pytest.raises(FirstlightError, match="holds another run: warmup was"):
-        run(*asked, "--warmup", "20%:batch_size=32")
+    assert "holds another run: warmup was" in refused(*asked[:-2], "--warmup", "20%:batch_size=32", *asked[-2:])
 
 
 def test_correlations_with_a_table(tmp_path: Path) -> None:
@@ -80,10 +78,8 @@ def test_correlations_with_a_table(tmp_path: Path) -> None:
 
 
 def test_where_there_is_nothing_to_warm_up(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="nothing can be learned from 'synthetic'"):
-        run("score", "nasbench201", CELL, "--warmup", "10%")
-    with pytest.raises(SettingError, match="take 27% or more"):
-        run("rank", "nasbench201", CELL, "--input", "digits@8", "--warmup", "5%")
+    assert "nothing can be learned from 'synthetic'" in refused("score", "nasbench201", CELL, "--warmup", "10%")
+    assert "take 27% or more" in refused("rank", "nasbench201", CELL, "--input", "digits@8", "--warmup", "5%")
     with pytest.raises(SettingError, match="nasi looks at a network that shares its weights"):
         firstlight.search("nasbench201", algorithm="nasi", warmup=BRIEF, **SMALL)
     with pytest.raises(SettingError, match="random asks no proxy here"):

@@ -361,5 +361,7 @@ def test_sparse_gradients_count_like_dense_ones() -> None:
 
 def test_a_backward_pass_for_each_pixel_is_refused() -> None:
     probe = Probe(nn.Conv2d(1, 3, 1), torch.randn(1, 1, 60, 60))
-    with pytest.raises(UnsupportedError, match=r"\(1, 3, 60, 60\).*10,800 numbers takes a backward pass; at most 8,192"):
+    with pytest.raises(
+        UnsupportedError, match=r"\(1, 3, 60, 60\).*10,800 numbers takes a backward pass; at most 8,192"
+    ):
         probe.exact_trace()

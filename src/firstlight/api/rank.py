@@ -59,20 +59,20 @@ def rank(
         3
     """
     is_space = isinstance(networks, str) or not isinstance(networks, Mapping)
-    architectures = [architectures] if isinstance(architectures, str) else list(architectures)
     check_names(space=networks, proxies=[proxies, by])
+    given = [architectures] if isinstance(architectures, str) else list(architectures)
     from firstlight.search.ranking import rank_networks
 
     if is_space:
-        requests, criterion, scored = _rank_space(options, networks, architectures, samples, proxies, by, callback)
+        requests, criterion, scored = _rank_space(options, networks, given, samples, proxies, by, callback)
     else:
-        if list(architectures) or samples or options[Network].skeleton:
+        if given or samples or options[Network].skeleton:
             raise SettingError("Models of your own take no architectures, no samples and no skeleton.")
         requests, criterion, scored = _rank_models(options, networks, proxies, by)
-    total = len(networks) if isinstance(networks, Mapping) else len(set(map(str, architectures))) + samples
     found = []
     for network in scored:
         found.append(network)
+        total = len(given) + samples if is_space else len(networks)
         callback(Event("scoring", len(found), total, network, architecture=network.architecture))
     return rank_networks(found, requests, criterion)
 
@@ -80,7 +80,7 @@ def rank(
 def _rank_space(
     options: Options,
     networks: Any,
-    architectures: Iterable[Any],
+    given: list[Any],
     samples: int,
     proxies: Any,
     by: Any,
@@ -111,7 +111,6 @@ def _rank_space(
         networks, source, network.skeleton_settings, network.only_seed, network.device, network.repeats, warm_up
     )
     setting.check()
-    given = list(architectures)
     place = choose_executor(options[Compute], callback, len(given) + (samples if isinstance(samples, int) else 0))
 
     def scores() -> Iterator[NetworkScore]:

@@ -24,6 +24,7 @@ app = App(
     version=__version__,
     help_format="plaintext",
     config=apply_settings,
+    suppress_keyboard_interrupt=False,
     default_parameter=Parameter(negative=(), show_default=shown_default),
     group_arguments=COMMAND,
     group_parameters=COMMAND,

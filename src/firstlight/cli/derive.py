@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 from cyclopts import App, Parameter
 from cyclopts import Group as Panel
@@ -84,9 +84,9 @@ def parameters_of(call: Callable[..., Any], without: Sequence[str] = ()) -> list
     ]
     for place, group in enumerate(groups, start=1):
         panel = Panel(group.title, sort_key=place)
-        fields = inspect.signature(group).parameters.values()
+        fields, texts = inspect.signature(group).parameters.values(), field_docs(cast(Any, group))
         found += [
-            _flag(field.replace(kind=inspect.Parameter.KEYWORD_ONLY), field_docs(group)[field.name], panel)
+            _flag(field.replace(kind=inspect.Parameter.KEYWORD_ONLY), texts[field.name], panel)
             for field in fields
             if field.name not in hidden
         ]

@@ -28,6 +28,7 @@ def from_flag(
             help="Read architectures from a file, one per line; - is standard input. Lines that begin with # are "
             "comments.",
             group=COMMAND,
+            allow_leading_hyphen=True,
         ),
     ] = None,
 ) -> None:

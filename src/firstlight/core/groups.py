@@ -27,7 +27,11 @@ class Group:
     def to_dict(self) -> dict[str, Any]:
         """Return the fields that differ from their defaults."""
         usual = type(self)()
-        return {name: getattr(self, name) for name in self.names() if getattr(self, name) != getattr(usual, name)}
+        given = {name: (getattr(self, name), getattr(usual, name)) for name in self.names()}
+        # Types come first: tensors and arrays do not compare with other things as a whole.
+        return {
+            name: value for name, (value, other) in given.items() if type(value) is not type(other) or value != other
+        }
 
     @classmethod
     def names(cls) -> list[str]:

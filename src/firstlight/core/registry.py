@@ -152,7 +152,7 @@ class Registry(Mapping[str, T], Generic[T]):
         for name in self:
             try:
                 found[name] = self[name]
-            except PluginError as error:  # noqa: PERF203 - an entry that fails does not hide the others
+            except PluginError as error:
                 warnings.warn(f"The {self.kind.name} {name!r} is left out. {error}", PluginWarning, stacklevel=3)
         return found
 

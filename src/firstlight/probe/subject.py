@@ -19,7 +19,7 @@ from firstlight.probe.cost import Cost
 from firstlight.probe.observe import device_of, dtype_of, undisturbed
 
 if TYPE_CHECKING:
-    from typing_extensions import Self  # of Python 3.11 and later
+    from typing import Self  # of Python 3.11 and later
 
 Loss = Callable[[Any, Any], Tensor]
 
