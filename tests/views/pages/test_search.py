@@ -241,7 +241,7 @@ def test_a_score_of_which_less_is_better_is_told_as_it_is() -> None:
         run(proxy="ntk_condition"), finished="now", result={"best": {"architecture": CONV, "scores": scores}}
     )
     page = render(finished, [Trial(SKIP, Cost(5, 6), -25.0, 1.0), Trial(CONV, Cost(7, 8), -12.5, 2.0)])
-    assert "Best of 2 networks so far: ntk_condition 12.50, 7 parameters" in page
+    assert "Best of 2 networks: ntk_condition 12.50, 7 parameters" in page
     assert "<dt>ntk_condition</dt><dd>12.500</dd>" in page
     assert "-ntk_condition against parameters" in page
 

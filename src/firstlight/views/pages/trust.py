@@ -38,7 +38,7 @@ def trust_page(found: Trust, settings: Mapping[str, Any]) -> str:
     return render_page(
         "trust.html",
         headline=headline,
-        subtitle=f"{space} on {data}, {counted(len(found.evaluations), 'network')} trained",
+        subtitle=f"{space} on {data}, {counted(len(found.accuracies), 'network')} trained",
         advice=grounds,
         facts=_facts(found),
         shares=_shares(shares) if shares else "",
