@@ -148,6 +148,6 @@ def test_after_a_search(setting: ClickSetting, tmp_path: Path) -> None:
     (at_random,) = (s.name for s in found.retrained.standings if s.kind == "random")
     assert SPACE.cost(SPACE.parse(at_random), setting.skeleton).params <= 150_000
     assert found.to_dict()["retrained"]["networks"][0]["name"] == found.retrained.standings[0].name
-    assert "Trained from scratch" in write_report(tmp_path / "run").read_text()
+    assert "Retrained from scratch" in write_report(tmp_path / "run").read_text()
     with pytest.raises(SettingError, match="must be 1 or more"):
         retraining.Retrain(1, "criteo:x", times=0)

@@ -57,10 +57,6 @@ class Options:
     def __getitem__(self, group: type[G]) -> G:
         return cast(G, self._groups[group])
 
-    def with_(self, group: Group) -> Options:
-        """Return the same options with one group replaced."""
-        return Options((self._groups | {type(group): group}).values())
-
     def to_dict(self) -> dict[str, Any]:
         """Return all fields that differ from their defaults, by group, as settings files hold them."""
         return {

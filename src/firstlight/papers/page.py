@@ -48,8 +48,7 @@ def reproduction_page(outcome: Outcome) -> str:
     return render_page(
         "reproduction.html",
         experiment=outcome.experiment,
-        headline=f"Asked whether {outcome.experiment.published_in} comes out here as published "
-        f"({outcome.experiment.shows}): {_answer(outcome)}.",
+        headline=f"{outcome.experiment.published_in}: {_answer(outcome)}",
         versions=versions(),
         headers=HEADERS,
         rows=[cells(finding) for finding in outcome.findings.lines],
