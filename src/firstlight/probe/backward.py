@@ -84,6 +84,6 @@ class BackwardQuantities(FirstBatchQuantities):
     def _require_batches(self, count: int) -> None:
         if len(self.batches) < count:
             raise UnsupportedError(
-                f"the gradients of {count} batches are needed; got {len(self.batches)}. Pass a list of {count} batches, "
-                f"or --num-batches {count} on the command line."
+                f"the gradients of {count} batches are needed; got {len(self.batches)}. Pass {count} batches, or "
+                f"--num-batches {count} on the command line."
             )
