@@ -193,7 +193,7 @@ def hooked() -> nn.Module:
         (Deciding, "tensors without numbers"),
         (Counting, r"x\.shape\[0\]"),
         (Drawn, "no parameter, no buffer"),
-        (shared, "one and the same weight"),
+        (shared, "share one weight"),
         (hooked, "gives other outputs"),
     ],
 )

@@ -80,7 +80,7 @@ def test_facts_of_ensembles() -> None:
 
 
 def test_needs_are_told_in_words() -> None:
-    assert facts(PROXIES["params"]).needs_in_words == "nothing but the shape of an input."
+    assert facts(PROXIES["params"]).needs_in_words == "only the shape of an input."
     assert facts(PROXIES["az_expressivity"]).needs_in_words.endswith("noise in the shape of 64 inputs.")
     assert facts(PROXIES["dextr"]).needs_in_words == "one batch of one input, without labels."
     assert facts(PROXIES["zico"]).needs_in_words == "2 batches of 64 inputs, with labels."
