@@ -72,7 +72,7 @@ def benchmark_data() -> Path:
 def own_registries(monkeypatch: pytest.MonkeyPatch) -> None:
     """What a test adds to them is forgotten afterwards."""
     for registry in (ALGORITHMS, PROXIES, SPACES):
-        monkeypatch.setattr(registry, "_added", dict(registry._added))
+        monkeypatch.setattr(registry, "_loaded", dict(registry._loaded))
 
 
 @pytest.fixture

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import doctest
+import importlib
+import inspect
+import pkgutil
+import re
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -13,7 +19,27 @@ from tests import nets
 from torch import nn
 
 import firstlight
+from firstlight import api, options, papers, proxies, spaces
 from firstlight.core.errors import SettingError
+from firstlight.proxies.ensembles import AGGREGATIONS, NAMED
+from firstlight.search import algorithms
+
+CALLS = ("compare", "correlate", "export", "rank", "reproduce", "score", "search", "space", "train", "trust")
+MODULES = {
+    entry.name: importlib.import_module(f"firstlight.api.{entry.name}") for entry in pkgutil.iter_modules(api.__path__)
+}
+EXAMPLES = {
+    example.name.removeprefix("firstlight."): example
+    for module in (*MODULES.values(), options)
+    for example in doctest.DocTestFinder(recurse=True).find(module)
+    if example.examples
+}
+REGISTRIES: list[tuple[ModuleType, Any]] = [
+    (proxies, proxies.PROXIES),
+    (spaces, spaces.SPACES),
+    (algorithms, algorithms.ALGORITHMS),
+    (papers, papers.EXPERIMENTS),
+]
 
 
 def test_every_public_name_is_there() -> None:
@@ -22,6 +48,50 @@ def test_every_public_name_is_there() -> None:
     assert set(firstlight.__all__) <= set(dir(firstlight))
     with pytest.raises(AttributeError, match="no attribute 'serch'"):
         firstlight.serch  # noqa: B018
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_a_call_is_documented(name: str) -> None:
+    call = getattr(firstlight, name)
+    text = inspect.getdoc(call) or ""
+    sections = re.findall(r"^(Args|Returns|Raises|Example):$", text, re.MULTILINE)
+    assert sections == ["Args", "Returns", "Raises", "Example"]
+    assert re.match(r"[A-Z]\w+ .*\.\n", text), "a summary in the imperative"
+    parameters = inspect.signature(getattr(call, "__wrapped__", call)).parameters.keys() - {"options"}
+    assert parameters == set(re.findall(r"^    (\w+): ", text.split("Args:\n")[1].split("\n\n")[0], re.MULTILINE))
+    assert any(example.endswith(f".{name}") for example in EXAMPLES)
+
+
+def test_every_group_has_an_example() -> None:
+    named = {entry.__name__ for entry in (*options.GROUPS, options.Files)}
+    assert {f"options.{name}" for name in named} <= EXAMPLES.keys()
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_an_example_runs(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    printed: list[str] = []
+    found = doctest.DocTestRunner(verbose=False).run(EXAMPLES[name], out=printed.append, clear_globs=False)
+    assert found.failed == 0, "".join(printed)
+    assert found.attempted
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(("package", "registry"), REGISTRIES, ids=lambda entry: getattr(entry, "kind", ""))
+def test_an_index_has_the_entries_of_every_module(package: ModuleType, registry: Any) -> None:
+    found = {}
+    for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+        content = importlib.import_module(module.name)
+        for name, entry in registry._collect(content).items():
+            if getattr(entry, "__module__", module.name) == module.name or name not in found:
+                found[name] = entry
+    listed = {name: entry for name, entry in found.items() if "supernet" not in name}  # spaces inside algorithms
+    assert listed.keys() == registry._modules.keys()
+    assert all(registry[name] is entry for name, entry in listed.items())
+
+
+def test_the_index_of_ensembles_is_complete() -> None:
+    assert sorted(proxies.ENSEMBLES) == sorted([*AGGREGATIONS, *NAMED])
 
 
 def test_importing_the_package_is_cheap() -> None:
@@ -138,7 +208,7 @@ def test_ranking_architectures_and_samples() -> None:
             by="log_rank(dextr,params)",
             skeleton=SMALL,
             workers=workers,
-            watch=lambda network: seen.append(network.architecture),
+            callback=lambda event: seen.append(event.architecture) if event.stage == "scoring" else None,
         )
         for workers in (0, 2)
     )
@@ -178,20 +248,20 @@ def test_samples_differ_from_what_is_given() -> None:
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"target": "nasbench201"}, "nothing to rank. Name architectures of 'nasbench201'"),
-        ({"target": "nasbench201", "samples": -1}, "samples is -1"),
-        ({"target": "nasbench201", "samples": 1, "input": torch.zeros(1, 3, 32, 32)}, "the name of an input"),
-        ({"target": "nasbench201", "samples": 1, "by": "rank_mean(dextr"}, "closing bracket"),
-        ({"target": "nasbench201", "samples": 1, "proxies": "dexter"}, "Did you mean 'dextr'"),
-        ({"target": {}}, "nothing to rank. Give models"),
-        ({"target": {"a": nn.Identity()}, "samples": 3}, "no samples"),
-        ({"target": "nasbench201", "samples": 1, "logits": 0}, "Only models of your own take logits"),
-        ({"target": "nasbench201", "samples": 1, "loss": max, "input_shape": (1,)}, "take loss and input_shape"),
-        ({"target": {"a": nn.Identity()}, "input": torch.zeros(1, 3), "batch_size": 2}, "are for inputs by name"),
-        ({"target": {"a": nn.Identity()}, "input": torch.zeros(1, 3), "batches": 2}, "are for inputs by name"),
-        ({"target": {"a": nn.Identity()}, "input": torch.zeros(1, 3), "input_shape": (3,)}, "are for inputs by name"),
-        ({"target": {"a": nn.Identity()}, "input": torch.zeros(1, 3), "labels": "random"}, "are for inputs by name"),
-        ({"target": {"a": nn.Identity()}, "labels": "none"}, "Known: random, true"),
+        ({"networks": "nasbench201"}, "nothing to rank. Name architectures of 'nasbench201'"),
+        ({"networks": "nasbench201", "samples": -1}, "samples is -1"),
+        ({"networks": "nasbench201", "samples": 1, "input": torch.zeros(1, 3, 32, 32)}, "the name of an input"),
+        ({"networks": "nasbench201", "samples": 1, "by": "rank_mean(dextr"}, "closing bracket"),
+        ({"networks": "nasbench201", "samples": 1, "proxies": "dexter"}, "Did you mean 'dextr'"),
+        ({"networks": {}}, "nothing to rank. Give models"),
+        ({"networks": {"a": nn.Identity()}, "samples": 3}, "no samples"),
+        ({"networks": "nasbench201", "samples": 1, "logits": 0}, "Only models of your own take logits"),
+        ({"networks": "nasbench201", "samples": 1, "loss": max, "input_shape": (1,)}, "take loss and input_shape"),
+        ({"networks": {"a": nn.Identity()}, "input": torch.zeros(1, 3), "batch_size": 2}, "are for inputs by name"),
+        ({"networks": {"a": nn.Identity()}, "input": torch.zeros(1, 3), "num_batches": 2}, "are for inputs by name"),
+        ({"networks": {"a": nn.Identity()}, "input": torch.zeros(1, 3), "input_shape": (3,)}, "are for inputs by name"),
+        ({"networks": {"a": nn.Identity()}, "input": torch.zeros(1, 3), "labels": "random"}, "are for inputs by name"),
+        ({"networks": {"a": nn.Identity()}, "labels": "none"}, "Known: random, true"),
     ],
 )
 def test_rankings_that_make_no_sense(settings: dict[str, Any], message: str) -> None:
@@ -231,9 +301,12 @@ def test_a_result_prints_what_was_found() -> None:
     [
         ("input", lambda tensor: firstlight.search("nasbench201", input=tensor)),
         ("data", lambda tensor: firstlight.search("nasbench201", data=tensor)),
-        ("input", lambda tensor: firstlight.correlate("nasbench201", "no.csv", "cifar10_test_200", input=tensor)),
-        ("input", lambda tensor: firstlight.compare("nasbench201", "no.csv", input=tensor)),
-        ("data", lambda tensor: firstlight.trust("nasbench201", tensor)),
+        (
+            "input",
+            lambda tensor: firstlight.correlate("nasbench201", table="no.csv", target="cifar10_test_200", input=tensor),
+        ),
+        ("input", lambda tensor: firstlight.compare("nasbench201", table="no.csv", input=tensor)),
+        ("data", lambda tensor: firstlight.trust("nasbench201", data=tensor)),
     ],
 )
 def test_spaces_are_shown_data_by_name(argument: str, ask: Any) -> None:

@@ -38,7 +38,13 @@ _WHOLE, _POSITIVE = "[0-9]{1,9}", "[1-9][0-9]{0,8}"
 
 @dataclass(frozen=True)
 class Inputs(Group):
-    """What networks are shown."""
+    """What networks are shown.
+
+    Example:
+        >>> import firstlight
+        >>> firstlight.Inputs(input="digits", batch_size=16).batch_size
+        16
+    """
 
     title = "Inputs"
 
@@ -63,7 +69,13 @@ class Inputs(Group):
 
 @dataclass(frozen=True)
 class Network(Group):
-    """How networks are built."""
+    """How networks are built.
+
+    Example:
+        >>> import firstlight
+        >>> firstlight.Network(skeleton="channels=8,cells=2", seed="0,1").seeds
+        [0, 1]
+    """
 
     title = "Network"
 
@@ -101,7 +113,13 @@ class Network(Group):
 
 @dataclass(frozen=True)
 class Model(Group):
-    """Your own models."""
+    """Your own models.
+
+    Example:
+        >>> import firstlight
+        >>> firstlight.Model(input_shape="3,32,32").input_shape
+        (3, 32, 32)
+    """
 
     title = "Your own models"
 
@@ -120,7 +138,13 @@ class Model(Group):
 
 @dataclass(frozen=True)
 class Limits(Group):
-    """What a network may cost, for one input."""
+    """What a network may cost, for one input.
+
+    Example:
+        >>> import firstlight
+        >>> str(firstlight.Limits(max_params="1.0M"))
+        'at most 1,000,000 parameters'
+    """
 
     title = "Limits"
 
@@ -196,7 +220,13 @@ class Limits(Group):
 
 @dataclass(frozen=True)
 class Truth(Group):
-    """Trained networks to look up."""
+    """Trained networks to look up.
+
+    Example:
+        >>> import firstlight
+        >>> firstlight.Truth(table="nb201.parquet", target="cifar10_test_200").target
+        'cifar10_test_200'
+    """
 
     title = "Trained networks"
 
@@ -208,7 +238,13 @@ class Truth(Group):
 
 @dataclass(frozen=True)
 class Training(Group):
-    """How networks are trained."""
+    """How networks are trained.
+
+    Example:
+        >>> import firstlight
+        >>> firstlight.Training(data="digits", recipe="quick:batch_size=32").to_dict()
+        {'data': 'digits', 'recipe': 'quick:batch_size=32'}
+    """
 
     title = "Training"
 
@@ -229,7 +265,13 @@ class Training(Group):
 
 @dataclass(frozen=True)
 class Reporting(Group):
-    """What the networks that methods find are compared by."""
+    """What the networks that methods find are compared by.
+
+    Example:
+        >>> import firstlight
+        >>> firstlight.Reporting(within=3600).to_dict()
+        {'within': 3600}
+    """
 
     title = "Reporting"
 
@@ -246,7 +288,13 @@ class Reporting(Group):
 
 @dataclass(frozen=True)
 class Retraining(Group):
-    """Training the best networks from scratch after a search."""
+    """Training the best networks from scratch after a search.
+
+    Example:
+        >>> import firstlight
+        >>> firstlight.Retraining(retrain=5, retrain_times=3).retrain_times
+        3
+    """
 
     title = "Retraining"
 
@@ -265,7 +313,13 @@ class Retraining(Group):
 
 @dataclass(frozen=True)
 class Compute(Group):
-    """Where the work is done. Results do not depend on it."""
+    """Where the work is done. Results do not depend on it.
+
+    Example:
+        >>> import firstlight
+        >>> firstlight.Compute(workers=4, timeout=60).to_dict()
+        {'workers': 4, 'timeout': 60}
+    """
 
     title = "Compute"
 
@@ -288,7 +342,13 @@ class Compute(Group):
 
 @dataclass(frozen=True)
 class Storage(Group):
-    """Where results are kept."""
+    """Where results are kept.
+
+    Example:
+        >>> import firstlight
+        >>> firstlight.Storage(out="runs/mine").to_dict()
+        {'out': 'runs/mine'}
+    """
 
     title = "Storage"
 
@@ -303,7 +363,13 @@ class Storage(Group):
 
 @dataclass(frozen=True)
 class Files(Group):
-    """What is exported."""
+    """What is exported.
+
+    Example:
+        >>> import firstlight
+        >>> firstlight.Files(format="json,source").format
+        'json,source'
+    """
 
     title = "Files"
 

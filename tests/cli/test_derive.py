@@ -6,6 +6,7 @@ import inspect
 from typing import Any
 
 import pytest
+from tests.cli.command import firstlight
 from tools.pages.commands import commands
 
 from firstlight.cli import COMMANDS
@@ -43,7 +44,7 @@ def test_a_command_has_the_options_of_its_call_under_the_same_names(words: str) 
     command: Any = DERIVED[words].default_command
     flags = set(inspect.signature(command).parameters) - command.extra
     assert flags == options_of(command.call).keys() - PYTHON_ONLY - LEFT_OUT.get(words, set())
-    for argument in DERIVED[words].assemble_argument_collection():
+    for argument in DERIVED[words].assemble_argument_collection(parse_docstring=True):
         name = argument.field_info.name
         keyword = argument.field_info.kind is inspect.Parameter.KEYWORD_ONLY
         if keyword and name in flags and name != "proxies":
@@ -53,7 +54,7 @@ def test_a_command_has_the_options_of_its_call_under_the_same_names(words: str) 
 @pytest.mark.parametrize("words", DERIVED)
 def test_the_help_of_a_flag_is_that_of_the_option(words: str) -> None:
     texts = options_of(DERIVED[words].default_command.call)
-    for argument in DERIVED[words].assemble_argument_collection():
+    for argument in DERIVED[words].assemble_argument_collection(parse_docstring=True):
         if argument.field_info.name not in DERIVED[words].default_command.extra:
             assert argument.parameter.help == texts[argument.field_info.name]
 
@@ -66,16 +67,27 @@ def test_every_command_and_every_flag_has_help(words: str) -> None:
     assert not any("\n" in text for text in prose), "the terminal wraps lines"
     assert examples.startswith("For example:\n")
     assert f"\nfirstlight {words}" in examples
-    for argument in entry.assemble_argument_collection():
+    for argument in entry.assemble_argument_collection(parse_docstring=True):
         assert argument.parameter.help, argument.name
-        assert "--no-" not in " ".join(argument.names)
 
 
 @pytest.mark.parametrize("words", [words for words in commands() if words != "watch"])
 def test_every_command_that_prints_something_prints_json(words: str) -> None:
     assert "--json" in {
-        name for argument in commands()[words].assemble_argument_collection() for name in argument.names
+        name
+        for argument in commands()[words].assemble_argument_collection(parse_docstring=True)
+        for name in argument.names
     }
+
+
+@pytest.mark.parametrize("words", ["show", "data synthesize", "score"])
+def test_switches_have_no_opposites_and_one_panel(words: str) -> None:
+    shown = firstlight(*words.split(), "--help").stdout
+    assert "--json" in shown
+    assert "--no-json" not in shown
+    assert "default: False" not in shown
+    assert shown.count("─ Options ─") == 1
+    assert "─ Parameters ─" not in shown
 
 
 def test_every_command_is_listed() -> None:

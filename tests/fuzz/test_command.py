@@ -6,13 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import typer.main
 from hypothesis import strategies as st
 from tests.cli.command import CELL, SMALL, firstlight
 from tests.fuzz.cases import CASES
 from tests.fuzz.checking import Target
+from tools.pages.commands import commands
 
-from firstlight.cli import app
 from firstlight.storage.store import Store
 
 TINY = [*SMALL, "--proxy", "params"]
@@ -81,18 +80,16 @@ def _words_of(name: str) -> list[str]:
     return [word for word, given in zip(name.split(), COMMANDS[name], strict=False) if word == given]
 
 
-def _command(name: str) -> Any:
-    command: Any = typer.main.get_group(app)
-    for word in _words_of(name):
-        command = getattr(command, "commands", {}).get(word, command)
-    return command
+def _options_of(name: str) -> list[str]:
+    arguments = commands()[" ".join(_words_of(name))].assemble_argument_collection()
+    return sorted({word for argument in arguments for word in argument.names if word.startswith("-")} - NOT_TRIED)
 
 
 @st.composite
 def words(draw: Any, name: str) -> list[str]:
     """The words of a command with one to three exchanged, or options added, whose values are hostile."""
     given = list(COMMANDS[name])
-    options = sorted({word for option in _command(name).params for word in option.opts if word[0] == "-"} - NOT_TRIED)
+    options = _options_of(name)
     for _ in range(draw(st.integers(1, 3))):
         value = draw(st.sampled_from(HOSTILE))
         if draw(st.booleans()) or not options:

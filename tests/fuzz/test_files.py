@@ -199,7 +199,7 @@ def readers(folder: Path) -> dict[str, tuple[Callable[[Path, Any], Any], Any]]:
             damaged("method,seed,query,elapsed,best,accuracy\na,0,1,1.5,x,90\na,0,2,2.5,x,91\na,1,1,1,y,89\n"),
         ),
         "settings files": (
-            _written("settings.toml", lambda path: read_settings_file(str(path), {"samples", "proxy"})),
+            _written("settings.toml", lambda path: read_settings_file(str(path))),
             damaged('samples = 500\nproxy = "dextr"\n', "samples = [1]\n", "[samples]\na = 1\n"),
         ),
         "stores": (_written(STORE_NAME, _any_store), damaged_bytes(_store(folder))),

@@ -11,20 +11,21 @@ from tests.fuzz.cases import CASES
 from tests.fuzz.checking import Target, reads_back
 from tests.fuzz.strategies import damaged
 
+from firstlight.core.amounts import parse_amount
 from firstlight.core.importing import import_named
 from firstlight.data.clicks.layouts import find_layout
 from firstlight.data.images import split_side
 from firstlight.data.inputs import InputSource
 from firstlight.evaluation.methods import parse_methods
 from firstlight.export.exporter import read_formats
-from firstlight.export.runs import read_skeleton
+from firstlight.export.runs import read_skeleton as read_written_skeleton
+from firstlight.options import Limits, Model, Network, read_shape, read_skeleton
 from firstlight.proxies import PROXIES
 from firstlight.proxies.ensembles import AGGREGATIONS, NAMED, parse_criterion
 from firstlight.proxies.requests import ProxyRequest, parse_requests
 from firstlight.scoring.costs import read_costs
 from firstlight.search.algorithm import AlgorithmRequest
 from firstlight.search.algorithms import ALGORITHMS
-from firstlight.search.objective import parse_amount, parse_limits
 from firstlight.spaces import SPACES
 from firstlight.spaces.finding import find_space
 from firstlight.tables.targets import Target as Column
@@ -54,12 +55,13 @@ def _click_recipe(text: str) -> None:
 
 def _skeleton(text: str) -> None:
     space = find_space("nasbench201")
-    space.skeleton(**dict(read_pairs(text)))
+    space.skeleton(**dict(read_skeleton(text)))
 
 
 def _written_skeleton(text: str) -> None:
     space = find_space("nasbench201")
-    assert str(read_skeleton(space, str(read_skeleton(space, text)))) == str(read_skeleton(space, text))
+    found = str(read_written_skeleton(space, text))
+    assert str(read_written_skeleton(space, found)) == found
 
 
 TARGETS = {
@@ -67,7 +69,7 @@ TARGETS = {
         lambda text: (parse_amount(text), parse_amount(text, unit="B")), damaged("1.0M", "850000", "20MB", "1e6")
     ),
     "limits": Target(
-        lambda text: parse_limits(max_params=text, max_memory=text, max_latency=text),
+        lambda text: Limits(max_params=text, max_memory=text, max_latency=text),
         damaged("450k", "2.5ms", "1.2GB", "5"),
     ),
     "proxy requests": Target(reads_back(ProxyRequest.parse), damaged(*PROXIES, *SETTINGS_OF_PROXIES)),
@@ -90,8 +92,8 @@ TARGETS = {
     "skeleton settings": Target(_skeleton, damaged("channels=8,cells=2", "input_shape=3x32x32,classes=10")),
     "written skeletons": Target(_written_skeleton, damaged("channels=8,cells=2,input_shape=3x32x32,classes=10")),
     "shapes": Target(read_shape, damaged("3,32,32", "3x32x32", "5")),
-    "seeds": Target(read_seeds, damaged("0", "0,1,2")),
-    "logits": Target(read_logits, damaged("0", "-1", "logits")),
+    "seeds": Target(lambda text: Network(seed=text).seeds, damaged("0", "0,1,2")),
+    "logits": Target(lambda text: Model(logits=text), damaged("0", "-1", "logits")),
     "names of data": Target(split_side, damaged("digits@16", "npz:a.npz@32", "folder:photos@64", "cifar10")),
     "input sources": Target(
         lambda text: (InputSource(text), InputSource("synthetic", labels=text)),

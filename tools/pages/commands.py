@@ -47,7 +47,7 @@ def page(words: str, entry: App) -> str:
     paragraphs = _help(entry)
     examples = [text.removeprefix(EXAMPLES) for text in paragraphs if text.startswith(EXAMPLES)]
     sections: dict[str, list[Any]] = {"Arguments": []}
-    for argument in entry.assemble_argument_collection():
+    for argument in entry.assemble_argument_collection(parse_docstring=True):
         keyword = argument.field_info.kind is inspect.Parameter.KEYWORD_ONLY
         title = argument.parameter.group[0].name if keyword and argument.parameter.group else "Options"
         sections.setdefault(title if keyword else "Arguments", []).append(argument)
@@ -75,7 +75,7 @@ def _section(title: str, known: list[Any]) -> list[str]:
 
 
 def _name(entry: Any) -> str:
-    names = [name for name in entry.names if name.startswith("-")]
+    names = [name for name in entry.names if name.startswith("-") and not name.startswith("--no-")]
     return ", ".join(map(code, names)) if names else code(entry.field_info.name.upper())
 
 

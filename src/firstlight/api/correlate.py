@@ -59,14 +59,15 @@ def correlate(
     Example:
         >>> import firstlight, pandas
         >>> from firstlight.tables.table import as_table
-        >>> cells = [str(cell) for cell in list(firstlight.space("nasbench201"))[::5000]]
-        >>> rows = pandas.DataFrame({"architecture": cells, "cifar10_test_200": [90.0, 91.0, 92.0, 93.0]})
+        >>> cells = [str(cell) for cell in list(firstlight.space("nasbench201"))[::1500]]
+        >>> rows = pandas.DataFrame({"architecture": cells, "cifar10_test_200": range(len(cells))})
         >>> study = firstlight.correlate(
         ...     "nasbench201", table=as_table(rows, "mine"), target="cifar10_test_200", proxies="params", workers=0)
         >>> sorted(study.quality)
         ['cifar10_test_200']
     """
     check_names(space=space, proxies=proxies)
+    from firstlight.data.inputs import check_source_name
     from firstlight.evaluation.correlate import draw_sample, study
     from firstlight.proxies.requests import read_requests
     from firstlight.scoring.service import make_setting
@@ -77,6 +78,7 @@ def correlate(
     from firstlight.views.pages.correlation import write_correlation
 
     inputs, network, truth, storage = options[Inputs], options[Network], options[Truth], options[Storage]
+    check_source_name("input", inputs.input)
     found_space = find_space(space) if isinstance(space, str) else space
     warm_up = read_warm_up(inputs.warmup, found_space)
     requests = read_requests(proxies, found_space.data_kind if warm_up else None)

@@ -38,6 +38,13 @@ def reproduce(
     Raises:
         UnknownNameError: There is no such experiment.
         MissingFileError: The tables or images that it needs are not there.
+
+    Example:
+        >>> import firstlight
+        >>> outcome = firstlight.reproduce(
+        ...     "hnas-table2", samples=2, input="synthetic", skeleton="channels=2,cells=1,input_shape=3x8x8", workers=0)
+        >>> outcome.experiment.published_in
+        'HNAS Table 2'
     """
     from firstlight.papers import EXPERIMENTS
     from firstlight.papers.runner import RunOptions

@@ -9,11 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.cli.command import firstlight as command
 from tests.views.console.test_progress import GENOTYPE
-from typer.testing import CliRunner
 
 import firstlight
-from firstlight.cli import app
 from firstlight.search.result import SearchResult
 from firstlight.search.summary import _arguments
 from firstlight.views.console.result import show_result
@@ -79,8 +78,6 @@ def test_commands_to_go_on_with_can_be_pasted_into_a_shell(
 def test_the_score_command_sees_what_the_search_saw(found: SearchResult) -> None:
     arguments = shlex.split(_arguments(found))
     assert arguments[arguments.index("--labels") + 1] == "random"
-    done = CliRunner().invoke(app, ["score", *arguments])
-    assert done.exit_code == 0, done.output
-    assert f"ntk_trace_batch: {found.score.value:.6g}" in done.output
+    assert f"ntk_trace_batch: {found.score.value:.6g}" in command("score", *arguments).stdout
     true = arguments[: arguments.index("--labels")] + arguments[arguments.index("--labels") + 2 :]
-    assert f"ntk_trace_batch: {found.score.value:.6g}" not in CliRunner().invoke(app, ["score", *true]).output
+    assert f"ntk_trace_batch: {found.score.value:.6g}" not in command("score", *true).stdout
