@@ -27,8 +27,7 @@ MOST_MODULES = 60
 
 MODEL = """
 import sys, torch, firstlight
-model = torch.nn.Sequential(torch.nn.Conv2d(3, 4, 3), torch.nn.ReLU(), torch.nn.Flatten(), torch.nn.LazyLinear(10))
-model(torch.randn(1, 3, 32, 32))
+model = torch.nn.Sequential(torch.nn.Conv2d(3, 4, 3), torch.nn.ReLU(), torch.nn.Flatten(), torch.nn.Linear(3600, 10))
 firstlight.score(model, torch.randn(1, 3, 32, 32))
 """
 

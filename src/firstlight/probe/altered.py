@@ -14,8 +14,8 @@ from firstlight.core.seeds import torch_generator
 from firstlight.probe import gradients
 from firstlight.probe.backward import BackwardQuantities
 from firstlight.probe.batch import Batch
-from firstlight.probe.memory import quantity
 from firstlight.probe.observe import dtype_of
+from firstlight.probe.subject import quantity
 
 # Each is imported by the quantity that needs it: most proxies need none of them.
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from torch import Tensor
 from firstlight.core.errors import UnsupportedError
 from firstlight.probe import gradients, kernel
 from firstlight.probe.first_batch import FirstBatchQuantities
-from firstlight.probe.memory import quantity
+from firstlight.probe.subject import quantity
 
 # Enough for 1,000 classes of 8 samples; a class map for each pixel would take too many backward passes
 MOST_OUTPUTS = 8192
@@ -84,6 +84,6 @@ class BackwardQuantities(FirstBatchQuantities):
     def _require_batches(self, count: int) -> None:
         if len(self.batches) < count:
             raise UnsupportedError(
-                f"the gradients of {count} batches are needed; got {len(self.batches)}. Pass {count} batches, or "
+                f"the gradients of {count} batches are needed; got {len(self.batches)}. Pass a list of {count}, or "
                 f"--num-batches {count} on the command line."
             )

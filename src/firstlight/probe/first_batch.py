@@ -22,10 +22,9 @@ from firstlight.probe.gradients import (
     weights_of,
 )
 from firstlight.probe.kernel import GramRecorder
-from firstlight.probe.memory import quantity
 from firstlight.probe.observe import random_state
 from firstlight.probe.rectifiers import PATTERN_SAMPLES, CodeRecorder, ReluCodes, rectifiers_of
-from firstlight.probe.subject import Subject, are_probabilities, refuse_other_labels
+from firstlight.probe.subject import Subject, are_probabilities, quantity, refuse_other_labels
 
 # What the pass can measure; pieces in `Probe.expected` are measured together
 Piece = Literal["codes", "kernel", "jacobian", "gradients", "fisher", "hessian", "width"]

@@ -13,7 +13,7 @@ from firstlight.core.errors import DataError, FirstlightError, UnsupportedError,
 from firstlight.probe import curvature, features, rectifiers
 from firstlight.probe.cost import Cost, measure_cost
 from firstlight.probe.first_batch import FirstBatchQuantities
-from firstlight.probe.memory import quantity
+from firstlight.probe.subject import quantity
 
 
 class ForwardQuantities(FirstBatchQuantities):

@@ -1,11 +1,13 @@
-"""The network of a probe, its batches, and how it is run."""
+"""The network of a probe, its batches, how it is run, and the memory of what was measured."""
 
 from __future__ import annotations
 
 import copy
+import functools
+import inspect
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, cast
 
 import torch
 import torch.nn.functional as F
@@ -22,6 +24,9 @@ if TYPE_CHECKING:
     from typing import Self  # of Python 3.11 and later
 
 Loss = Callable[[Any, Any], Tensor]
+P = ParamSpec("P")
+R = TypeVar("R")
+S = TypeVar("S", bound="Subject")
 
 
 class Subject:
@@ -174,6 +179,32 @@ class Subject:
     def _forward(self, batch: Batch, change: Callable[[Tensor], Any] = torch.clone) -> Any:
         with self._explained(batch):
             return batch.feed(self.model, change)
+
+
+def quantity(method: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S, P], R]:
+    """Memoize a method of a probe by its arguments.
+
+    The result is kept in `_memory`, under the name of the method and its arguments in the order of its signature. A
+    method whose pass yields other quantities at no cost enters them there under their own keys.
+    """
+    signature = inspect.signature(method)
+
+    @functools.wraps(method)
+    def remembered(self: S, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        bound = signature.bind(self, *args, **kwargs)
+        bound.apply_defaults()
+        key = (method.__name__, *(_key(value) for value in bound.args[1:]), *map(_key, bound.kwargs.values()))
+        if key not in self._memory:
+            self._memory[key] = method(self, *args, **kwargs)
+        return cast(R, self._memory[key])
+
+    return remembered
+
+
+def _key(argument: object) -> object:
+    if isinstance(argument, Tensor):
+        return "tensor", argument.shape, argument.dtype, argument.numpy(force=True).tobytes()
+    return argument
 
 
 def refuse_other_labels(labels: Tensor, classes: int) -> None:
