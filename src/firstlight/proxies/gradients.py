@@ -101,8 +101,8 @@ def gradsign(probe: Probe, *, samples: int = 16, form: Literal["sum", "mean"] = 
 
         M = sum over weights of |sum over samples i of sign(g_i)|
 
-    g_i is the gradient of sample i's loss. Each sample is run by itself in train mode, so that BatchNorm does not couple
-    them.
+    g_i is the gradient of sample i's loss. Each sample is run by itself in train mode, so that BatchNorm does not
+    couple them.
 
     Scale: 0 to the number of samples times that of weights. Higher is better. Cost: one forward and backward pass for
     each sample.

@@ -72,8 +72,8 @@ def loss(probe: Probe, *, batches: int = 4) -> Parts:
 
         M = loss_k
 
-    Cross-entropy of the last of k batches, in training mode; the third term of `sigeo`. Without any training it is about
-    ln(classes) and says little.
+    Cross-entropy of the last of k batches, in training mode; the third term of `sigeo`. Without any training it is
+    about ln(classes) and says little.
 
     Scale: about ln(classes) = 2.3 for ten classes without training. Lower is better. Cost: one forward and backward
     pass for each batch, shared by all gradient proxies.
