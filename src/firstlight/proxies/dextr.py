@@ -29,7 +29,7 @@ def dextr(probe: Probe, *, variant: Literal["paper", "official"] = "paper", imag
         S = sum over all module outputs X of sigma_min(X) / sigma_max(X)
         k = curvature of the output as the input moves along a circle
 
-    M is half the harmonic mean of ln(1 + S) and ln(1 + k) (Eq. 8). S is high when no channel repeats another, and k if
+    M is half the harmonic mean of ln(1 + S) and ln(1 + k) (Eq. 8). S is high when no channel repeats another, k when
     small changes of the input bend the output. A network that no signal passes through has no curvature and the lowest
     score, 0. There is no score if the output changes by rounding errors only, which happens if BatchNorm subtracts the
     mean of a single image and only pooling follows.

@@ -85,8 +85,8 @@ def ntk_trace_exact(probe: Probe, *, samples: int = 8) -> Parts:
 
     f_k is a logit, and theta are all parameters, including those of BatchNorm. This is the exact value of what
     `ntk_trace_batch` estimates up to a constant, and is meant for checking it on small networks. In train mode
-    BatchNorm couples samples, and the gradients account for that. If outputs are multiplied by s, M is multiplied by
-    s squared; if only the last layer's weights are, its own part of M does not change.
+    BatchNorm couples samples, and the gradients account for that. If outputs are multiplied by s, M is multiplied by s
+    squared; if only the last layer's weights are, its own part of M does not change.
 
     Scale: many orders of magnitude. Higher is better, up to the point where training becomes unstable. Cost: one
     forward pass of the samples, and a backward pass for each sample and logit: 80 for 8 samples and 10 classes.

@@ -33,6 +33,9 @@ class Pool:
     def __len__(self) -> int:
         return len(self._places)
 
+    def __contains__(self, text: object) -> bool:
+        return text in self._places
+
     @property
     def texts(self) -> list[str]:
         """The texts of the architectures, in the order in which they were scored."""
