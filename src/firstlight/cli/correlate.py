@@ -92,8 +92,8 @@ def correlate(
     Scores are kept in the folder: asking again, or for another proxy or target, computes only what is new.
 
     Spearman: how far the proxy orders the networks as the truth does, from 1, the same order, to -1, the reverse.
-    Kendall: the same, by counting pairs in the right order. top 10 % found: the share of the truly best tenth that is
-    in the proxy's best tenth; too few to tell of fewer than 46 networks. best of top 10: the best true value among the
+    Kendall: the same, by counting pairs in the right order. top 10% found: the share of the truly best tenth that is
+    in the proxy's best tenth; too few networks if below 46. best of top 10: the best true value among the
     ten that the proxy ranks first. behind the best: how much lower its Spearman correlation is than that of the first
     row. networks: how many have a true value; all statistics are of these. no score: how many of them the proxy cannot
     score; they rank last, since none of them would be chosen. The reason is told below the table.
