@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 
 import pytest
-from firstlight.cli.options import read_shape
 from tests.fuzz.cases import CASES
 from tests.fuzz.checking import Target, reads_back
 from tests.fuzz.strategies import damaged
