@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
-Stage = Literal["scoring", "measuring", "states", "warm-up", "training", "retraining"]
+Stage = Literal["scoring", "measuring", "states", "warm-up", "training", "retraining", "reading", "message"]
 
 
 @dataclass(frozen=True)
@@ -15,7 +15,8 @@ class Event:
 
     Attributes:
         stage: What is being done: "scoring" networks, "measuring" a pool by proxies, looking at "states" of a supernet,
-            "warm-up" of shared weights, "training" networks, or "retraining" the best ones.
+            "warm-up" of shared weights, "training" networks, "retraining" the best ones, "reading" files; or a
+            "message", which is all in the note.
         done: How many steps of the stage are done.
         total: How many there are; None if unknown.
         item: What was just finished: a `Candidate` or a `NetworkScore`, an epoch, or None.
