@@ -15,13 +15,13 @@ from firstlight.core.errors import LimitError
 from firstlight.core.events import Event
 from firstlight.evaluation.truth import TRUTH
 from firstlight.execution.executor import InProcess
+from firstlight.options import Limits
 from firstlight.proxies.base import NetworkScore, Score
 from firstlight.proxies.ensembles import Criterion, members, parse_criterion
 from firstlight.scoring.service import ScoreService, Setting, source_for, with_cost
 from firstlight.search.algorithm import Algorithm, AlgorithmRequest
 from firstlight.search.measuring import Measuring
 from firstlight.search.objective import Candidate, Objective
-from firstlight.options import Limits
 from firstlight.search.problem import Problem
 from firstlight.search.queries import Queries
 from firstlight.search.source import Source
