@@ -40,8 +40,8 @@ def train(
     recipe: Annotated[
         str,
         typer.Option(
-            help="How to train: quick, hnas, nb201-200, darts-cifar or darts-imagenet. Settings are written behind the "
-            "name: darts-cifar:epochs=10:batch_size=64."
+            help="How to train: short, quick, hnas, nb201-200, darts-cifar or darts-imagenet. Settings are written "
+            "behind the name: darts-cifar:epochs=10:batch_size=64."
         ),
     ] = "quick",
     epochs: Annotated[int | None, typer.Option(help="The recipe's setting of that name.", min=1)] = None,

@@ -183,8 +183,8 @@ def _figure2(lab: Lab) -> Findings:
         "intervals are over widths.",
         f"SGD at a constant rate of {RATE} (the paper's text; its appendix has 0.01) without momentum, batches of "
         f"{FINAL.recipe.batch_size}. The final loss is that after {FINAL.recipe.epochs} epochs over all images to "
-        "learn from, starting anew from the seeded weights. Unless --warmup says otherwise, warm-ups pass six times "
-        "over their share, which makes as many steps as in the paper (48 and 192) where there are 10,000 images.",
+        "learn from, starting anew from the seeded weights. Unless --warmup says otherwise, warm-ups pass six times over "
+        "their share, which makes as many steps as in the paper (48 and 192) where there are 10,000 images.",
         f"Current loss, Fisher-Rao norm and |gradient| are means over {BATCHES} batches of {BATCH_SIZE} images that "
         "the warm-up has seen. How long the paper trains in the end is not in our records, nor which of the two final "
         "losses its figures are of, nor whether sizes of the gradient are summed over weights, which grow in number "
