@@ -69,10 +69,10 @@ def test_a_search_that_trained_nothing_says_how_to(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ("--data digits --retrain 3", "which is for clicks"),
-        ("--data criteo:clicks.parquet --epochs 3", "no network is trained"),
+        ("--data digits --retrain 3", "needs click data"),
+        ("--data criteo:clicks.parquet --epochs 3", "no network is retrained"),
         ("--data criteo:log.tsv", "firstlight data prepare criteo"),
-        ("--data criteo:clicks.parquet --warmup 1%", "a warm-up needs 4"),
+        ("--data criteo:clicks.parquet --warmup 1%", "a warm-up needs at least 4 batches"),
         ("--input digits", "are for clicks"),
         ("--warmup 1%", "nothing can be learned from 'synthetic'"),
     ],

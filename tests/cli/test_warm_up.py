@@ -84,5 +84,5 @@ def test_where_there_is_nothing_to_warm_up(tmp_path: Path) -> None:
         firstlight.search("nasbench201", algorithm="nasi", warmup=BRIEF, **SMALL)
     with pytest.raises(SettingError, match="random asks no proxy here"):
         firstlight.search("nasbench201", table=a_table(), target="toy_test_5", warmup=BRIEF, **SMALL)
-    with pytest.raises(SettingError, match="train it as you like before"):
+    with pytest.raises(SettingError, match="train it yourself before you score it"):
         firstlight.rank({"mine": nn.Flatten()}, warmup=BRIEF)

@@ -18,8 +18,7 @@ from firstlight.evaluation.retraining import best_distinct, read_retrain, retrai
 from firstlight.execution.executor import InProcess
 from firstlight.execution.workers import WorkerProcesses
 from firstlight.spaces import SPACES
-from firstlight.training.clicks import ClickMetrics, ClickResult, click_recipe, train_clicks
-from firstlight.training.retrained import Kind, Retraining, Standing
+from firstlight.training.clicks import click_recipe, train_clicks
 from firstlight.views.pages.search import write_report
 
 RECIPE = click_recipe("clicks:batch_size=64")
@@ -70,30 +69,6 @@ def test_a_network_that_fails_costs_only_itself(setting: ClickSetting, monkeypat
     monkeypatch.setattr(contenders, "train_clicks", lambda network, *a, **k: 1 / 0)
     ((_, result),) = click_results(setting, [Contender("logistic", "by hand", 0)], InProcess(), None)
     assert (result.status, result.note) == ("failed", "ZeroDivisionError: division by zero")
-
-
-def standing(name: str, kind: Kind, *losses: float | None) -> Standing:
-    results = [
-        ClickResult(1, ClickMetrics(loss, 0.5, 9), ClickMetrics(loss + 0.1, None, 9))
-        if loss
-        else ClickResult(1, status="failed")
-        for loss in losses
-    ]
-    return Standing(name, kind, tuple(results))
-
-
-def test_figures_of_several_trainings() -> None:
-    one = standing("a", "found", 0.4, 0.6, None)
-    assert one.mean("validation", "log_loss") == pytest.approx(0.5)
-    assert one.deviation("validation", "log_loss") == pytest.approx(0.1414, abs=1e-4)
-    assert one.mean("test", "auc") is None
-    nothing = standing("b", "found", None)
-    assert (nothing.mean("test", "log_loss"), nothing.deviation("test", "log_loss")) == (None, None)
-    chance = [standing(str(loss), "random", loss) for loss in (0.3, 0.5, 0.9)]
-    found = Retraining(RECIPE, "data", (0,), (standing("dlrm", "by hand", 0.1), nothing, *chance, one))
-    assert found.best == one
-    assert found.median_random == pytest.approx(0.6)
-    assert found.to_dict()["best"] == "a"
 
 
 def test_networks_with_the_same_score_are_one() -> None:

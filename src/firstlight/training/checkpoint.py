@@ -81,7 +81,7 @@ def refuse_others(folder: Path, there: Mapping[str, Any], asked: Mapping[str, An
     if differences:
         raise StoreError(
             f"The folder {folder} holds another training: {'; '.join(differences)}. "
-            "Choose another folder with --out, or use the earlier settings to resume that training."
+            "Name another folder with --out, or use the earlier settings to resume that training."
         )
 
 

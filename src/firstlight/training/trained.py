@@ -93,7 +93,7 @@ def find_trained(directory: Path, settings: Mapping[str, Any], network: nn.Modul
         test_accuracy, samples, notes = content["test_accuracy"], content["samples"], tuple(content["notes"])
         inputs = dict(content["inputs"])
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise StoreError(f"{path} is not the result of a training. Choose another folder with --out.") from error
+        raise StoreError(f"{path} is not the result of a training. Name another folder with --out.") from error
     refuse_others(directory, known, settings)
     if result.ok:
         network.load_state_dict(read_tensors(directory / WEIGHTS_NAME))
