@@ -178,7 +178,7 @@ def test_what_cannot_be_learned_from(tmp_path: Path, source: str) -> None:
     with pytest.raises(DataError, match="NaN or infinite"):
         load_dataset(write(tmp_path / "c.npz", x=np.full((9, 8, 8), np.nan), y=np.arange(9)))
     for samples in (0, 2, 41):
-        with pytest.raises(DataError, match=f"has 40 samples, of which {samples} are asked for"):
+        with pytest.raises(DataError, match=rf"has 40 samples\. {samples} were requested"):
             load_dataset(source, samples=samples)
     for share in (0.0, 1.0, -1.0):
         with pytest.raises(SettingError, match="between 0 and 1"):
