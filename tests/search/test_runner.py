@@ -446,7 +446,7 @@ def test_a_result_that_does_not_fit_on_the_disk_is_told(tmp_path: Path, monkeypa
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr("os.fsync", full)
-    with pytest.raises(StoreError, match=r"result.json cannot be written: .*No space left.*Make room"):
+    with pytest.raises(StoreError, match=r"result.json cannot be written: .*No space left.*Free some space"):
         search(samples=2, out=tmp_path)
     assert (tmp_path / RESULT_NAME).read_bytes() == before
     assert {file.name for file in tmp_path.iterdir()} == {RESULT_NAME, STORE_NAME}

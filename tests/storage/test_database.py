@@ -173,8 +173,8 @@ def test_files_and_folders_that_may_not_be_written_to() -> None:
         )
         folder.chmod(0o755)
     old, new = done.stdout.splitlines()
-    assert "it may not be written to. Change the permissions of the file and of its folder" in old
-    assert "cannot be opened or made. See whether the folder is there and may be written to" in new
+    assert "it is read-only. Change the permissions of the file and of its folder" in old
+    assert "cannot be opened or created. Check that the folder exists and is writable" in new
 
 
 @pytest.fixture
@@ -198,7 +198,7 @@ def test_a_full_disk_is_told_and_keeps_what_was_stored(tiny_disk: Path) -> None:
             kept.append(seed)
 
     with (
-        pytest.raises(StoreError, match=r"the disk is full. Make room and run the same command again"),
+        pytest.raises(StoreError, match=r"the disk is full. Free some space and run the same command again"),
         Store(path) as store,
     ):
         fill(store)

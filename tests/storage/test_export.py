@@ -43,7 +43,7 @@ def test_what_cannot_be_exported(tmp_path: Path) -> None:
     assert export_rows(path, tmp_path / "none.parquet") == 0
     with pytest.raises(SettingError, match=r"table 'score'.*scores, evaluations, trials"):
         export_rows(path, tmp_path / "rows.csv", "score")
-    with pytest.raises(SettingError, match=r"neither .parquet nor .csv"):
+    with pytest.raises(SettingError, match=r"must end in .parquet or .csv"):
         export_rows(path, tmp_path / "rows.xlsx")
     with pytest.raises(StoreError, match=r"rows.csv cannot be written: .*name another file"):
         export_rows(path, tmp_path / "nowhere" / "rows.csv")

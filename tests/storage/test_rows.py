@@ -25,26 +25,26 @@ from firstlight.storage.upkeep import check_store
 
 # what is done to a store, and what is said of it
 DAMAGE = {
-    "UPDATE scores SET parts = '[1]' WHERE seed = 2": "seed 2: parts is '[1]', which is no JSON of a dict",
-    'UPDATE scores SET parts = \'{"part": "much"}\' WHERE seed = 2': "parts: part is 'much', which is no number",
+    "UPDATE scores SET parts = '[1]' WHERE seed = 2": "seed 2: parts is '[1]', which is not a JSON dict",
+    'UPDATE scores SET parts = \'{"part": "much"}\' WHERE seed = 2': "parts: part is 'much', which is not a number",
     "UPDATE scores SET value = NULL WHERE seed = 2": "value is None though the status is ok",
-    "UPDATE scores SET value = 'high' WHERE seed = 2": "value is 'high', which is no number",
-    "UPDATE scores SET value = 9e999 WHERE seed = 2": "value is inf, which is no number",
-    "UPDATE scores SET status = 'fine' WHERE seed = 2": "status is 'fine', which is none of ok, ",
-    "UPDATE scores SET architecture = x'00' WHERE seed = 2": r"architecture is b'\x00', which is no text",
-    "UPDATE scores SET note = CAST(x'ff' AS TEXT) WHERE seed = 2": r"note is '\udcff', which is no UTF-8",
-    "UPDATE scores SET proxy = CAST(x'ff' AS TEXT) WHERE seed = 2": r"proxy is '\udcff', which is no UTF-8",
-    "UPDATE scores SET environment = 9 WHERE seed = 2": "scores: 1 of environments that are not there",
+    "UPDATE scores SET value = 'high' WHERE seed = 2": "value is 'high', which is not a number",
+    "UPDATE scores SET value = 9e999 WHERE seed = 2": "value is inf, which is not a number",
+    "UPDATE scores SET status = 'fine' WHERE seed = 2": "status is 'fine', which is not one of ok, ",
+    "UPDATE scores SET architecture = x'00' WHERE seed = 2": r"architecture is b'\x00', which is not text",
+    "UPDATE scores SET note = CAST(x'ff' AS TEXT) WHERE seed = 2": r"note is '\udcff', which is not UTF-8",
+    "UPDATE scores SET proxy = CAST(x'ff' AS TEXT) WHERE seed = 2": r"proxy is '\udcff', which is not UTF-8",
+    "UPDATE scores SET environment = 9 WHERE seed = 2": "scores: 1 reference to missing rows of environments",
     "UPDATE evaluations SET accuracy = 0.9": "accuracy is 0.9, but 0.7 by its epochs",
-    "UPDATE evaluations SET epochs = '[1, 2]'": "epochs is '[1, 2]', which is no list of epochs",
+    "UPDATE evaluations SET epochs = '[1, 2]'": "epochs is '[1, 2]', which is not a list of epochs",
     "UPDATE evaluations SET epochs = '[]'": "there are no epochs though the status is ok",
-    "UPDATE runs SET started = x'00'": r"runs, id 1: started is b'\x00', which is no text",
-    "UPDATE runs SET settings = '{'": "runs, id 1: settings is '{', which is no JSON",
+    "UPDATE runs SET started = x'00'": r"runs, id 1: started is b'\x00', which is not text",
+    "UPDATE runs SET settings = '{'": "runs, id 1: settings is '{', which is not JSON",
     f"UPDATE runs SET result = '{'[' * 9999}'": "runs, id 1: result is '[[[",
     "UPDATE trials SET params = -1": "trials, run 1, architecture 'a': params is -1, which is less than 0",
     f"UPDATE trials SET dear_costs = '{{\"latency\": 1{'0' * 400}}}'": "dear_costs: latency is a huge number",
-    "UPDATE trials SET run = 7": "trials: 1 of runs that are not there",
-    "UPDATE environments SET torch = x'00'": r"torch is b'\x00', which is no text",
+    "UPDATE trials SET run = 7": "trials: 1 reference to missing rows of runs",
+    "UPDATE environments SET torch = x'00'": r"torch is b'\x00', which is not text",
 }
 
 
@@ -116,9 +116,9 @@ def test_what_is_proposed_can_be_typed(tmp_path: Path) -> None:
     said = firstlight("store", "check", "my runs", folder=tmp_path, code=1).stdout
     assert "firstlight store merge new.sqlite 'my runs/store.sqlite'. Runs" in said
     said = firstlight("store", "merge", "new.sqlite", "my runs", folder=tmp_path).stdout
-    assert "`firstlight store check 'my runs/store.sqlite'` names the first ten" in said
+    assert "`firstlight store check 'my runs/store.sqlite'` lists the first ten" in said
     said = str(damaged_error("my runs/store.sqlite", "why"))
-    assert "`firstlight store check 'my runs/store.sqlite'` names the first ten" in said
+    assert "`firstlight store check 'my runs/store.sqlite'` lists the first ten" in said
     assert "`firstlight store merge new.sqlite 'my runs/store.sqlite'`" in said
 
 
@@ -227,5 +227,5 @@ def test_exporting_refuses_them(suffix: str, tmp_path: Path) -> None:
     assert not out.exists()
     assert export_rows(path, out, "evaluations") == 1
     change(path, "UPDATE environments SET torch = x'00ff'")
-    with pytest.raises(StoreError, match="not of the kind of its column"):
+    with pytest.raises(StoreError, match="does not have the type of its column"):
         export_rows(path, out, "evaluations")

@@ -60,7 +60,7 @@ def test_damage_is_found(tmp_path: Path) -> None:
     assert not found.ok
     assert found.problems
     path.write_bytes(content[:-7])
-    with pytest.raises(StoreError, match="cut off"):
+    with pytest.raises(StoreError, match="truncated"):
         check_store(path)
 
 

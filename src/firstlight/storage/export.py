@@ -1,4 +1,4 @@
-"""The rows of a store as a table for other programs, in as little memory as a chunk of them takes."""
+"""Export of the rows of a store to parquet and CSV, chunk by chunk."""
 
 from __future__ import annotations
 
@@ -18,25 +18,40 @@ CHUNK = 50_000
 _KEY = "space, skeleton, architecture"
 _COMPUTED = "status, note, seconds, firstlight, torch, python, cpu"
 _ELSEWHERE = "LEFT JOIN environments ON environments.id = environment"
-# Which columns of which rows; trials bear the settings of their run
+# The columns of each table; trials come with the settings of their run
 QUERIES = {
     "scores": f"SELECT {_KEY}, proxy, revision, input, seed, value, parts, {_COMPUTED} FROM scores {_ELSEWHERE}",
     "evaluations": f"SELECT {_KEY}, data, recipe, seed, revision, accuracy, epochs, {_COMPUTED} "
     f"FROM evaluations {_ELSEWHERE}",
-    "trials": "SELECT run, architecture, params, macs, utility, elapsed, dear_costs, settings "
+    "trials": "SELECT run, architecture, params, macs, utility, elapsed, dear_costs AS expensive_costs, settings "
     "FROM trials JOIN runs ON runs.id = run",
 }
 _WHOLE = {"revision", "seed", "run", "params", "macs"}
 _REAL = {"value", "accuracy", "seconds", "utility", "elapsed"}
 FORMATS = (".parquet", ".csv")
+# Columns that have another name in the file
+EXPORTED = {"dear_costs": "expensive_costs"}
 
 
 def export_rows(path: Path, out: Path, table: str = "scores") -> int:
-    """Write a table of the store to a parquet or CSV file, as its ending says; returns the number of rows."""
+    """Write a table of the store to a file.
+
+    Args:
+        path: The store.
+        out: The file, which ends in .parquet or .csv.
+        table: "scores", "evaluations" or "trials".
+
+    Returns:
+        The number of rows.
+
+    Raises:
+        SettingError: If the table or the suffix of the file is unknown.
+        StoreError: If the store is damaged, or the file cannot be written.
+    """
     if table not in QUERIES:
-        raise SettingError(f"There is no table {table!r} to export. There are: {', '.join(QUERIES)}.")
+        raise SettingError(f"There is no table {table!r} to export. Tables: {', '.join(QUERIES)}.")
     if out.suffix not in FORMATS:
-        raise SettingError(f"{out} ends with neither {' nor '.join(FORMATS)}, which say how rows are to be written.")
+        raise SettingError(f"{out} must end in {' or '.join(FORMATS)}, which determines the format.")
     unfinished = out.with_name(out.name + ".part")
     try:
         with explained(str(path)), closing(open_database(str(path))) as connection:
@@ -49,8 +64,8 @@ def export_rows(path: Path, out: Path, table: str = "scores") -> int:
                     writer.write_table(_as_table(str(path), chunk, schema))
                     count += len(chunk)
         os.replace(unfinished, out)
-    except (OSError, UnicodeError) as error:  # a name may be no UTF-8
-        raise StoreError(f"{out} cannot be written: {error}. Make room, or name another file.") from error
+    except (OSError, UnicodeError) as error:  # a file name may not be UTF-8
+        raise StoreError(f"{out} cannot be written: {error}. Free some space, or name another file.") from error
     finally:
         with suppress(OSError):
             unfinished.unlink()
@@ -58,8 +73,8 @@ def export_rows(path: Path, out: Path, table: str = "scores") -> int:
 
 
 def _refuse_damaged(path: Path, table: str, columns: list[str], rows: list[tuple[Any, ...]]) -> None:
-    """Rather than write numbers that may be wrong."""
-    places = [columns.index(name) for name in COLUMNS[table]]
+    """Raise `StoreError` if a row is damaged, rather than write numbers that may be wrong."""
+    places = [columns.index(EXPORTED.get(name, name)) for name in COLUMNS[table]]
     for row in rows:
         what = damage(table, [row[place] for place in places])
         if what is not None:
@@ -80,7 +95,7 @@ def _writer(path: Path, suffix: str, schema: pa.Schema) -> Any:
         return CSVWriter(path, schema)
     from pyarrow.parquet import ParquetWriter
 
-    return ParquetWriter(path.absolute(), schema)  # a relative name with a colon would be taken for an address
+    return ParquetWriter(path.absolute(), schema)  # a relative name with a colon would be read as a URL
 
 
 def _as_table(path: str, rows: list[tuple[Any, ...]], schema: pa.Schema) -> pa.Table:
@@ -90,5 +105,5 @@ def _as_table(path: str, rows: list[tuple[Any, ...]], schema: pa.Schema) -> pa.T
     try:
         columns = [pa.array(values, kind) for values, kind in zip(zip(*rows, strict=True), kinds, strict=True)]
     except (pa.ArrowException, UnicodeError) as error:
-        raise damaged_error(path, f"A value is not of the kind of its column: {error}") from error
+        raise damaged_error(path, f"A value does not have the type of its column: {error}") from error
     return pa.table(columns, schema=schema)

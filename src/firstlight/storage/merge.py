@@ -1,7 +1,7 @@
-"""Putting the stores of several machines together.
+"""Merging the stores of several machines.
 
-What both have stays as it is in the one that grows. Results that may turn out differently the next time give way to
-results that do not, and damaged rows to whole ones.
+A result that both stores have stays as it is in the target. Results whose status may change the next time are replaced
+by those that are final, and damaged rows by intact ones.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from firstlight.storage.rows import COLUMNS, damage, identity
 from firstlight.storage.schema import MIGRATIONS
 from firstlight.storage.store import PASSING_STATUSES
 
-# Of each table with results: what they are known by, and the one figure that tells whether two are the same
+# For each table of results: the columns of the key, and the column by which two results are compared
 _RESULTS = {
     "scores": ([field.name for field in fields(ScoreKey)], "value"),
     "evaluations": ([field.name for field in fields(EvaluationKey)], "accuracy"),
@@ -32,8 +32,16 @@ _PASSING = str(PASSING_STATUSES)
 
 @dataclass(frozen=True)
 class Merged:
-    """What a store gave. `differing` results had another value in the store that grew, and were not taken; nor were
-    those of `damaged` rows.
+    """What was merged from a store.
+
+    Attributes:
+        path: The source.
+        scores: The number of scores that were added.
+        evaluations: The number of evaluations that were added.
+        runs: The number of runs that were added.
+        trials: The number of trials that were added.
+        differing: The number of results that have another value in the target, and were not added.
+        damaged: The number of damaged rows, which were not added.
     """
 
     path: Path
@@ -46,13 +54,23 @@ class Merged:
 
 
 def merge_stores(into: Path, sources: Sequence[Path]) -> list[Merged]:
-    """Add what the sources hold to a store, which is made if it is not there. Of each source, all is added or nothing.
+    """Add the contents of stores to another.
 
-    Every source is looked at before anything is written; they are left as they are.
+    All sources are checked before anything is written, and none is changed. Each is added completely or not at all.
+
+    Args:
+        into: The target, which is created if it does not exist.
+        sources: The stores to add.
+
+    Returns:
+        What was added from each source.
+
+    Raises:
+        StoreError: If a source cannot be read, or is the target.
     """
     for source in sources:
         if source.resolve() == into.resolve():
-            raise StoreError(f"{source} is the store that the others are to be merged into. Leave it out.")
+            raise StoreError(f"{source} is the target of the merge. Leave it out of the sources.")
         _schema(source)
     with explained(str(into)), closing(open_database(str(into))) as connection:
         return [_merge(connection, source) for source in sources]
@@ -71,7 +89,7 @@ def _merge(connection: sqlite3.Connection, source: Path) -> Merged:
         connection.create_function("is_whole", -1, lambda table, *row: damage(table, _values(row)) is None)
         connection.create_function("passes", -1, sieve)
         try:
-            with connection:  # all of it, or nothing
+            with connection:  # all or nothing
                 connection.execute("BEGIN IMMEDIATE")
                 connection.execute(
                     f"INSERT OR IGNORE INTO main.environments ({_ENVIRONMENT}) SELECT {_ENVIRONMENT} "
@@ -86,7 +104,7 @@ def _merge(connection: sqlite3.Connection, source: Path) -> Merged:
 
 
 class _Sieve:
-    """Tells which rows of a source are whole, and remembers those that are not: SQLite may ask more than once."""
+    """Tells which rows of a source are intact, and counts damaged ones once, although SQLite may ask repeatedly."""
 
     def __init__(self) -> None:
         self.damaged: set[tuple[Any, ...]] = set()
@@ -108,7 +126,7 @@ def _is_whole(table: str) -> str:
 
 
 def _columns(table: str, side: str) -> str:
-    """For `_values`: no function is called with a text that is no UTF-8, so texts come as blobs, and blobs as texts."""
+    """Encode text as blobs and blobs as text, for `_values`: SQLite passes no text to functions that is not UTF-8."""
     return ", ".join(
         f"CASE typeof({name}) WHEN 'text' THEN CAST({name} AS BLOB) WHEN 'blob' THEN hex({name}) ELSE {name} END"
         for name in (f"{side}.{column}" for column in COLUMNS[table])
@@ -121,7 +139,7 @@ def _values(given: Sequence[Any]) -> list[Any]:
 
 def _differing(connection: sqlite3.Connection, table: str) -> int:
     key, figure = _RESULTS[table]
-    # CASE: else SQLite would look at every row of theirs before it knows whether there is one of ours
+    # CASE, because SQLite would otherwise check every row of theirs, even without a counterpart of ours
     (count,) = connection.execute(
         f"SELECT count(*) FROM other.{table} AS theirs JOIN main.{table} AS ours USING ({', '.join(key)}) "
         f"WHERE theirs.status NOT IN {_PASSING} AND ours.status NOT IN {_PASSING} "
@@ -149,7 +167,7 @@ def _add_results(connection: sqlite3.Connection, table: str) -> int:
 
 
 def _add_runs(connection: sqlite3.Connection) -> tuple[int, int]:
-    """A run is known by its settings. One that has ended there has ended here."""
+    """Add runs, which are identified by their settings, and trials; a run that is finished there is finished here."""
     runs = connection.execute(
         "INSERT INTO main.runs AS ours (settings, version, seed, started) "
         f"SELECT settings, version, seed, started FROM other.runs AS theirs WHERE {_passes('runs')} "
@@ -175,7 +193,7 @@ def _add_runs(connection: sqlite3.Connection) -> tuple[int, int]:
 
 @contextmanager
 def _up_to_date(source: Path) -> Iterator[Path]:
-    """The store itself, or a migrated copy of an older one."""
+    """Yield the store itself, or a migrated copy of an older one."""
     if _schema(source) == len(MIGRATIONS):
         yield source
         return

@@ -12,7 +12,15 @@ Status = Literal["ok", "diverged", "out_of_memory", "failed"]
 
 @dataclass(frozen=True)
 class Epoch:
-    """What one epoch came to. Figures of the training part are of the batches as they were learned from."""
+    """The results of one epoch.
+
+    Attributes:
+        train_loss: The mean loss of the training batches, each before its step.
+        train_accuracy: Their accuracy.
+        val_loss: The loss on the validation data after the epoch.
+        val_accuracy: The accuracy on the validation data after the epoch.
+        seconds: The duration.
+    """
 
     train_loss: float
     train_accuracy: float
@@ -23,7 +31,14 @@ class Epoch:
 
 @dataclass(frozen=True)
 class TrainingResult:
-    """The epochs that were completed, and whether that was all of them; if not, `note` says why."""
+    """The result of a training.
+
+    Attributes:
+        epochs: The completed epochs.
+        status: "ok" if all epochs were completed; else "diverged", "out_of_memory" or "failed".
+        note: Why it is not "ok".
+        seconds: The duration.
+    """
 
     epochs: tuple[Epoch, ...]
     status: Status = "ok"
@@ -44,12 +59,12 @@ class TrainingResult:
 
     @property
     def best(self) -> Epoch | None:
-        """The first with the highest validation accuracy; being chosen by it, it flatters the network a little."""
+        """The first epoch with the highest validation accuracy, which is therefore a little too optimistic."""
         return max(self.epochs, key=lambda epoch: epoch.val_accuracy, default=None)
 
     @property
     def accuracy(self) -> float | None:
-        """That of the validation part after the last epoch; None if the network was not trained to the end."""
+        """The validation accuracy after the last epoch; None if the training was not completed."""
         return self.epochs[-1].val_accuracy if self.ok else None
 
     def to_dict(self) -> dict[str, Any]:

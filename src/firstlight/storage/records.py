@@ -1,4 +1,4 @@
-"""What the store holds, as values."""
+"""The records of the store."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from firstlight.probe.cost import Cost
 
 @dataclass(frozen=True)
 class ScoreKey:
-    """Everything that a score depends on."""
+    """Everything that a score depends on: the key under which it is stored."""
 
     space: str
     skeleton: str
@@ -27,7 +27,7 @@ class ScoreKey:
 
 @dataclass(frozen=True)
 class EvaluationKey:
-    """Everything that the accuracy of a trained network depends on."""
+    """Everything that the accuracy of a trained network depends on: the key under which it is stored."""
 
     space: str
     skeleton: str
@@ -40,19 +40,24 @@ class EvaluationKey:
 
 @dataclass(frozen=True)
 class Trial:
-    """One network looked at in a run: what it costs, how well it did (None: no score, or none yet), and when.
+    """A network that a run has scored.
 
-    The cost is None of one that could not be built: it has no score, either.
+    Attributes:
+        architecture: The text of the architecture.
+        cost: The cost; None if the network could not be built. It then has no score either.
+        utility: What the search maximizes; None without a score.
+        elapsed: Seconds from the start of the run.
+        expensive_costs: Costs that not every run needs, such as memory and latency.
     """
 
     architecture: str
     cost: Cost | None
     utility: float | None
     elapsed: float
-    expensive_costs: dict[str, float] = field(default_factory=dict)  # those that not every run asks for
+    expensive_costs: dict[str, float] = field(default_factory=dict)
 
     def amount(self, cost: str) -> float:
-        """How much it costs; infinitely much if it could not be built."""
+        """Return a cost by name; infinity if the network could not be built."""
         return float(self.expensive_costs[cost] if cost in self.expensive_costs else getattr(self.cost, cost, math.inf))
 
     def to_dict(self) -> dict[str, Any]:
@@ -62,6 +67,17 @@ class Trial:
 
 @dataclass(frozen=True)
 class Run:
+    """A search.
+
+    Attributes:
+        id: The number of the run in its store.
+        settings: What was asked for.
+        version: The version of Firstlight that started it.
+        started: When it started, in UTC.
+        finished: When it finished; None if it did not.
+        result: The result so far; None if there is none.
+    """
+
     id: int
     settings: dict[str, Any]
     version: str

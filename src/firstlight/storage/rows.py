@@ -1,6 +1,6 @@
-"""Rows of a store, read as what they are: a value of ours, or damage that can be named.
+"""Reading rows of a store: each becomes a record, or is reported as damaged.
 
-A file may be whole to SQLite though somebody, or a failing disk, has put something else into it.
+A file may be intact for SQLite although another program, or a failing disk, has changed its content.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from firstlight.storage.environment import Environment
 from firstlight.storage.outcome import Epoch, Status, TrainingResult
 from firstlight.storage.records import EvaluationKey, Run, ScoreKey, Trial
 
-# Of each table the columns with what is stored, in the order in which its reader below takes them
+# The columns with the content of each table, in the order of the arguments of its reader below
 CONTENTS = {
     "scores": ("status", "value", "parts", "note", "seconds"),
     "evaluations": ("status", "accuracy", "epochs", "note", "seconds"),
@@ -28,7 +28,7 @@ CONTENTS = {
     "trials": ("architecture", "params", "macs", "utility", "elapsed", "dear_costs"),
     "environments": ("firstlight", "torch", "python", "cpu"),
 }
-# those that it is stored under
+# The columns of the key
 KEYS = {
     "scores": tuple(field.name for field in fields(ScoreKey)),
     "evaluations": tuple(field.name for field in fields(EvaluationKey)),
@@ -37,7 +37,7 @@ KEYS = {
     "environments": (),
 }
 COLUMNS = {table: KEYS[table] + CONTENTS[table] for table in CONTENTS}
-# and those that tell a row from all others
+# The columns that identify a row
 NAMES = {
     "scores": KEYS["scores"],
     "evaluations": KEYS["evaluations"],
@@ -46,11 +46,11 @@ NAMES = {
     "environments": CONTENTS["environments"],
 }
 _WHOLE = ("revision", "seed", "run")
-_SHOWN = 60  # characters of what cannot have been stored
+_SHOWN = 60  # characters of a damaged value
 
 
 class DamagedRowError(ValueError):
-    """Which column holds what cannot have been stored there."""
+    """A column with a value that cannot have been stored there."""
 
 
 def read_score(status: Any, value: Any, parts: Any, note: Any, seconds: Any) -> Score:
@@ -67,7 +67,7 @@ def read_evaluation(status: Any, accuracy: Any, epochs: Any, note: Any, seconds:
     try:
         read = tuple(Epoch(**{key: _number(f"epochs: {key}", v, finite=False) for key, v in e.items()}) for e in found)
     except (TypeError, AttributeError):
-        raise DamagedRowError(f"epochs is {_short(epochs)}, which is no list of epochs") from None
+        raise DamagedRowError(f"epochs is {_short(epochs)}, which is not a list of epochs") from None
     if status == "ok" and not read:
         raise DamagedRowError("there are no epochs though the status is ok")
     result = TrainingResult(read, status, _text("note", note), _number("seconds", seconds))
@@ -94,7 +94,7 @@ def read_trial(architecture: Any, params: Any, macs: Any, utility: Any, elapsed:
 
 
 def _cost(params: Any, macs: Any) -> Cost | None:
-    """None of a network that could not be built."""
+    """Return the cost; None for a network that could not be built."""
     return None if params is None and macs is None else Cost(_count("params", params), _count("macs", macs))
 
 
@@ -113,7 +113,7 @@ READERS: Mapping[str, Callable[..., Any]] = {
 
 
 def damage(table: str, row: Sequence[Any]) -> str | None:
-    """What is wrong with a row, given its COLUMNS; None if nothing is."""
+    """Return what is wrong with a row, given its COLUMNS; None if nothing is."""
     keys = KEYS[table]
     try:
         for name, value in zip(keys, row, strict=False):
@@ -126,16 +126,17 @@ def damage(table: str, row: Sequence[Any]) -> str | None:
 
 
 def identity(table: str, row: Sequence[Any]) -> tuple[Any, ...]:
-    """What tells a row from all others of its table, given its COLUMNS."""
+    """Return the values that identify a row, given its COLUMNS."""
     values = dict(zip(COLUMNS[table], row, strict=True))
     return tuple(values[name] for name in NAMES[table])
 
 
 def damaged_error(path: str, what: str) -> StoreError:
+    """Return the error for a damaged row."""
     check, merge = (joined(["firstlight", "store", *words, path]) for words in (["check"], ["merge", "new.sqlite"]))
     return StoreError(
-        f"The store {path} has a damaged row. {what}. `{check}` names the first ten of them, and `{merge}` makes a "
-        "store without them: what is missing there is computed again when it is asked for."
+        f"The store {path} has a damaged row. {what}. `{check}` lists the first ten, and `{merge}` makes a store "
+        "without them: what is missing is computed again when it is needed."
     )
 
 
@@ -145,20 +146,20 @@ def _json(column: str, text: Any, kind: type[Any]) -> Any:
     except (ValueError, RecursionError) as error:
         if isinstance(error, DamagedRowError):
             raise
-        raise DamagedRowError(f"{column} is {_short(text)}, which is no JSON") from None
+        raise DamagedRowError(f"{column} is {_short(text)}, which is not JSON") from None
     if not isinstance(found, kind):
-        raise DamagedRowError(f"{column} is {_short(text)}, which is no JSON of a {kind.__name__}")
+        raise DamagedRowError(f"{column} is {_short(text)}, which is not a JSON {kind.__name__}")
     return found
 
 
 def _numbers(column: str, text: Any) -> dict[str, float]:
-    """By name; measurements may be no numbers, which are numbers to Python."""
+    """Read numbers by name; NaN and infinity are allowed, as measurements may be either."""
     return {key: _number(f"{column}: {key}", v, finite=False) for key, v in _json(column, text, dict).items()}
 
 
 def _number(column: str, value: Any, *, finite: bool = True) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)) or (finite and not math.isfinite(value)):
-        raise DamagedRowError(f"{column} is {_short(value)}, which is no number")
+        raise DamagedRowError(f"{column} is {_short(value)}, which is not a number")
     try:
         return float(value)
     except OverflowError:
@@ -167,7 +168,7 @@ def _number(column: str, value: Any, *, finite: bool = True) -> float:
 
 def _whole(column: str, value: Any) -> int:
     if not isinstance(value, int):
-        raise DamagedRowError(f"{column} is {_short(value)}, which is no whole number")
+        raise DamagedRowError(f"{column} is {_short(value)}, which is not an integer")
     return value
 
 
@@ -179,19 +180,19 @@ def _count(column: str, value: Any) -> int:
 
 def _text(column: str, value: Any) -> str:
     if not isinstance(value, str):
-        raise DamagedRowError(f"{column} is {_short(value)}, which is no text")
+        raise DamagedRowError(f"{column} is {_short(value)}, which is not text")
     if not value.isascii() and any("\ud800" <= sign <= "\udfff" for sign in value):
-        raise DamagedRowError(f"{column} is {_short(value)}, which is no UTF-8")
+        raise DamagedRowError(f"{column} is {_short(value)}, which is not UTF-8")
     return value
 
 
 def _one_of(column: str, value: Any, allowed: Sequence[str]) -> None:
     if value not in allowed:
-        raise DamagedRowError(f"{column} is {_short(value)}, which is none of {', '.join(allowed)}")
+        raise DamagedRowError(f"{column} is {_short(value)}, which is not one of {', '.join(allowed)}")
 
 
 def _same(stored: Any, expected: float | None) -> bool:
-    """SQLite keeps what is no number as NULL."""
+    """Compare with a stored number; SQLite stores NaN as NULL."""
     if expected is None or math.isnan(expected):
         return stored is None
     return isinstance(stored, (int, float)) and float(stored) == expected

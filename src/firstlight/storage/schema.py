@@ -1,8 +1,8 @@
-"""The tables of the store, and how an older store comes to have them."""
+"""The tables of the store, and the migrations that lead to them."""
 
 from __future__ import annotations
 
-# The statements that lead from each schema version to the next; never change one that was released, append.
+# The statements that lead from each schema version to the next. Never change a released one; append.
 MIGRATIONS = (
     (
         """

@@ -1,7 +1,7 @@
-"""One SQLite file holding every score, every evaluation and every run.
+"""The store: one SQLite file that holds every score, evaluation and run.
 
-Each result is committed as it arrives, under a key that names everything it depends on. A run that is cut off and
-started again asks for the same in the same order and finds what was computed before.
+Each result is committed as it arrives, under a key that contains everything it depends on. An interrupted run that is
+started again makes the same requests in the same order, and finds what was computed before.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ from firstlight.storage.rows import (
     read_trial,
 )
 
-# What may be different the next time: these are kept for the record and computed again when asked for
+# Results that may change the next time; they are stored for the record, and computed again when they are needed
 PASSING_STATUSES = ("failed", "out_of_memory")
 STORE_NAME = "store.sqlite"
-# No time is larger, and to SQLite every text is
+# SQLite compares any text as larger than any number
 _IS_TIME = "trials.elapsed BETWEEN 0 AND 1e12"
 
 
@@ -45,9 +45,14 @@ Found = TypeVar("Found", Score, TrainingResult)
 
 @contextmanager
 def open_store(directory: Path | None, file: Path | None = None, *, same_versions: bool = False) -> Iterator[Store]:
-    """The store of a run's folder, or a `file` that several share; without either, all is forgotten afterwards.
+    """Open the store of a run's folder, or a file that several runs share; by default one in memory.
 
-    Folders are made. What fails before it has stored anything leaves nothing behind that was not there before.
+    Folders are created. If the context fails before anything is stored, everything that was created is removed.
+
+    Args:
+        directory: The folder of the run.
+        file: The file of a shared store.
+        same_versions: As in `Store`.
     """
     path = directory / STORE_NAME if directory and not file else file
     if path is None:
@@ -69,32 +74,45 @@ def open_store(directory: Path | None, file: Path | None = None, *, same_version
                 raise
     except BaseException:
         for folder in made:
-            with suppress(OSError):  # as far as nothing has come to lie there; the error is what matters
+            with suppress(OSError):  # it may not be empty
                 folder.rmdir()
         raise
 
 
 def find_store(path: Path) -> Path:
-    """The file of this name, or that of the folder."""
+    """Return the store with this path, or in the folder with this path."""
     file = path / STORE_NAME if path.is_dir() else path
     if not file.is_file():
         raise StoreError(
-            f"There is no store {file}. Give the folder of a run, such as runs/mine, or the file that --store named."
+            f"There is no store {file}. Give the folder of a run, such as runs/mine, or the file given by --store."
         )
     return file
 
 
 def make_folder(directory: Path) -> None:
+    """Create a folder if it does not exist."""
     try:
         directory.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise StoreError(f"The folder {directory} cannot be made: {error}. Name another one with --out.") from error
+        raise StoreError(f"The folder {directory} cannot be created: {error}. Name another one with --out.") from error
 
 
 class Store:
-    """`Store(path)` opens or creates the file; `Store(":memory:")` keeps everything for the life of the object.
+    """Scores, evaluations and runs in an SQLite file, which several processes may use at the same time.
 
-    With `same_versions`, results that were computed in another environment, and may differ, count as unknown.
+    Args:
+        path: The file, which is created if it does not exist; ":memory:" keeps everything in memory.
+        same_versions: Ignore results of another version of PyTorch or another kind of processor, whose digits may
+            differ.
+
+    Raises:
+        StoreError: If the file cannot be used.
+
+    Example:
+        >>> from firstlight.storage.store import Store
+        >>> with Store(":memory:") as store:
+        ...     store.is_empty()
+        True
     """
 
     def __init__(self, path: Path | str, *, same_versions: bool = False) -> None:
@@ -102,17 +120,17 @@ class Store:
         self.same_versions = same_versions
         self._connection = open_database(self.path)
         if self.path != MEMORY and not Path(self.path).exists():
-            self._connection.close()  # in this moment another process has removed what it had made
+            self._connection.close()  # another process has just removed the file it had created
             self._connection = open_database(self.path)
         self._environments: dict[int | None, Environment | None] = {None: None}
         self._own_environment: int | None = None
-        # By environment, if it may differ: what was found, once each though it may be asked for several times
+        # The results that were reused from each environment that may differ, each counted once
         self._reused_from: dict[int | None, set[int]] = defaultdict(set)
         self._damaged: set[int] = set()
 
     @property
     def folder(self) -> Path | None:
-        """Where the file lies; None for a store that is in memory only."""
+        """The folder of the file; None for a store in memory."""
         return None if self.path == MEMORY else Path(self.path).parent
 
     def __enter__(self) -> Store:
@@ -124,11 +142,12 @@ class Store:
         self.close()
 
     def close(self) -> None:
+        """Close the file."""
         self._connection.close()
 
     def remove_if_useless(self) -> None:
-        """Delete the file if it holds no result and no one else has it open."""
-        with suppress(OperationalError):  # others are there: this fails while anyone else is connected
+        """Delete the file if it holds no result and no other process has it open."""
+        with suppress(OperationalError):  # this fails while another process is connected
             self._connection.execute("PRAGMA busy_timeout = 0")
             self._connection.execute("PRAGMA journal_mode = DELETE")
             self._connection.execute("BEGIN EXCLUSIVE")
@@ -137,14 +156,14 @@ class Store:
             self._connection.execute("ROLLBACK")
 
     def is_empty(self) -> bool:
-        """Whether it holds no result; a run that has only begun is none."""
+        """Return True if there is no result; a run that has just started is none."""
         ((found,),) = self._execute(
             "SELECT EXISTS (SELECT 1 FROM scores UNION ALL SELECT 1 FROM evaluations UNION ALL SELECT 1 FROM trials)"
         )
         return not found
 
     def find_score(self, key: ScoreKey) -> Score | None:
-        """The stored score, unless it is of a kind that may turn out differently next time."""
+        """Return the stored score; None if there is none, or if its status may change the next time."""
         rows = self._execute(
             "SELECT environment, status, value, parts, note, seconds FROM scores "
             "WHERE (space, skeleton, architecture, proxy, revision, input, seed) = (?, ?, ?, ?, ?, ?, ?)",
@@ -153,6 +172,7 @@ class Store:
         return self._reusable(key, rows[0], read_score) if rows else None
 
     def add_score(self, key: ScoreKey, score: Score) -> None:
+        """Store a score."""
         value = score.value if score.ok else None
         self._execute(
             f"INSERT OR REPLACE INTO scores VALUES ({', '.join('?' * 13)})",
@@ -168,7 +188,7 @@ class Store:
         )
 
     def find_evaluation(self, key: EvaluationKey) -> TrainingResult | None:
-        """The stored result, unless it is of a kind that may turn out differently next time."""
+        """Return the stored result; None if there is none, or if its status may change the next time."""
         rows = self._execute(
             "SELECT environment, status, accuracy, epochs, note, seconds FROM evaluations "
             "WHERE (space, skeleton, architecture, data, recipe, seed, revision) = (?, ?, ?, ?, ?, ?, ?)",
@@ -177,6 +197,7 @@ class Store:
         return self._reusable(key, rows[0], read_evaluation) if rows else None
 
     def add_evaluation(self, key: EvaluationKey, result: TrainingResult) -> None:
+        """Store the result of a training."""
         epochs = json.dumps([asdict(epoch) for epoch in result.epochs])
         self._execute(
             f"INSERT OR REPLACE INTO evaluations VALUES ({', '.join('?' * 13)})",
@@ -184,24 +205,25 @@ class Store:
         )
 
     def remarks(self) -> list[str]:
-        """What there is to say of results that were found here and come from elsewhere, or could not be read."""
+        """Return notes on reused results from other environments, and on results that could not be read."""
         unread = len(self._damaged)
         damaged = f"{unread} stored {'result was' if unread == 1 else 'results were'} damaged and computed again."
         return [damaged] * bool(unread) + [
             f"{len(found)} reused {'result was' if len(found) == 1 else 'results were'} computed by "
-            f"{self._environments[identifier] or 'versions that were not recorded'}, and here is {this_environment()}: "
-            "digits may differ. To have them computed again: --same-versions."
+            f"{self._environments[identifier] or 'versions that were not recorded'}; this is {this_environment()}, so "
+            "digits may differ. Use --same-versions to compute them again."
             for identifier, found in self._reused_from.items()
         ]
 
     def begin_run(self, settings: dict[str, Any], version: str, seed: int) -> Run:
-        """The run of exactly these settings: the stored one, to be resumed, or a new one."""
+        """Return the run with exactly these settings: the stored one, to be resumed, or a new one."""
         text = json.dumps(settings, sort_keys=True)
         self._execute("INSERT OR IGNORE INTO runs (settings, version, seed) VALUES (?, ?, ?)", (text, version, seed))
         ((identifier,),) = self._execute("SELECT id FROM runs WHERE settings = ?", (text,))
         return self.run(identifier)
 
     def run(self, identifier: int) -> Run:
+        """Return a run by its number."""
         rows = self._execute(
             "SELECT id, settings, version, started, finished, result FROM runs WHERE id = ?", (identifier,)
         )
@@ -213,10 +235,11 @@ class Store:
             raise damaged_error(self.path, f"runs, id {identifier}: {error}") from None
 
     def runs(self) -> list[Run]:
+        """Return all runs in the order in which they were started."""
         return [self.run(identifier) for (identifier,) in self._execute("SELECT id FROM runs ORDER BY id")]
 
     def activity(self) -> tuple[int | float, ...]:
-        """Numbers that change with everything a report shows: whoever looks on need read no more while they do not."""
+        """Return numbers that change whenever a report would, so that a live report reads nothing else meanwhile."""
         (of_runs,) = self._execute(
             "SELECT count(*), count(finished), total(length(result)), (SELECT count(*) FROM trials), "
             "(SELECT total(elapsed) + total(utility) FROM trials), (SELECT count(*) FROM scores), "
@@ -225,15 +248,16 @@ class Store:
         return tuple(of_runs)
 
     def finish_run(self, run: Run, result: dict[str, Any]) -> None:
+        """Store the result of a run, and mark it as finished."""
         self.keep_result(run, result)
         self._execute("UPDATE runs SET finished = CURRENT_TIMESTAMP WHERE id = ?", (run.id,))
 
     def keep_result(self, run: Run, result: dict[str, Any]) -> None:
-        """What a run that may not be finished has come to so far."""
+        """Store the result of a run so far."""
         self._execute("UPDATE runs SET result = ? WHERE id = ?", (json.dumps(result), run.id))
 
     def add_trial(self, run: Run, trial: Trial) -> None:
-        """Remember that the run looked at this network; a replayed trial keeps its first time, if that is one."""
+        """Store a trial of a run; a repeated one keeps its first time, if that is valid."""
         self._execute(
             "INSERT INTO trials VALUES (?, ?, ?, ?, ?, ?, ?) "
             "ON CONFLICT (run, architecture) DO UPDATE SET (params, macs, utility, elapsed, dear_costs) = "
@@ -251,19 +275,19 @@ class Store:
         )
 
     def elapsed(self, run: Run) -> float:
-        """Seconds that the run had been going on when its last network was scored."""
+        """Return the seconds from the start of a run to its last trial."""
         ((seconds,),) = self._execute(f"SELECT max(elapsed) FROM trials WHERE run = ? AND {_IS_TIME}", (run.id,))
         return float(seconds or 0.0)
 
     def set_utilities(self, run: Run, utilities: Mapping[str, float | None]) -> None:
-        """How well the networks of a run did, by architecture: an ensemble says so when all have been looked at."""
+        """Set the utilities of trials by architecture: those of an ensemble are known when all are scored."""
         rows = [(utility, run.id, architecture) for architecture, utility in utilities.items()]
         with explained(self.path), self._connection:  # all of them or none
             self._connection.execute("BEGIN")
             self._connection.executemany("UPDATE trials SET utility = ? WHERE run = ? AND architecture = ?", rows)
 
     def trials(self, run: Run) -> list[Trial]:
-        """In the order in which they came in."""
+        """Return the trials of a run in the order of their times."""
         rows = self._execute(
             "SELECT architecture, params, macs, utility, elapsed, dear_costs FROM trials WHERE run = ? "
             "ORDER BY elapsed, architecture",
@@ -300,7 +324,7 @@ class Store:
         return True
 
     def _here(self) -> int:
-        """The number of this environment, which is entered when its first result is."""
+        """Return the number of this environment, which is stored with its first result."""
         if self._own_environment is None:
             values = astuple(this_environment())
             self._execute(

@@ -1,4 +1,4 @@
-"""Tensors in safetensors files, which are there as a whole or not at all."""
+"""Tensors in safetensors files, written completely or not at all."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from firstlight.core.errors import StoreError
 
 T = TypeVar("T")
 
-# All that is not a tensor is kept under this name of the file's metadata, as JSON
+# The key of the file's metadata with everything that is not a tensor, as JSON
 _ABOUT = "firstlight"
 
 
 def write_tensors(path: Path, tensors: Mapping[str, Tensor], about: Mapping[str, Any]) -> None:
-    """A safetensors file, which is there as a whole or not at all."""
-    # copies: the format wants each tensor for itself, and layers may share theirs
+    """Write tensors, and facts about them, to a safetensors file."""
+    # copies, because the format does not allow shared memory, which tied layers have
     copies = {
         name: tensor.detach().cpu().clone(memory_format=torch.contiguous_format) for name, tensor in tensors.items()
     }
@@ -32,7 +32,7 @@ def write_tensors(path: Path, tensors: Mapping[str, Tensor], about: Mapping[str,
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """A file gets its name when all of it is on the disk."""
+    """Write a file under a temporary name, and rename it when it is complete."""
     unfinished = path.with_name(path.name + ".part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -42,25 +42,26 @@ def write_whole(path: Path, content: bytes) -> None:
             os.fsync(file.fileno())
         os.replace(unfinished, path)
     except OSError as error:
-        with suppress(OSError):  # on a full disk, what there is of it would be in the way
+        with suppress(OSError):  # a partial file would take space on a full disk
             unfinished.unlink()
         raise StoreError(
-            f"{path} cannot be written: {error}. Make room if the disk is full and run the same command again, or name "
-            "another folder with --out."
+            f"{path} cannot be written: {error}. Free some space if the disk is full and run the same command again, "
+            "or name another folder with --out."
         ) from error
 
 
 def read_tensors(path: Path) -> dict[str, Tensor]:
+    """Read the tensors of a file by name."""
     return _read(path, lambda file: {name: file.get_tensor(name) for name in file.keys()})[0]  # noqa: SIM118
 
 
 def read_about(path: Path) -> dict[str, Any]:
-    """What was written into a file besides its tensors."""
+    """Read the facts that were written beside the tensors."""
     return _read(path, lambda file: None)[1]
 
 
 def _read(path: Path, what: Callable[[Any], T]) -> tuple[T, dict[str, Any]]:
-    """Something of a file of tensors, and what else was written into it."""
+    """Read what is asked of a file, and the facts in it."""
     try:
         with safe_open(path, framework="pt") as file:
             return what(file), json.loads((file.metadata() or {}).get(_ABOUT, "{}"))

@@ -1,4 +1,4 @@
-"""Looking after a store: is it whole, what does it hold, how large is it, and can it be smaller?"""
+"""Maintenance of a store: check it, count what it holds, and compact it."""
 
 from __future__ import annotations
 
@@ -17,23 +17,35 @@ from firstlight.storage.environment import Environment
 from firstlight.storage.rows import COLUMNS, damage
 
 TABLES = ("scores", "evaluations", "runs", "trials")
-# of damage in a store that are told
+# The number of problems that are listed
 _MOST_PROBLEMS = 10
-# Columns that older stores lack, and what they hold when such a store has been brought up to date
+# Columns that older stores lack, and their value after a migration
 _LATER = {"dear_costs": "'{}'"}
 
 
 @dataclass
 class Health:
-    """What was found; of a damaged store, what could be read."""
+    """The state of a store; of a damaged one, what could be read.
+
+    Attributes:
+        path: The file.
+        schema: The schema version.
+        problems: The first problems that were found.
+        size: Bytes, with the log beside the file.
+        free: Bytes that are unused.
+        rows: The number of rows of each table.
+        statuses: The number of scores of each status.
+        finished_runs: The number of finished runs.
+        environments: What the results were computed with.
+    """
 
     path: Path
     schema: int = 0
     problems: list[str] = field(default_factory=list)
-    size: int = 0  # bytes, with the log beside the file
-    free: int = 0  # bytes of it that hold nothing
+    size: int = 0
+    free: int = 0
     rows: dict[str, int] = field(default_factory=dict)
-    statuses: dict[str, int] = field(default_factory=dict)  # of the scores
+    statuses: dict[str, int] = field(default_factory=dict)
     finished_runs: int = 0
     environments: list[str] = field(default_factory=list)
 
@@ -46,7 +58,7 @@ class Health:
 
 
 def check_store(path: Path) -> Health:
-    """Reads all of it and changes nothing. A store of a newer Firstlight, or a file of another program, is refused."""
+    """Read the whole store without changing it. A newer store or a file of another program raises `StoreError`."""
     found = Health(path, size=_size(path))
     refuse_cut_off(str(path))
     with explained(str(path)), closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as connection:
@@ -91,9 +103,12 @@ def _damaged_rows(connection: sqlite3.Connection, table: str) -> Iterator[str]:
 
 
 def _missing(connection: sqlite3.Connection) -> list[str]:
-    """Rows that name others which are not there."""
+    """Return references to rows that do not exist."""
     gone = Counter((table, named) for table, _, named, _ in connection.execute("PRAGMA foreign_key_check"))
-    return [f"{table}: {count:,} of {named} that are not there" for (table, named), count in gone.items()]
+    return [
+        f"{table}: {count:,} {'reference' if count == 1 else 'references'} to missing rows of {named}"
+        for (table, named), count in gone.items()
+    ]
 
 
 def _first(problems: Iterator[str]) -> list[str]:
@@ -103,7 +118,7 @@ def _first(problems: Iterator[str]) -> list[str]:
 
 
 def compact_store(path: Path) -> tuple[int, int]:
-    """Leave no space unused and no log beside the file; bytes before and after."""
+    """Free unused space and remove the log beside the file; returns bytes before and after."""
     before = _size(path)
     with explained(str(path)), closing(open_database(str(path))) as connection:
         connection.execute("VACUUM")
