@@ -86,5 +86,5 @@ class BackwardQuantities(FirstBatchQuantities):
         if len(self.batches) < count:
             raise UnsupportedError(
                 f"this needs the gradients of {count} batches and {len(self.batches)} were given. Pass a list of "
-                f"{count} batches, or --batches {count} on the command line."
+                f"{count} batches, or --num-batches {count} on the command line."
             )
