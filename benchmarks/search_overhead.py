@@ -16,15 +16,16 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
+from firstlight.core.events import Event
+from firstlight.options import Limits
 from firstlight.probe.cost import Cost
 from firstlight.proxies.base import NetworkScore, Score
 from firstlight.proxies.ensembles import members, parse_criterion
 from firstlight.scoring.service import Setting
-from firstlight.search.objective import Candidate
-from firstlight.options import Limits
-from firstlight.search.onlooker import Onlooker
-from firstlight.search.result import SearchSetting
+from firstlight.search.algorithm import AlgorithmRequest
+from firstlight.search.run_folder import RunStore
 from firstlight.search.runner import run_search
+from firstlight.search.setting import SearchSetting
 from firstlight.storage.store import STORE_NAME
 
 
@@ -46,17 +47,20 @@ class MadeUp:
 def overhead(by: str, networks: int) -> None:
     criterion = parse_criterion(by)
     setting = SearchSetting(
-        Setting("mobilenetv2"), criterion, "evolution-budget", networks, Limits(max_macs=450_000_000)
+        Setting("mobilenetv2"),
+        criterion,
+        AlgorithmRequest.parse("evolution-budget"),
+        networks,
+        Limits(max_macs=450_000_000),
     )
     started = time.process_time()
     marks: list[tuple[float, float]] = []
 
-    class Marking(Onlooker):
-        def scored(self, candidate: Candidate) -> None:
-            marks.append((time.process_time() - started, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024))
+    def mark(event: Event) -> None:
+        marks.append((time.process_time() - started, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024))
 
     with tempfile.TemporaryDirectory() as folder:
-        result = run_search(setting, MadeUp(), Path(folder), Marking())
+        result = run_search(setting, MadeUp(), RunStore(Path(folder)), callback=mark)
         size = sum(file.stat().st_size for file in Path(folder).glob(f"{STORE_NAME}*")) / 1e6
     tenth = networks // 10
     first, last = marks[tenth], marks[-1]

@@ -5,7 +5,7 @@ from firstlight import Parts, Probe, proxy
 from firstlight.probe.spectra import InverseCondition
 
 
-@proxy(reference="")
+@proxy
 def weakest_layer(probe: Probe) -> Parts:
     """Log of the mean ratio of singular values over all layers, with the smallest ratio as a part."""
     ratios = probe.feature_statistic(InverseCondition(), modules="leaf").values

@@ -115,7 +115,7 @@ def test_what_goes_wrong_with_one_proxy_is_its_status() -> None:
         "params": "ok",
         "swap_reg:sigma=-1.0": "failed",
     }
-    assert scores["snip"].note.startswith("Labels run from 0 to 7; the network tells apart 2 classes")
+    assert scores["snip"].note.startswith("Labels range from 0 to 7; the network has 2 classes")
     assert scores["swap_reg:sigma=-1.0"].note.startswith("swap_reg:sigma is -1.0; it must be positive")
     short = [(torch.randn(2, 3), labels % 2), (torch.randn(2, 4), labels % 2)]  # the second batch does not fit
     scores = firstlight.score(nn.Linear(3, 2), short, "zico,snip")

@@ -60,8 +60,9 @@ def test_a_skeleton_is_read_from_text_as_from_a_dictionary(settings: dict[str, A
 def test_any_text_is_a_skeleton_or_refused(text: str) -> None:
     try:
         found = read_skeleton(text)
-    except SettingError as error:
-        assert "not a skeleton setting" in str(error)
+    except SettingError:
+        with pytest.raises(SettingError, match="not a skeleton setting"):
+            read_skeleton(text)
     else:
         assert all(isinstance(value, (int, tuple)) for _, value in found)
 

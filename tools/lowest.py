@@ -1,20 +1,17 @@
 """`make test-lowest`: the lowest version of each dependency that pyproject.toml allows, as constraints for pip.
 
-`python -m tools.lowest EXTRA...` prints one `name==version` for each requirement of the package and of the named extras.
+`python -m tools.lowest EXTRA...` prints `name==version` for each requirement of the package and of the named extras.
 """
 
 from __future__ import annotations
 
 import sys
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from packaging.requirements import Requirement
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 PYPROJECT = Path(__file__).parent.parent / "pyproject.toml"
 
@@ -32,29 +29,25 @@ def lowest(extras: list[str]) -> list[str]:
         ValueError: If a requirement has no lower bound.
     """
     project = tomllib.loads(PYPROJECT.read_text(encoding="utf-8"))["project"]
-    lines = {_lowest(requirement) for requirement in _requirements(project, project["dependencies"])}
-    for extra in extras:
-        lines |= {_lowest(known) for known in _requirements(project, project["optional-dependencies"][extra])}
-    return sorted(lines)
+    lines = [*project["dependencies"], *(f"{project['name']}[{extra}]" for extra in extras)]
+    return sorted({_lowest(requirement) for requirement in _requirements(project, lines)})
 
 
-def _requirements(project: dict[str, object], lines: list[str]) -> Iterator[Requirement]:
-    """Those that apply here; an extra of the package itself stands for what it holds."""
+def _requirements(project: dict[str, Any], lines: list[str]) -> Iterator[Requirement]:
+    """Yield those that apply here; an extra of the package itself stands for its requirements."""
     for line in lines:
         requirement = Requirement(line)
-        if requirement.marker is not None and not requirement.marker.evaluate():
-            continue
         if requirement.name == project["name"]:
             for extra in requirement.extras:
                 yield from _requirements(project, project["optional-dependencies"][extra])
-        else:
+        elif requirement.marker is None or requirement.marker.evaluate():
             yield requirement
 
 
 def _lowest(requirement: Requirement) -> str:
     bounds = [bound.version for bound in requirement.specifier if bound.operator == ">="]
     if len(bounds) != 1:
-        raise ValueError(f"{requirement} has no lower bound; write it as {requirement.name}>=VERSION in {PYPROJECT.name}")
+        raise ValueError(f"{requirement} in {PYPROJECT.name} has no lower bound; write {requirement.name}>=VERSION")
     return f"{requirement.name}=={bounds[0]}"
 
 

@@ -61,8 +61,8 @@ def test_the_columns_are_explained_and_so_is_what_has_no_score(table: str, tmp_p
 def test_a_tenth_of_few_networks_is_too_few_to_tell() -> None:
     truth = np.arange(100.0)
     few, enough = (rank_quality(truth[:count], truth[:count], resamples=2) for count in (44, 46))
-    assert [cell == "too few to tell" for cell in cells(few)] == [False, False, True, False]
-    assert "too few to tell" not in cells(enough)
+    assert [cell == "too few networks" for cell in cells(few)] == [False, False, True, False]
+    assert "too few networks" not in cells(enough)
 
 
 @pytest.mark.parametrize(

@@ -80,7 +80,7 @@ def test_columns_of_ones_own(tmp_path: Path, run: Run) -> None:
         (("prepare", "criteo", "log.csv", "-o", "a.parquet", "--split", "a,b"), "Write three, such as"),
         (("prepare", "clicks", "log.csv", "-o", "a.parquet"), "--label click"),
         (("show", "log.csv"), "firstlight data prepare criteo|avazu|kdd log.csv -o log-prepared.parquet"),
-        (("synthesize", "-o", "a.txt", "--rows", "5"), "ends in .tsv, .csv or .parquet"),
+        (("synthesize", "-o", "a.txt", "--rows", "5"), "end in .tsv, .csv or .parquet"),
     ],
 )
 def test_bad_input_gets_a_clear_error(arguments: tuple[str, ...], message: str, tmp_path: Path, run: Run) -> None:

@@ -45,7 +45,7 @@ def test_the_best_that_was_trained_is_exported_with_its_weights(folder: Path) ->
     then = "--retrain 2 --recipe clicks:batch_size=64:layer_norm=0 --out trained --json"
     retrained = json.loads(firstlight(*words.split(), *then.split(), folder=folder).stdout)["retrained"]
     shown = firstlight("export", "trained", "-o", "exported", folder=folder).stdout
-    assert "the best on the validation part of 2 that the search has trained" in " ".join(shown.split())
+    assert "best of 2 networks that the search retrained, on the validation part" in " ".join(shown.split())
     described = json.loads((folder / "exported" / "architecture.json").read_text())
     assert described["architecture"] == retrained["best"]
     assert described["skeleton"]["layer_norm"] == 0
@@ -56,7 +56,7 @@ def test_the_best_that_was_trained_is_exported_with_its_weights(folder: Path) ->
     refused = firstlight("train", "trained", "--data", "digits", "--out", "nowhere", folder=folder, code=1).stderr
     assert "firstlight export trained -o FOLDER` writes the best of them with its weights" in refused
     initial = firstlight("export", "trained", "-o", "initial", "--seed", "1", folder=folder).stdout
-    assert "initialised with the seed 1" in initial
+    assert "initialized with seed 1" in initial
 
 
 def test_a_search_that_trained_nothing_says_how_to(folder: Path) -> None:
@@ -74,7 +74,7 @@ def test_a_search_that_trained_nothing_says_how_to(folder: Path) -> None:
         ("--data criteo:log.tsv", "firstlight data prepare criteo"),
         ("--data criteo:clicks.parquet --warmup 1%", "a warm-up needs 4"),
         ("--input digits", "are for clicks"),
-        ("--warmup 1%", "nothing to learn from 'synthetic'"),
+        ("--warmup 1%", "nothing can be learned from 'synthetic'"),
     ],
 )
 def test_bad_input_gets_a_clear_error(folder: Path, words: str, message: str) -> None:

@@ -128,19 +128,19 @@ def test_a_folder_beside(tmp_path: Path) -> None:
     assert (len(data.x_train), len(data.x_val), len(data.x_test)) == (6, 2, 6)
     assert data.y_test.tolist() == [0, 0, 0, 1, 1, 1]
     (tmp_path / "test" / "b").rename(tmp_path / "test" / "c")
-    with pytest.raises(DataError, match="in one of them only: b, c"):
+    with pytest.raises(DataError, match="in only one of them: b, c"):
         load_dataset(f"folder:{tmp_path}/train@8", test=True)
 
 
 def test_test_parts_that_do_not_fit(tmp_path: Path) -> None:
     x, y = np.random.default_rng(0).normal(size=(12, 8, 8)), np.arange(12) % 2
     for arrays, message in (
-        ({"x_test": x[:, :4], "y_test": y}, r"\(1, 8, 8\), those to test with of \(1, 4, 8\)"),
-        ({"x_test": x, "y_test": y + 1}, "has the label 2; labels to learn from end at 1"),
+        ({"x_test": x[:, :4], "y_test": y}, r"\(1, 8, 8\), test images \(1, 4, 8\)"),
+        ({"x_test": x, "y_test": y + 1}, "has the label 2; the largest label of the training part is 1"),
         ({"x_test": x}, "must hold arrays x_test and y_test"),
         (
             {"x_test": x, "y_test": y.astype(str)},
-            "y_test holds text; write whole numbers from 0 on, one for each class",
+            "y_test holds text; use integers from 0 on, one for each class",
         ),
     ):
         with pytest.raises(DataError, match=message):
@@ -171,9 +171,9 @@ def test_every_part_is_in_proportion(labels: list[int], data: st.DataObject) -> 
 
 
 def test_what_cannot_be_learned_from(tmp_path: Path, source: str) -> None:
-    with pytest.raises(DataError, match="nothing to learn from noise"):
+    with pytest.raises(DataError, match="Nothing can be learned from noise"):
         load_dataset("synthetic")
-    with pytest.raises(DataError, match="of one class"):
+    with pytest.raises(DataError, match="belong to one class"):
         load_dataset(write(tmp_path / "b.npz", x=np.zeros((9, 8, 8)), y=np.ones(9, dtype=int)))
     with pytest.raises(DataError, match="NaN or infinite"):
         load_dataset(write(tmp_path / "c.npz", x=np.full((9, 8, 8), np.nan), y=np.arange(9)))

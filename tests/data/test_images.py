@@ -55,7 +55,7 @@ def test_arrays_are_reduced_to_the_side_that_is_asked_for(tmp_path: Path) -> Non
         assert samples is not None
         assert samples.images(np.array([1])).tolist() == [[[[18.5, 20.5], [26.5, 28.5]]]]
     assert read_samples(name).title == "a@2"
-    with pytest.raises(DataError, match=r"@8.*8x8.*there are 4x4"):
+    with pytest.raises(DataError, match=r"@8.*8x8.*they have 4x4"):
         read_samples(f"npz:{tmp_path / 'a.npz'}@8")
 
 
@@ -136,8 +136,8 @@ def test_bad_folders_are_explained(tmp_path: Path) -> None:
         "missing": r"There is no folder.*missing.*folder:PATH@64",
         "flat": "one sub-folder for each class.*none",
         "single": "at least two of them.*only 'cats'",
-        "split": "parts of a data set: test, train.*folder:.*split/train",
-        "gaps": r"'zebras'.*no image \(other files: 1\).*\.png",
+        "split": "parts of a data set, not classes: test, train.*folder:.*split/train",
+        "gaps": r"'zebras'.*no images \(other files: 1\).*\.png",
     }
     for name, message in cases.items():
         with pytest.raises(DataError, match=message):

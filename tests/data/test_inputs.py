@@ -101,11 +101,9 @@ def test_bad_files_are_explained(tmp_path: Path, images: dict[str, np.ndarray]) 
         "there is no file": f"npz:{tmp_path / 'missing.npz'}",
         "arrays x and y": write(tmp_path / "b.npz", a=images["x"]),
         "images": write(tmp_path / "c.npz", x=images["x"], y=images["y"][:-1]),
-        "whole numbers": write(tmp_path / "d.npz", x=images["x"], y=images["y"] - 9.5),
-        "y holds text; write whole numbers from 0 on": write(
-            tmp_path / "t.npz", x=images["x"], y=images["y"].astype(str)
-        ),
-        "y holds python objects, and arrays are read without pickles; write whole numbers": write(
+        "integers": write(tmp_path / "d.npz", x=images["x"], y=images["y"] - 9.5),
+        "y holds text; use integers from 0 on": write(tmp_path / "t.npz", x=images["x"], y=images["y"].astype(str)),
+        "y holds python objects, and pickles are not read; use integers": write(
             tmp_path / "o.npz", x=images["x"], y=images["y"].astype(object)
         ),
         "without pickles": f"npz:{tmp_path / 'e.npz'}",
@@ -125,7 +123,7 @@ def test_bad_files_are_explained(tmp_path: Path, images: dict[str, np.ndarray]) 
 
 def test_pickled_arrays_are_refused(tmp_path: Path, images: dict[str, np.ndarray]) -> None:
     name = write(tmp_path / "f.npz", x=images["x"], y=np.array([{}] * 50, dtype=object))
-    with pytest.raises(DataError, match="without pickles"):
+    with pytest.raises(DataError, match="pickles are not read"):
         load_inputs(InputSource(name))
 
 
@@ -158,7 +156,7 @@ def test_clicks_are_drawn_from_the_training_part(tmp_path: Path) -> None:
     random = load_inputs(InputSource(f"clicks:{data.path}", 8, 3, labels="random"))
     assert torch.equal(random.batches[0][0], many.batches[0][0])
     assert "random labels" in random.fingerprint
-    with pytest.raises(DataError, match=rf"has {data.rows['train']} samples; 9 batches of 9 were asked for"):
+    with pytest.raises(DataError, match=rf"has {data.rows['train']} samples; 9 batches of 9 were requested"):
         load_inputs(InputSource(f"clicks:{data.path}", 9, 9))
 
 
@@ -185,7 +183,7 @@ def test_batches_nobody_asked_for_are_as_large_as_the_data_allow(thirty: str) ->
     usual = InputSource(thirty, 64)
     fitted = usual.fitting()
     assert (fitted.batch_size, fitted.usual_batch_size) == (30, 64)
-    assert "has too few samples for batches of 64: proxies saw batches of 30." in fitted.remark
+    assert "has too few samples for batches of 64; proxies saw batches of 30." in fitted.remark
     assert load_inputs(fitted).batches[0][0].shape[0] == 30
     assert InputSource(thirty, 64, 4).fitting().batch_size == 7
     for enough in (InputSource(thirty, 30), InputSource(thirty, 1), InputSource("synthetic", 64)):
@@ -196,9 +194,9 @@ def test_batches_nobody_asked_for_are_as_large_as_the_data_allow(thirty: str) ->
 @pytest.mark.parametrize(
     ("size", "batches", "message"),
     [
-        (64, 1, "has 30 samples; 1 batch of 64 was asked for. Add --batch-size 30 to the command"),
-        (16, 2, "has 30 samples; 2 batches of 16 were asked for. Add --batch-size 15 to the command"),
-        (1, 31, "31 batches of 1 were asked for. Add --num-batches 30 to the command, or in Python num_batches=30."),
+        (64, 1, "has 30 samples; 1 batch of 64 was requested. Use --batch-size 30"),
+        (16, 2, "has 30 samples; 2 batches of 16 were requested. Use --batch-size 15"),
+        (1, 31, "31 batches of 1 were requested. Use --num-batches 30, or in Python num_batches=30."),
     ],
 )
 def test_batches_that_were_asked_for_and_cannot_be_had(thirty: str, size: int, batches: int, message: str) -> None:

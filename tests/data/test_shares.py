@@ -66,12 +66,12 @@ def test_images_are_reduced_as_those_that_proxies_are_shown(npz: str) -> None:
 
 @pytest.mark.parametrize("name", ["synthetic", "circle"])
 def test_there_is_nothing_to_learn_from_noise(name: str) -> None:
-    with pytest.raises(DataError, match=f"nothing to learn from '{name}'.*--input digits"):
+    with pytest.raises(DataError, match=f"nothing can be learned from '{name}'.*--input digits"):
         load_share(InputSource(name), 0.5)
 
 
 def test_nor_from_random_labels_nor_from_nothing(npz: str) -> None:
-    with pytest.raises(DataError, match="labels are 'random'"):
+    with pytest.raises(DataError, match="learned from random labels"):
         load_share(InputSource(npz, labels="random"), 0.5)
-    with pytest.raises(DataError, match="60 images to learn from, and the share asked for holds none"):
+    with pytest.raises(DataError, match="60 training images, and the requested share holds none"):
         load_share(InputSource(npz), 0.001)

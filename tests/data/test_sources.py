@@ -40,7 +40,7 @@ def test_the_prefix_says_the_kind(name: str, kind: str) -> None:
 def test_generated_inputs_are_of_no_kind() -> None:
     for name in GENERATED:
         assert data_kind(name) is open_source(name) is path_of(name) is None
-        with pytest.raises(DataError, match="nothing to learn"):
+        with pytest.raises(DataError, match="nothing can be learned"):
             open_share(InputSource(name), 0.1)
 
 

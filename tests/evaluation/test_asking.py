@@ -11,14 +11,15 @@ from tests.evaluation.toy_truth import BEST, a_table
 
 import firstlight
 from firstlight.core.errors import SettingError, StoreError
+from firstlight.core.events import Event
 from firstlight.data import InputSource, load_dataset
 from firstlight.evaluation.asking import AskTraining, truth_request
 from firstlight.evaluation.truth import TRUTH
 from firstlight.execution.executor import make_executor
 from firstlight.scoring.service import Setting
-from firstlight.search.onlooker import Onlooker
-from firstlight.search.result import SearchSetting
+from firstlight.search.algorithm import AlgorithmRequest
 from firstlight.search.runner import run_search
+from firstlight.search.setting import SearchSetting
 from firstlight.tables.table import as_table
 from firstlight.views.pages.search import write_report
 
@@ -81,17 +82,16 @@ def test_networks_are_trained_and_not_twice(tmp_path: Path) -> None:
 def test_what_happens_is_told() -> None:
     told: list[str] = []
 
-    class Looking(Onlooker):
-        def measured(self, done: int, total: int) -> None:
-            told.append(f"{done} of {total}")
-
-        def asks(self, note: str, architecture: str) -> None:
-            told.append(note)
+    def look(event: Event) -> None:
+        if event.stage == "measuring":
+            told.append(f"{event.done} of {event.total}")
+        elif event.note:
+            told.append(event.note)
 
     setting = Setting("transnas-micro", skeleton_settings=tuple(SMALL.items()))
     truth = truth_request(setting, table=a_table())
-    wanted = SearchSetting(setting, TRUTH, "hnas:metric=params:pool=4:probes=3", 3, truth=truth)
-    run_search(wanted, make_executor(0), onlooker=Looking())
+    wanted = SearchSetting(setting, TRUTH, AlgorithmRequest.parse("hnas:metric=params:pool=4:probes=3"), 3, truth=truth)
+    run_search(wanted, make_executor(0), callback=look)
     assert told[:4] == ["1 of 4", "2 of 4", "3 of 4", "4 of 4"]  # M, and then kappa
     assert told[8:] == ["u 0.00, mu 10^-2.0", "u 0.50, mu 10^-2.0", "u 1.00, mu 10^-2.0"]
 
@@ -141,7 +141,7 @@ def test_recipes_are_followed_as_far_as_networks_can(tmp_path: Path) -> None:
     assert isinstance(request, AskTraining)
     assert request.setting.recipe.drop_path == 0
     assert "drop_path=0.2 of the recipe 'hnas' was left out" in request.notes[0]
-    assert request.merit == "validation accuracy after 10 epochs"
+    assert request.measure == "validation accuracy after 10 epochs"
 
 
 def test_what_is_tested_on_later_plays_no_part_in_the_search() -> None:
@@ -160,6 +160,8 @@ def test_what_is_tested_on_later_plays_no_part_in_the_search() -> None:
 
 def test_the_skeleton_is_that_of_the_networks_that_are_trained() -> None:
     setting = Setting("nasbench201", InputSource("synthetic"), skeleton_settings=(("cells", 1), ("channels", 2)))
-    wanted = SearchSetting(setting, TRUTH, "random", 1, truth=truth_request(setting, data="digits@8"))
+    wanted = SearchSetting(
+        setting, TRUTH, AlgorithmRequest.parse("random"), 1, truth=truth_request(setting, data="digits@8")
+    )
     assert wanted.skeleton.input_shape == (3, 8, 8)
     assert "input_shape=3x8x8" in wanted.to_dict()["skeleton"]

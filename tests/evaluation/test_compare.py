@@ -17,6 +17,7 @@ import firstlight
 from firstlight.core.errors import SettingError
 from firstlight.evaluation.compare import Comparison, Run, Spread, run_methods
 from firstlight.evaluation.methods import Query, parse_method
+from firstlight.search.algorithms import reinforce
 from firstlight.tables.table import as_table
 
 METHODS = ("random", "evolution", "reinforce", "bohb")
@@ -100,7 +101,7 @@ def test_without_seconds_they_are_left_out_and_that_is_said() -> None:
 
 
 def test_a_method_that_ends_early_keeps_what_it_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("firstlight.search.algorithms.reinforce.PATIENCE", 50)
+    monkeypatch.setattr(reinforce, "PATIENCE", 50)
     found = compared(("reinforce:learning_rate=99.0",), seeds=1, queries=(2, 1000))
     (run,) = found.runs["reinforce:batch=1:learning_rate=99.0"]
     assert 2 < len(run.queries) < 1000

@@ -18,7 +18,7 @@ def a_contest() -> Contest:
 
 
 def run(text: str, budget: int = 12, seed: int = 0) -> list[Query]:
-    return parse_method(text).run(a_contest(), budget, seed, lambda: None)
+    return parse_method(text).run(a_contest(), budget, seed)
 
 
 @pytest.mark.parametrize(

@@ -14,14 +14,15 @@ import firstlight
 from firstlight.core.errors import SettingError
 from firstlight.evaluation import contenders, retraining
 from firstlight.evaluation.contenders import ClickSetting, Contender, click_results
-from firstlight.evaluation.retraining import Retraining, Standing, best_distinct, read_retrain, retrain
+from firstlight.evaluation.retraining import best_distinct, read_retrain, retrain
 from firstlight.execution.executor import InProcess
 from firstlight.execution.workers import WorkerProcesses
 from firstlight.spaces import SPACES
-from firstlight.training.clicks import ClickRecipe, ClickResult, Judged, train_clicks
+from firstlight.training.clicks import ClickMetrics, ClickResult, click_recipe, train_clicks
+from firstlight.training.retrained import Kind, Retraining, Standing
 from firstlight.views.pages.search import write_report
 
-RECIPE = ClickRecipe(batch_size=64)
+RECIPE = click_recipe("clicks:batch_size=64")
 SPACE = SPACES["nasrec-small"]
 
 
@@ -44,7 +45,7 @@ def test_results_are_those_of_training_by_hand_and_are_kept(setting: ClickSettin
     text = small_networks(setting, 1)[0]
     found = retrain(setting, [(text, "found"), ("logistic", "by hand")], InProcess(), seeds=(0, 1), folder=tmp_path)
     network = SPACE.build(text, setting.skeleton, seed=1)
-    by_hand = train_clicks(network, setting.data, RECIPE, seed=1)
+    by_hand = train_clicks(network, setting.data, RECIPE.recipe, seed=1)
     standing = found.best
     assert standing is not None
     assert standing.name == text
@@ -52,7 +53,7 @@ def test_results_are_those_of_training_by_hand_and_are_kept(setting: ClickSettin
     assert standing.weights is not None
     kept = load_file(tmp_path.parent / standing.weights)
     first = SPACE.build(text, setting.skeleton, seed=0)
-    train_clicks(first, setting.data, RECIPE, seed=0)
+    train_clicks(first, setting.data, RECIPE.recipe, seed=0)
     assert all(torch.equal(kept[name], value) for name, value in first.state_dict().items())
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(contenders, "train_clicks", None)  # all is known
@@ -71,9 +72,11 @@ def test_a_network_that_fails_costs_only_itself(setting: ClickSetting, monkeypat
     assert (result.status, result.note) == ("failed", "ZeroDivisionError: division by zero")
 
 
-def standing(name: str, kind: contenders.Kind, *losses: float | None) -> Standing:
+def standing(name: str, kind: Kind, *losses: float | None) -> Standing:
     results = [
-        ClickResult(1, Judged(loss, 0.5, 9), Judged(loss + 0.1, None, 9)) if loss else ClickResult(1, status="failed")
+        ClickResult(1, ClickMetrics(loss, 0.5, 9), ClickMetrics(loss + 0.1, None, 9))
+        if loss
+        else ClickResult(1, status="failed")
         for loss in losses
     ]
     return Standing(name, kind, tuple(results))
@@ -102,13 +105,13 @@ def test_networks_with_the_same_score_are_one() -> None:
 @pytest.mark.parametrize(
     ("asked", "message"),
     [
-        ({"data": "digits", "count": 3}, "which is for clicks"),
-        ({"data": None, "count": 3}, "which is for clicks"),
+        ({"data": "digits", "count": 3}, "needs click data"),
+        ({"data": None, "count": 3}, "needs click data"),
         ({"data": "criteo:x", "count": 0}, "must be 1 or more"),
-        ({"data": "criteo:x", "count": None, "epochs": 3}, "epochs is 3, but no network is trained"),
+        ({"data": "criteo:x", "count": None, "epochs": 3}, "epochs is 3, but no network is retrained"),
         ({"data": "criteo:x", "count": None, "random": 3}, "retrain_random is 3"),
         ({"data": None, "count": 3}, r"such as --data criteo:FILE\. To train"),
-        ({"data": "digits", "count": 3}, r"such as --data criteo:FILE, and not 'digits'\. To train"),
+        ({"data": "digits", "count": 3}, r"such as --data criteo:FILE, not 'digits'\. To train"),
         ({"data": "criteo:x", "count": 3, "recipe": "quick"}, "no recipe for click data 'quick'"),
     ],
 )
@@ -145,6 +148,6 @@ def test_after_a_search(setting: ClickSetting, tmp_path: Path) -> None:
     (at_random,) = (s.name for s in found.retrained.standings if s.kind == "random")
     assert SPACE.cost(SPACE.parse(at_random), setting.skeleton).params <= 150_000
     assert found.to_dict()["retrained"]["networks"][0]["name"] == found.retrained.standings[0].name
-    assert "Trained from scratch" in write_report(tmp_path / "run").read_text()
+    assert "Retrained from scratch" in write_report(tmp_path / "run").read_text()
     with pytest.raises(SettingError, match="must be 1 or more"):
         retraining.Retrain(1, "criteo:x", times=0)

@@ -14,12 +14,13 @@ import pytest
 
 from firstlight.core.errors import DataError, ParseError, SettingError
 from firstlight.data import load_dataset
-from firstlight.evaluation.service import Evaluation, EvaluationJob, EvaluationService, EvaluationSetting
+from firstlight.evaluation.service import Evaluation, EvaluationService
 from firstlight.execution.executor import Executor, InProcess, Lost, make_executor
 from firstlight.spaces import SPACES
 from firstlight.storage.outcome import TrainingResult
 from firstlight.storage.store import Store
 from firstlight.training.checkpoint import Checkpoint
+from firstlight.training.job import EvaluationJob, EvaluationSetting
 from firstlight.training.recipe import TrainingRecipe
 
 SMALL = EvaluationSetting(

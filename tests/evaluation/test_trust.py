@@ -13,12 +13,12 @@ import pytest
 import firstlight
 from firstlight.core.errors import DataError, SettingError
 from firstlight.data import InputSource
-from firstlight.evaluation.service import EvaluationSetting
 from firstlight.evaluation.trust import Trust, train_and_compare
 from firstlight.execution.executor import InProcess
 from firstlight.proxies.requests import parse_requests
 from firstlight.scoring.service import Setting
 from firstlight.storage.store import Store
+from firstlight.training.job import EvaluationSetting
 from firstlight.training.recipe import TrainingRecipe
 from firstlight.views.pages.trust import advise
 

@@ -77,7 +77,7 @@ def test_training_answers_in_percent_and_each_network_is_trained_once() -> None:
     truth = a_training(executor, store)
     found = []
     for _ in range(2):
-        problem = Queries(truth, Objective(TRUTH), random.Random(0), 3, found.append)
+        problem = Queries(truth, Objective(TRUTH), random.Random(0), 3, callback=lambda event: found.append(event.item))
         AlgorithmRequest.parse("random").run(problem)
     assert len(executor.tasks) == 3
     assert [entry.network.architecture for entry in found[:3]] == [entry.network.architecture for entry in found[3:]]

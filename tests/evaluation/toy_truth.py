@@ -51,6 +51,8 @@ def a_truth(target: str = "toy_val_40", fidelities: tuple[str, ...] | None = Non
 def search(text: str, budget: int, seed: int = 0, **truth: Any) -> tuple[Queries, list[Candidate]]:
     """Run an algorithm by its text; the problem afterwards, and all queries in order."""
     asked: list[Candidate] = []
-    problem = Queries(a_truth(**truth), Objective(TRUTH), random.Random(seed), budget, asked.append)
+    problem = Queries(
+        a_truth(**truth), Objective(TRUTH), random.Random(seed), budget, callback=lambda event: asked.append(event.item)
+    )
     AlgorithmRequest.parse(text).run(problem)
     return problem, asked

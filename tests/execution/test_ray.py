@@ -21,12 +21,17 @@ from tests.execution import jobs
 
 import firstlight
 from firstlight.core.errors import DataError, MissingExtraError, SettingError, UnknownNameError, WorkerError
+<<<<<<< HEAD
+=======
+from firstlight.core.events import Event
 from firstlight.evaluation.service import EvaluationJob, EvaluationSetting
+>>>>>>> probe
 from firstlight.execution.executor import InProcess, Lost, make_executor
 from firstlight.execution.memory import can_limit_memory
 from firstlight.execution.ray import RayCluster, TaskNeeds
 from firstlight.execution.ray_tasks import Unpacking
 from firstlight.storage.environment import this_environment
+from firstlight.training.job import EvaluationJob, EvaluationSetting
 from firstlight.training.recipe import TrainingRecipe
 
 ray = pytest.importorskip("ray", reason="Ray is not installed: pip install 'firstlight[ray]'")
@@ -223,7 +228,9 @@ def test_tasks_share_gpus_as_they_ask(executor: RayCluster, cluster: Any, tmp_pa
     node = cluster.add_node(num_cpus=8, num_gpus=1)
     told: list[str] = []
     try:
-        sharing = RayCluster(cluster.address, needs=TaskNeeds(cpus=0.5, gpus=0.5), tell=told.append)
+        sharing = RayCluster(
+            cluster.address, needs=TaskNeeds(cpus=0.5, gpus=0.5), callback=lambda event: told.append(event.note)
+        )
         assert max(seen for _, seen in sharing.map(jobs.AtATime(str(tmp_path), 2), range(4))) == 2
         alone = RayCluster(cluster.address, needs=TaskNeeds(cpus=0.5, gpus=1))
         assert max(seen for _, seen in alone.map(jobs.AtATime(str(tmp_path), 1), range(2))) == 1
@@ -244,12 +251,13 @@ def test_what_no_node_has_is_not_waited_for_without_end(
 def test_a_node_that_comes_in_time_is_waited_for(executor: RayCluster, cluster: Any) -> None:
     nodes, told = [], []
 
-    def tell(words: str) -> None:
-        told.append(words)
-        if "waiting" in words:
+    def callback(event: Event) -> None:
+        told.append(event.note)
+        if "waiting" in event.note:
             nodes.append(cluster.add_node(num_cpus=1, num_gpus=1))
 
-    assert list(RayCluster(cluster.address, needs=TaskNeeds(gpus=1), tell=tell).map(jobs.square, [3])) == [(3, 9)]
+    waiting = RayCluster(cluster.address, needs=TaskNeeds(gpus=1), callback=callback)
+    assert list(waiting.map(jobs.square, [3])) == [(3, 9)]
     assert "waiting for one with 1 CPUs, 1 GPUs" in told[0]
     for node in nodes:
         cluster.remove_node(node)
@@ -273,15 +281,15 @@ def test_what_makes_no_sense_is_refused() -> None:
         make_executor(address="auto")
     with pytest.raises(SettingError, match="workers=2"):
         make_executor(2, "ray", "auto")
-    with pytest.raises(SettingError, match=r"'ray://head:10001' is one of Ray's client.*HOST:PORT"):
+    with pytest.raises(SettingError, match=r"'ray://head:10001' is that of a Ray client.*HOST:PORT"):
         make_executor(executor="ray", address="ray://head:10001")
     with pytest.raises(SettingError, match="timeout is -1"):
         make_executor(executor="ray", timeout=-1)
     with pytest.raises(SettingError, match="'much' is not an amount"):
         make_executor(executor="ray", max_worker_memory="much")
-    with pytest.raises(SettingError, match="0 workers"):
+    with pytest.raises(SettingError, match="workers is 0"):
         make_executor(0, "ray")
-    with pytest.raises(SettingError, match="workers=2"):
+    with pytest.raises(SettingError, match="workers is 2"):
         make_executor(2, InProcess())
 
 

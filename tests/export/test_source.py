@@ -190,13 +190,13 @@ def hooked() -> nn.Module:
 @pytest.mark.parametrize(
     ("make", "reason"),
     [
-        (Deciding, "tensors without numbers"),
+        (Deciding, "needs the numbers in tensors"),
         (Counting, r"x\.shape\[0\]"),
-        (Drawn, "no parameter, no buffer"),
-        (shared, "one and the same weight"),
-        (hooked, "gives other outputs"),
+        (Drawn, "neither a parameter, nor a buffer"),
+        (shared, "share one weight"),
+        (hooked, "gives different outputs"),
     ],
 )
 def test_what_cannot_be_written_is_refused(make: Callable[[], nn.Module], reason: str) -> None:
-    with pytest.raises(UnsupportedError, match=rf"{reason}.*other formats work"):
+    with pytest.raises(UnsupportedError, match=rf"{reason}.*other formats still work"):
         write_source(make(), torch.randn(3, 3), "A title.", [], "1")

@@ -29,7 +29,7 @@ from firstlight.data.clicks.layouts import LAYOUTS
 from firstlight.data.clicks.prepared import FORM, METADATA, open_clicks
 from firstlight.data.clicks.raw import BadRows, read_rows
 from firstlight.data.images import has_test_part, read_samples, read_test_samples
-from firstlight.export.exporter import export_run
+from firstlight.export.exporter import export
 from firstlight.export.runs import read_run
 from firstlight.export.weights import load_weights
 from firstlight.probe.cost import Cost
@@ -117,7 +117,7 @@ def _written(name: str, read: Callable[[Path], Any]) -> Callable[[Path, Any], An
 
 def _result(path: Path) -> None:
     read_run(path.parent)
-    export_run(path.parent, path.parent / "out", formats=("json",), overwrite=True)
+    export(path.parent, path.parent / "out", formats=("json",), overwrite=True)
 
 
 def _tensors(path: Path) -> None:

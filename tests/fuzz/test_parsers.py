@@ -27,7 +27,7 @@ from firstlight.search.algorithms import ALGORITHMS
 from firstlight.spaces import SPACES
 from firstlight.spaces.finding import find_space
 from firstlight.tables.targets import Target as Column
-from firstlight.training.clicks import ClickRecipe
+from firstlight.training.clicks import click_recipe
 from firstlight.training.recipes import RECIPES, RecipeRequest
 from firstlight.training.shared_warm_up import SharedWarmUp
 from firstlight.training.warm_up import WarmUp, read_warm_up
@@ -44,6 +44,11 @@ ENSEMBLES = (*(f"{name}(dextr*2,zico:batches=4,params*0.5)" for name in AGGREGAT
 def _recipe(text: str) -> None:
     request = RecipeRequest.parse(text)
     assert RecipeRequest.parse(str(request)).recipe == request.recipe
+
+
+def _click_recipe(text: str) -> None:
+    request = click_recipe(text)
+    assert click_recipe(str(request)).recipe == request.recipe
 
 
 def _skeleton(text: str) -> None:
@@ -81,7 +86,7 @@ TARGETS = {
         damaged(*WARM_UPS, *SHARED),
     ),
     "training recipes": Target(_recipe, damaged(*RECIPES, "quick:epochs=10:batch_size=64:schedule=linear:crop=4")),
-    "click recipes": Target(reads_back(ClickRecipe.parse), damaged("clicks", "clicks:epochs=2:learning_rate=0.1")),
+    "click recipes": Target(_click_recipe, damaged("clicks", "clicks:epochs=2:learning_rate=0.1")),
     "skeleton settings": Target(_skeleton, damaged("channels=8,cells=2", "input_shape=3x32x32,classes=10")),
     "written skeletons": Target(_written_skeleton, damaged("channels=8,cells=2,input_shape=3x32x32,classes=10")),
     "shapes": Target(read_shape, damaged("3,32,32", "3x32x32", "5")),

@@ -11,8 +11,7 @@ from tools import docs
 from tools.pages import proxies
 
 from firstlight.core.references import REFERENCES
-from firstlight.export import FORMATS
-from firstlight.export.exporter import export_network
+from firstlight.export.exporter import FORMATS, export
 from firstlight.proxies import PROXIES
 from firstlight.proxies.base import Parts, proxy
 from firstlight.proxies.ensembles import Ensemble
@@ -21,7 +20,8 @@ from firstlight.search.algorithm import AlgorithmRequest
 from firstlight.search.algorithms import ALGORITHMS
 from firstlight.search.algorithms.nasi import Rule
 from firstlight.spaces import SPACES
-from firstlight.training.warm_up import RECIPES, WarmUp, read_warm_up
+from firstlight.training.recipes import WARM_UPS
+from firstlight.training.warm_up import WarmUp, read_warm_up
 from firstlight.views.catalog import ensemble_facts, facts
 
 ROOT = Path(__file__).parent.parent.parent
@@ -80,7 +80,7 @@ def test_facts_of_ensembles() -> None:
 
 
 def test_needs_are_told_in_words() -> None:
-    assert facts(PROXIES["params"]).needs_in_words == "nothing but the shape of an input."
+    assert facts(PROXIES["params"]).needs_in_words == "only the shape of an input."
     assert facts(PROXIES["az_expressivity"]).needs_in_words.endswith("noise in the shape of 64 inputs.")
     assert facts(PROXIES["dextr"]).needs_in_words == "one batch of one input, without labels."
     assert facts(PROXIES["zico"]).needs_in_words == "2 batches of 64 inputs, with labels."
@@ -113,10 +113,10 @@ def test_the_page_of_warm_ups_knows_recipes_and_writes_warm_ups_that_can_be_read
     rows = re.findall(r"^\| `(\w+)` \| ([\d.]+) \| ([\d.]+) \|", own, re.MULTILINE)
     assert {name for name, _, _ in rows} == {"epochs", "batch_size", "learning_rate", "momentum"}
     for name, plain, official in rows:
-        assert (float(plain), float(official)) == tuple(getattr(RECIPES[kind], name) for kind in ("plain", "official"))
+        assert (float(plain), float(official)) == tuple(getattr(WARM_UPS[kind], name) for kind in ("plain", "official"))
     for name, clicks, images in re.findall(r"^\| `(\w+)` \| ([\d.]+) \| ([\d.]+) \|", shared, re.MULTILINE):
         usual = [read_warm_up("1%:weights=shared", SPACES[space]) for space in ("nasrec-small", "nasbench201")]
-        assert [float(clicks), float(images)] == [getattr(warm_up, name) for warm_up in usual]
+        assert [float(clicks), float(images)] == [getattr(warm_up.recipe, name) for warm_up in usual if warm_up]
     written = [part for given in re.findall(r"--warmup ([^\s`]+)", text) for part in given.split(",")]
     assert len(written) > 6
     for part in written:
@@ -162,7 +162,7 @@ def test_the_page_of_export_shows_what_is_written(tmp_path: Path) -> None:
     text = (ROOT / "docs" / "export.md").read_text(encoding="utf-8")
     shown = next(code for code in re.findall(r"```python\n(.*?)```", text, re.DOTALL) if code.startswith("class"))
     (architecture,) = re.findall(r"^firstlight export nasbench201 '(.*)' -o", text, re.MULTILINE)
-    export_network("nasbench201", architecture, tmp_path / "out", formats=["source"])
+    export(architecture, tmp_path / "out", space="nasbench201", formats=["source"])
     written = (tmp_path / "out" / "network.py").read_text(encoding="utf-8")
     for part in shown.strip().split("\n\n\n"):  # but for the line breaks, which the formatter of the pages sets
         assert "".join(part.split()) in "".join(written.split())

@@ -128,7 +128,7 @@ def test_the_methods_are_what_their_titles_say() -> None:
     assert set(TABLE3.rows) <= set(methods)
     for title, method in methods.items():
         assert isinstance(method, ByTruth)
-        assert method.algorithm.algorithm.asks_truth == (title in GUIDED)
+        assert method.algorithm.algorithm.needs_truth == (title in GUIDED)
 
 
 def brief(name: str, monkeypatch: pytest.MonkeyPatch) -> Any:

@@ -18,4 +18,4 @@ def test_the_headline_is_a_sentence_about_all_figures() -> None:
     agreeing = replace(line, ours=Estimate(0.5, 0.45, 0.55), published=published)
     differing = replace(agreeing, ours=Estimate(-0.9, -0.91, -0.89))
     page = reproduction_page(replace(outcome, findings=Findings((agreeing, differing, line, line), ())))
-    assert "of 4 figures, 1 agrees, 1 differs, 2 have nothing published to compare with." in page
+    assert ": of 4 figures, 1 agrees, 1 differs, 2 have nothing published to compare with</h1>" in page

@@ -20,7 +20,7 @@ from firstlight.scoring.service import Setting
 from firstlight.spaces.in_space import in_space
 from firstlight.training.warm_up import WarmUp
 
-BRIEF = WarmUp(0.4, batch_size=64, learning_rate=0.02, momentum=0.0)
+BRIEF = WarmUp.parse("40%:batch_size=64:learning_rate=0.02:momentum=0")
 SETTING = Setting(**in_space(PERCEPTRONS), source=InputSource("digits@8", 32, 4), warm_up=BRIEF)
 
 
@@ -58,16 +58,18 @@ def test_statistics_by_autograd() -> None:
 
 
 def test_the_end_is_judged_on_all_training_images_and_on_those_for_tests() -> None:
-    setting = replace(SETTING, warm_up=replace(BRIEF, share=1.0, epochs=3))
+    setting = replace(SETTING, warm_up=replace(BRIEF, share=1.0, recipe=replace(BRIEF.recipe, epochs=3)))
     found = InTheEnd()(setting, "20").parts
     assert found.keys() == {"train", "test"}
     assert found["train"] < log(10)
-    before = InTheEnd()(replace(setting, warm_up=replace(BRIEF, share=1.0, learning_rate=1e-9)), "20").parts
+    before = InTheEnd()(
+        replace(setting, warm_up=replace(BRIEF, share=1.0, recipe=replace(BRIEF.recipe, learning_rate=1e-9))), "20"
+    ).parts
     assert found["test"] < before["test"]
 
 
 def test_it_runs_and_remembers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sigeo_figure2, "FINAL", replace(FINAL, epochs=1))
+    monkeypatch.setattr(sigeo_figure2, "FINAL", replace(FINAL, recipe=replace(FINAL.recipe, epochs=1)))
     experiment = replace(EXPERIMENTS["sigeo-figure2"], seeds=1)
     small = {"samples": 10, "seed": (3,), "input": "digits@8", "warmup": "0,40%:batch_size=64", "workers": 0}
     outcome = run(experiment, data=tmp_path, out=tmp_path / "out", resamples=20, **small)

@@ -118,7 +118,7 @@ def test_ranks_of_terms_are_put_together_over_the_networks() -> None:
     [
         (None, "no warm-up"),
         (WarmUp(0.1), "10 %"),
-        (WarmUp(0.4, epochs=10), "40 %, 10 epochs"),
+        (WarmUp.parse("40%:epochs=10"), "40 %, 10 epochs"),
         (WarmUp.parse("5%:recipe=official"), "5 %, 10 epochs, rate 1, momentum 0"),
     ],
 )

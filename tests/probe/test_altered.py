@@ -82,7 +82,7 @@ def test_later_steps_start_from_moved_weights(name: str) -> None:
     with torch.no_grad():
         for parameter in moved.parameters():
             if parameter.grad is not None:
-                parameter.sub_(parameter.grad)  # normalisations and biases move as well
+                parameter.sub_(parameter.grad)  # normalizations and biases move as well
     expected = slow.loss_gradients(moved, *again)
     for key, gradient in expected.items():
         assert torch.allclose(steps.gradients[1][key], gradient, rtol=1e-7, atol=1e-12)
@@ -126,7 +126,7 @@ def test_groups_are_parameters_of_one_size_in_modules_of_one_description() -> No
     ]
 
 
-def test_transformers_normalise_tokens() -> None:
+def test_transformers_normalize_tokens() -> None:
     found = {
         name: Probe(nets.build(name), nets.images(1)).is_transformer() for name in ("attention", "residual", "mlp")
     }

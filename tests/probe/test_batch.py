@@ -103,7 +103,7 @@ def test_numbers_of_samples_that_differ_are_refused(first: int, second: int) -> 
 def test_the_batch_that_holds_no_numbers_is_named(place: int, value: float) -> None:
     batches = [numbered(2) for _ in range(4)]
     batches[place][1, 0] = value
-    with pytest.raises(DataError, match=f"Batch {place + 1} holds"):
+    with pytest.raises(DataError, match=f"Batch {place + 1} contains"):
         as_batches(batches, CPU, None)
 
 
@@ -142,7 +142,7 @@ def test_the_one_input_that_can_move() -> None:
     assert Batch((x,)).image is x
     with pytest.raises(UnsupportedError, match="takes 2"):
         _ = Batch((x, x)).image
-    with pytest.raises(UnsupportedError, match="whole numbers"):
+    with pytest.raises(UnsupportedError, match="takes integers"):
         _ = Batch((torch.arange(3),)).image
     assert "(3, 2) torch.float32 on cpu" in Batch((x,)).described()
 
@@ -158,5 +158,5 @@ def test_a_list_as_a_loader_gives_it_is_one_batch() -> None:
 
 
 def test_three_tensors_in_a_tuple_could_be_anything() -> None:
-    with pytest.raises(DataError, match="several inputs or several batches"):
+    with pytest.raises(DataError, match="several inputs, or several batches"):
         as_batches((numbered(2), numbered(2), numbered(2)), CPU, None)

@@ -36,7 +36,7 @@ class Tokens(nn.Module):
         return self.head(x.mean(1))
 
 
-def normalised() -> nn.Module:
+def normalized() -> nn.Module:
     def unit(channels: int, out: int, stride: int) -> list[nn.Module]:
         return [nn.Conv2d(channels, out, 3, stride, 1, bias=False), nn.BatchNorm2d(out), nn.ReLU()]
 
@@ -50,10 +50,10 @@ def build(name: str) -> nn.Module:
         return nets.build(name)
     with torch.random.fork_rng():
         torch.manual_seed(0)
-        return (Tokens() if name == "tokens" else normalised()).double()
+        return (Tokens() if name == "tokens" else normalized()).double()
 
 
-@pytest.mark.parametrize("name", ["plain", "residual", "normalised", "tokens"])
+@pytest.mark.parametrize("name", ["plain", "residual", "normalized", "tokens"])
 def test_entropies_and_gains(name: str) -> None:
     x = nets.images(2)
     net = build(name).train(name != "tokens")
@@ -149,5 +149,5 @@ def test_features_whose_sizes_do_not_match(side: int) -> None:
 def test_blocks_that_are_too_few_or_make_no_features() -> None:
     with pytest.raises(UnsupportedError, match="two blocks"):
         Probe(Named(nn.Conv2d(3, 3, 1)), nets.images(2)).block_statistics()
-    with pytest.raises(UnsupportedError, match="no feature map"):
+    with pytest.raises(UnsupportedError, match="neither a feature map"):
         Probe(Named(nn.Flatten(), nn.Linear(192, 2)), nets.images(2)).block_statistics()

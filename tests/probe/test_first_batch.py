@@ -116,7 +116,7 @@ def test_chunks_are_refused_where_batch_norm_couples_samples(monkeypatch: pytest
     out_of_memory_above(2, monkeypatch)
     score = firstlight.score(nets.build("residual"), data(), "grad_norm")["grad_norm"]
     assert score.status == "out_of_memory"
-    assert "does not fit" in score.note
+    assert "fit into memory" in score.note
 
 
 def test_together_is_given_up_before_alone(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -96,7 +96,7 @@ FUNCTIONS: dict[str, tuple[Callable[..., Any], tuple[tuple[int, ...], ...]]] = {
     "prelu": (lambda x: F.prelu(x, torch.full((3,), 0.2, dtype=torch.float64)), ((2, 3),)),
     "glu": (lambda x: F.glu(x), ((2, 4),)),
     "log softmax": (lambda x: F.log_softmax(x, -1), ((2, 3),)),
-    "normalise": (lambda x: F.normalize(x, dim=1), ((2, 3),)),
+    "normalize": (lambda x: F.normalize(x, dim=1), ((2, 3),)),
     "einsum": (lambda x, y: torch.einsum("bij,bkj->bik", x, y), ((2, 3, 4), (2, 2, 4))),
     "attention": (F.scaled_dot_product_attention, ((1, 2, 4, 3), (1, 2, 4, 3), (1, 2, 4, 3))),
 }
@@ -202,13 +202,13 @@ def test_a_call_that_was_right_does_not_vouch_for_another(monkeypatch: pytest.Mo
     monkeypatch.setattr(forward_mode, "_verified", set())
     x, statistics = jet(2, 3, 4, 4), torch.ones(3, dtype=torch.float64)
 
-    def normalise(training: bool, y: Jet = x) -> Any:
+    def normalize(training: bool, y: Jet = x) -> Any:
         arguments = (y, None, None, statistics, statistics, training, 0.1, 1e-5)
         return forward_mode.taylor(torch.native_batch_norm, arguments, {}, Jet)
 
-    normalise(False, Jet(torch.cat([x.parts[:1], torch.zeros_like(x.parts[1:])])))  # nothing moves: proves nothing
+    normalize(False, Jet(torch.cat([x.parts[:1], torch.zeros_like(x.parts[1:])])))  # nothing moves: proves nothing
     assert not forward_mode._verified
-    normalise(False)
+    normalize(False)
     assert forward_mode._verified
     with pytest.raises(UnsupportedError, match="disagree"):
-        normalise(True)
+        normalize(True)

@@ -116,7 +116,7 @@ def test_the_models_own_error_is_named_with_its_batch() -> None:
 
 
 def test_whole_number_inputs_cannot_move() -> None:
-    with pytest.raises(UnsupportedError, match="whole numbers"):
+    with pytest.raises(UnsupportedError, match="takes integers"):
         Probe(nn.Embedding(5, 3), torch.tensor([[1]])).output_curvature()
 
 

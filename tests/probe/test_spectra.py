@@ -99,12 +99,12 @@ def test_measuring_in_inference_mode() -> None:
         assert Probe(net, x.clone()).output_curvature() is not None
 
 
-def test_rounding_noise_behind_a_normalisation_counts_nothing() -> None:
+def test_rounding_noise_behind_a_normalization_counts_nothing() -> None:
     constant = 0.1 * torch.arange(1, 5).view(1, 4, 1, 1).expand(1, 4, 7, 7)
     assert ratios(nn.BatchNorm2d(4), constant) == [0.0]
 
 
-def test_centred_maps_with_more_channels_than_pixels_have_no_smallest_singular_value() -> None:
+def test_centered_maps_with_more_channels_than_pixels_have_no_smallest_singular_value() -> None:
     x = torch.randn(1, 12, 3, 3, dtype=torch.float64)
     norm = nn.BatchNorm2d(12).double()
     spectra = Probe(nn.Sequential(norm), x).feature_statistic(InverseCondition())

@@ -10,7 +10,7 @@ from tests import nets
 from tests.probe.test_probe import assert_unchanged, snapshot
 from torch import nn
 
-from firstlight.probe.variants import NORMALISATIONS, absolute, reinitialised
+from firstlight.probe.variants import NORMALIZATIONS, absolute, reinitialized
 
 NETS = ["residual", "smooth", "attention", "fused_attention", "plain", "mlp"]
 
@@ -28,7 +28,7 @@ def test_absolute_copies_hold_the_sizes_of_all_numbers(name: str) -> None:
         assert tensor.dtype == (torch.float64 if original.is_floating_point() else original.dtype)
 
 
-def test_batch_norm_is_taken_out_and_other_normalisations_stay() -> None:
+def test_batch_norm_is_taken_out_and_other_normalizations_stay() -> None:
     kept = [type(m) for m in absolute(nets.build("residual")).modules()]
     assert nn.BatchNorm2d not in kept
     assert kept.count(nn.Identity) == 2
@@ -36,12 +36,12 @@ def test_batch_norm_is_taken_out_and_other_normalisations_stay() -> None:
 
 
 def drawn(net: nn.Module, *, kaiming: bool, seed: int = 0) -> nn.Module:
-    return reinitialised(net, torch.Generator().manual_seed(seed), kaiming=kaiming)
+    return reinitialized(net, torch.Generator().manual_seed(seed), kaiming=kaiming)
 
 
 @pytest.mark.parametrize("name", NETS)
 @pytest.mark.parametrize("kaiming", [False, True])
-def test_biases_and_normalisations_start_afresh(name: str, kaiming: bool) -> None:
+def test_biases_and_normalizations_start_afresh(name: str, kaiming: bool) -> None:
     net = nets.build(name).train()
     net(nets.images(3))  # moves running statistics
     before = snapshot(net)
@@ -57,7 +57,7 @@ def test_biases_and_normalisations_start_afresh(name: str, kaiming: bool) -> Non
             assert not module.in_proj_bias.any()
             spread = module.in_proj_weight.std().item() / (sqrt(2 / 16) if kaiming else 1.0)
             assert spread == pytest.approx(1.0, abs=5 / sqrt(2 * module.in_proj_weight.numel()))
-        if isinstance(module, NORMALISATIONS):
+        if isinstance(module, NORMALIZATIONS):
             assert module.weight.unique().tolist() == [1.0]
             assert not module.bias.any()
         if isinstance(module, nn.BatchNorm2d):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from firstlight import Parts, Probe, proxy
 
 
-@proxy(reference="", revision=7, higher_is_better=False)
+@proxy(revision=7, higher_is_better=False)
 def size(probe: Probe, *, scale: float = 1.0) -> Parts:
     """How large a network is."""
     return Parts(scale * sum(parameter.numel() for parameter in probe.model.parameters()))

@@ -10,6 +10,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from tests import nets
+from tests.registries import holds_only
 from torch import nn
 
 import firstlight
@@ -33,7 +34,7 @@ def example(
 
 
 def request_for(value: float | Exception) -> ProxyRequest:
-    @proxy(reference="")
+    @proxy
     def fixed(probe: Probe) -> Parts:
         if isinstance(value, Exception):
             raise value
@@ -54,7 +55,7 @@ def test_a_proxy_knows_the_facts_about_itself() -> None:
 
 @pytest.fixture
 def registered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(PROXIES, "_entries", {"example": example})
+    holds_only(PROXIES, {"example": example}, monkeypatch)
 
 
 @pytest.mark.usefixtures("registered")
@@ -132,8 +133,8 @@ def test_statuses() -> None:
     assert request_for(allocator).measure(PROBE).status == "out_of_memory"
     broken = request_for(RuntimeError("shape mismatch")).measure(PROBE)
     assert (broken.status, broken.note) == ("failed", "RuntimeError: shape mismatch")
-    mended_by_users = request_for(DataError("Labels run from 1 to 9.")).measure(PROBE)
-    assert (mended_by_users.status, mended_by_users.note) == ("failed", "Labels run from 1 to 9.")
+    mended_by_users = request_for(DataError("Labels range from 1 to 9.")).measure(PROBE)
+    assert (mended_by_users.status, mended_by_users.note) == ("failed", "Labels range from 1 to 9.")
 
 
 def test_a_proxy_that_fails_leaves_the_others_alone() -> None:
@@ -142,7 +143,7 @@ def test_a_proxy_that_fails_leaves_the_others_alone() -> None:
 
 
 def test_utility_is_the_value_turned_so_that_higher_is_better() -> None:
-    @proxy(reference="", higher_is_better=False)
+    @proxy(higher_is_better=False)
     def error_like(probe: Probe) -> Parts:
         return Parts(2.5)
 

@@ -1,4 +1,4 @@
-"""Ensembles: their text, and what they are worth to each network of a pool."""
+"""Ensembles: their text, and the utility of each network of a pool."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.registries import holds_only
 
 from firstlight.core.errors import FirstlightError, ParseError, SettingError, UnknownNameError
 from firstlight.probe import Probe
@@ -21,35 +22,38 @@ from firstlight.proxies.ensembles import (
     Ensemble,
     after_warm_up,
     asked_for,
+    member_utilities,
     members,
     parse_criterion,
     utilities,
-    worths,
 )
 from firstlight.proxies.requests import ProxyRequest
 
 
-@proxy(reference="")
+@proxy
 def width(probe: Probe, *, rate: float = 0.5) -> Parts:
     return Parts(rate)
 
 
-@proxy(reference="", higher_is_better=False)
+@proxy(higher_is_better=False)
 def error(probe: Probe) -> Parts:
     return Parts(0.0)
 
 
 def stand_in(name: str) -> Proxy:
-    return Proxy(name, width.function, "", True, False, False, 1)
+    return Proxy(name, width.function, needs="nothing")
 
 
 MEMBERS = ("width", "error", "depth")
 
 
 @pytest.fixture(autouse=True)
-def registered() -> Iterator[None]:
+def registered(request: pytest.FixtureRequest) -> Iterator[None]:
+    if "all_proxies" in request.fixturenames:
+        yield
+        return
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(PROXIES, "_entries", {"width": width, "error": error, "depth": stand_in("depth")})
+        holds_only(PROXIES, {"width": width, "error": error, "depth": stand_in("depth")}, patch)
         yield
 
 
@@ -73,7 +77,7 @@ weights = st.floats(min_value=1e-6, max_value=1e6) | st.integers(1, 5).map(float
 
 
 def judged(ensemble: Ensemble, networks: list[NetworkScore]) -> list[float]:
-    return ensemble.judge(worths(ensemble, networks)).tolist()
+    return ensemble.aggregate(ensemble.shares(member_utilities(ensemble, networks))).tolist()
 
 
 aggregations = st.sampled_from(sorted(AGGREGATIONS))
@@ -137,7 +141,7 @@ def test_values_by_hand() -> None:
     networks = pool([1.0, 2.0, 2.0, 4.0], [9.0, 9.0, 5.0, 7.0])
     shares = [(1, 1.5), (2.5, 1.5), (2.5, 4), (4, 3)]  # ascending, ties averaged; a lower error is better
     ensemble = Ensemble.parse("log_rank(width,error)")
-    assert ensemble.shares(worths(ensemble, networks)).tolist() == [[a / 4, b / 4] for a, b in shares]
+    assert ensemble.shares(member_utilities(ensemble, networks)).tolist() == [[a / 4, b / 4] for a, b in shares]
     logarithms = [math.log(a / 4) + math.log(b / 4) for a, b in shares]
     assert judged(Ensemble.parse("log_rank(width,error)"), networks) == pytest.approx(logarithms)
     means = [(2 * a / 4 + b / 4) / 3 for a, b in shares]
@@ -157,7 +161,7 @@ def test_a_named_ensemble_finds_its_members_when_it_is_asked_for(monkeypatch: py
     with pytest.raises(UnknownNameError, match="no proxy 'az_expressivity'"):
         parse_criterion("az_nas")
     names = ("az_expressivity", "az_progressivity", "az_trainability", "macs")
-    monkeypatch.setattr(PROXIES, "_entries", {name: stand_in(name) for name in names})
+    holds_only(PROXIES, {name: stand_in(name) for name in names}, monkeypatch)
     ensemble = parse_criterion("az_nas")
     assert ensemble == parse_criterion(NAMED["az_nas"])
     assert str(ensemble) == "az_nas"
@@ -169,14 +173,14 @@ def test_a_named_ensemble_finds_its_members_when_it_is_asked_for(monkeypatch: py
 @pytest.mark.parametrize(
     ("text", "kind", "message"),
     [
-        ("width,error", SettingError, r"one proxy or of an ensemble, such as rank_mean\(width,error\)"),
+        ("width,error", SettingError, r"Name one, or an ensemble such as rank_mean\(width,error\)"),
         ("rank_mean", ParseError, r"members in brackets, such as \(dextr,params\) at character 10"),
         ("rank_mean(width", ParseError, "closing bracket at character 16"),
         ("rank_mean(width,error) extra", ParseError, "closing bracket"),
         ("rank_mean()", ParseError, "the name of a proxy at character 11"),
         ("rank_mean(width, )", ParseError, "the name of a proxy at character 18"),
         ("rank_mean(*2,width)", ParseError, "the name of a proxy at character 11"),
-        ("rank_mean(log_rank(width),error)", ParseError, "do not nest, at character 19"),
+        ("rank_mean(log_rank(width),error)", ParseError, "cannot be nested\\) at character 19"),
         ("rank_main(width)", UnknownNameError, "Did you mean 'rank_mean'"),
         ("az_nass", UnknownNameError, "Did you mean 'az_nas'"),
         ("rank_mean(widht)", UnknownNameError, "Did you mean 'width'"),
@@ -196,8 +200,8 @@ def test_text_that_makes_no_sense(text: str, kind: type[FirstlightError], messag
 
 
 @pytest.fixture
-def all_proxies(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(PROXIES, "_entries", None)  # looked up again
+def all_proxies() -> None:
+    """The registry is left as it is."""
 
 
 @pytest.mark.usefixtures("all_proxies")

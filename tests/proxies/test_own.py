@@ -32,7 +32,7 @@ SCRIPT = """
 import firstlight
 from firstlight import Parts, proxy
 
-@proxy(reference="")
+@proxy
 def mine(probe):
     return Parts(sum(parameter.numel() for parameter in probe.model.parameters()))
 
@@ -124,14 +124,14 @@ def test_a_score_of_one_model_has_the_name_of_the_function() -> None:
 
 
 def test_a_registered_one_reaches_worker_processes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(PROXIES, "_added", {})
+    monkeypatch.setattr(PROXIES, "_loaded", dict(PROXIES._loaded))
     PROXIES.add("my_size", own.size)
     result = search(proxy="my_size:scale=2", workers=1)
     assert result.score.value == 2 * result.best.cost.params
 
 
 def test_what_no_module_has_is_refused_by_workers_and_taken_without() -> None:
-    @firstlight.proxy(reference="")
+    @firstlight.proxy
     def inner(probe: firstlight.Probe) -> firstlight.Parts:
         return firstlight.Parts(1.0)
 

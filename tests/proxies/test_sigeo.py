@@ -226,4 +226,4 @@ def test_the_published_form_for_clicks_by_hand() -> None:
 def test_too_few_batches() -> None:
     score = firstlight.score(nets.build("mlp"), nets.labelled(2), "sigeo")["sigeo"]
     assert score.status == "unsupported"
-    assert "4 batches and 2 were given" in score.note
+    assert "4 batches are needed; got 2" in score.note

@@ -30,8 +30,8 @@ def guided(text: str, budget: int = 6, seed: int = 0, truth: TableTruth | None =
         Objective(TRUTH),
         random.Random(seed),
         budget,
-        lambda candidate: asked.append(candidate.network.architecture),
-        a_measuring(),
+        measuring=a_measuring(),
+        callback=lambda event: asked.append(event.architecture) if event.item else None,
     )
     AlgorithmRequest.parse(text).run(problem)
     return problem, asked

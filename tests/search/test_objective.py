@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 
 from firstlight.core.amounts import parse_amount
 from firstlight.core.errors import LimitError, SettingError
+from firstlight.options import Limits
 from firstlight.probe import Probe
 from firstlight.probe.cost import Cost
 from firstlight.proxies.base import NetworkScore, Parts, Score, proxy
 from firstlight.proxies.ensembles import Ensemble
 from firstlight.proxies.requests import ProxyRequest
-from firstlight.options import Limits
 from firstlight.search.objective import Objective, best_first, parse_limits
 
 
@@ -112,7 +112,7 @@ def test_limits_as_people_write_them() -> None:
             parse_limits(max_latency=wrong)
 
 
-@proxy(reference="", higher_is_better=False)
+@proxy(higher_is_better=False)
 def error_like(probe: Probe) -> Parts:
     return Parts(0.0)
 

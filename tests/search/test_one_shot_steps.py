@@ -32,7 +32,7 @@ def judge(store: Store | None = None, setting: StepSetting | None = None, execut
 
 
 def take(one: StepJudge, count: int, seconds: float = math.inf) -> StepJudge:
-    one.take(count, seconds, lambda: None)
+    one.take(count, seconds)
     return one
 
 

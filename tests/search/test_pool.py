@@ -32,7 +32,7 @@ def test_it_orders_as_the_plain_way_does(
     pool = Pool(by)
     for known in rng.sample(networks, len(networks)):
         pool.add(known)
-        pool.merits  # noqa: B018 - what was asked for before must not stay
+        pool.utilities()  # what was asked for before must not stay
     expected = best_first(by, networks)
     assert pool.best() == [candidate.network.architecture for candidate in expected]
     for count in (0, 1, 3, len(rows), len(rows) + 5):
@@ -48,7 +48,7 @@ def test_a_network_that_comes_again_counts_once() -> None:
     pool.add(network("a", 3.0, 1.0))
     assert len(pool) == 2
     assert pool.best() == ["a", "b"]
-    assert pool.merits_of(["b", "a"]).tolist() == [2.0, 3.0]
+    assert pool.utilities_of(["b", "a"]).tolist() == [2.0, 3.0]
     assert pool.utility("a") == 3.0
     with pytest.raises(KeyError):
         pool.utility("c")

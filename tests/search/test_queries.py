@@ -30,8 +30,8 @@ def test_regularised_evolution_finds_the_best_network_of_a_table() -> None:
 def test_a_query_says_its_fidelity_and_what_it_cost() -> None:
     problem = a_problem()
     best = SPACE.parse(BEST)
-    (full,) = problem.score_all([best])
-    short = problem.score_at(best, EPOCHS[0])
+    (full,) = problem.evaluate([best])
+    short = problem.evaluate_at(best, EPOCHS[0])
     assert problem.fidelities == EPOCHS
     assert [candidate.network.scores["truth"].parts["epochs"] for candidate in (full, short)] == [40, 4]
     assert full.utility == 50 + 2 * 18
@@ -49,8 +49,8 @@ def test_networks_that_a_table_does_not_have_are_not_asked_about() -> None:
     assert 0 < len(truth) < len(a_truth())
     assert all(str(architecture) in few for architecture in itertools.islice(problem.distinct_samples(), 60))
     assert len(set(problem.distinct_samples())) == len(few)
-    assert problem.allows(SPACE.parse(BEST))
-    assert not problem.allows(SPACE.parse("64-41414-3_00_000"))
+    assert problem.fits(SPACE.parse(BEST))
+    assert not problem.fits(SPACE.parse("64-41414-3_00_000"))
 
 
 class Backwards(TableTruth):
@@ -64,7 +64,7 @@ def test_queries_are_numbered_in_the_order_asked() -> None:
     truth = a_truth()
     backwards = Backwards(truth.setting, truth.target, truth.columns, truth.figures, truth.times)
     found = [
-        [candidate.network.architecture for candidate in problem.score(problem.distinct_samples())]
+        [candidate.network.architecture for candidate in problem.score_as_completed(problem.distinct_samples())]
         for problem in (a_problem(truth, 8), a_problem(backwards, 8))
     ]
     assert found[0] == found[1]

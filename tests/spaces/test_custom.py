@@ -20,9 +20,7 @@ from torch import nn
 
 import firstlight
 from firstlight.core.errors import FirstlightError, ModelError, ParseError, SettingError, UnknownNameError
-from firstlight.core.registry import Registry
 from firstlight.spaces import SPACES
-from firstlight.spaces import _spaces_of as spaces_of
 from firstlight.spaces.custom import ChoiceSpace, choices
 from firstlight.spaces.finding import find_space
 from firstlight.views.catalog import space_facts
@@ -161,12 +159,6 @@ def test_functions_that_fail_are_named() -> None:
         space.build("width=2")
 
 
-def test_the_class_itself_is_no_entry_of_the_registry() -> None:
-    from firstlight.spaces import custom
-
-    assert spaces_of(custom) == {}
-
-
 def search(space: Any, **settings: Any) -> firstlight.SearchResult:
     defaults = {"proxy": "grad_norm", "samples": 6, "skeleton": SMALL, "workers": 0}
     return firstlight.search(space, **(defaults | settings))
@@ -300,13 +292,6 @@ def test_a_decorator_keeps_the_name() -> None:
         return nn.Conv2d(3, 4, kernel)
 
     assert convolution.name == "convolution"
-
-
-def test_an_empty_registry_of_another_kind_takes_entries() -> None:
-    registry: Registry[int] = Registry("number", {}, lambda module: {})
-    registry.add("two", 2)
-    assert dict(registry) == {"two": 2}
-    assert not registry.is_built_in("two")
 
 
 def test_choices_by_their_places() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 import torch
@@ -14,9 +15,10 @@ from torch import nn
 from firstlight.core.errors import FirstlightError, SettingError, UnknownNameError
 from firstlight.core.seeds import derive
 from firstlight.data.clicks import ClickData, open_clicks
-from firstlight.training.clicks import ClickRecipe, ClickResult, Judged, failed, judge_clicks, train_clicks
+from firstlight.training.clicks import ClickMetrics, ClickResult, click_recipe, evaluate_clicks, train_clicks
+from firstlight.training.recipe import TrainingRecipe
 
-FEW = ClickRecipe(batch_size=32)
+FEW = click_recipe("clicks:batch_size=32").recipe
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +45,7 @@ class Weighed(nn.Module):
 @pytest.mark.parametrize("outputs", [1, 2])
 def test_log_loss_and_auc_are_those_by_definition(data: ClickData, outputs: int) -> None:
     network = Weighed(outputs)
-    found = judge_clicks(network, data, "validation")
+    found = evaluate_clicks(network, data, "validation")
     rows = [(x, y) for xs, ys in data.batches("validation", 7) for x, y in zip(xs, ys, strict=True)]
     logits = [network(x[None])[0].detach().double() for x, _ in rows]
     scores = [float(z[0] if outputs == 1 else z[1] - z[0]) for z in logits]
@@ -64,8 +66,8 @@ def test_training_is_adagrad_along_the_schedule(data: ClickData) -> None:
     result = train_clicks(found, data, FEW, seed=3)
     steps = data.rows["train"] // 32
     assert (result.steps, result.status, result.params) == (steps, "ok", 40)
-    assert result.validation == judge_clicks(found, data, "validation")
-    assert result.test == judge_clicks(found, data, "test")
+    assert result.validation == evaluate_clicks(found, data, "validation")
+    assert result.test == evaluate_clicks(found, data, "test")
     optimiser = torch.optim.Adagrad(twin.parameters(), lr=1.0, eps=1e-2)
     batches = data.batches("train", 32, seed=derive(3, "order", "0"), whole=True)
     warm = steps // 10
@@ -101,44 +103,51 @@ def test_one_label_only_has_no_auc(data: ClickData, monkeypatch: pytest.MonkeyPa
         return ((x, torch.zeros_like(y)) for x, y in batches(*asked, **options))  # type: ignore[arg-type]
 
     monkeypatch.setattr(ClickData, "batches", never)
-    assert judge_clicks(Weighed(), data, "test").auc is None
+    assert evaluate_clicks(Weighed(), data, "test").auc is None
 
 
 def test_a_batch_that_is_larger_than_the_data_is_refused(data: ClickData) -> None:
     with pytest.raises(SettingError, match=r"less than one batch of 5000.*clicks:batch_size="):
-        train_clicks(Weighed(), data, ClickRecipe(batch_size=5000))
+        train_clicks(Weighed(), data, click_recipe("clicks:batch_size=5000").recipe)
 
 
 def test_recipes_as_text() -> None:
-    assert ClickRecipe.parse("clicks") == ClickRecipe()
-    found = ClickRecipe.parse("clicks:batch_size=64:epochs=2:layer_norm=0")
-    assert (found.batch_size, found.epochs, found.layer_norm) == (64, 2, 0)
+    assert click_recipe("clicks") == click_recipe()
+    found = click_recipe("clicks:batch_size=64:epochs=2:layer_norm=0")
+    assert (found.recipe.batch_size, found.recipe.epochs, found.recipe.layer_norm) == (64, 2, 0)
     assert str(found) == "clicks:epochs=2:batch_size=64:layer_norm=0"
     with pytest.raises(UnknownNameError, match="Known: clicks"):
-        ClickRecipe.parse("quick")
-    for wrong in ("clicks:batch_size=0", "clicks:learning_rate=nan", "clicks:layer_norm=2", "clicks:momentum=1"):
+        click_recipe("quick")
+    for wrong in ("clicks:batch_size=0", "clicks:learning_rate=nan", "clicks:layer_norm=2", "clicks:momentum=0.5"):
         with pytest.raises(SettingError):
-            ClickRecipe.parse(wrong)
+            click_recipe(wrong)
 
 
-@given(st.integers(1, 5), st.integers(1, 4096), st.floats(1e-6, 10), st.integers(0, 1))
+def test_recipes_from_python() -> None:
+    usual = click_recipe().recipe
+    assert str(click_recipe(replace(usual, epochs=2))) == "clicks:epochs=2"
+    with pytest.raises(SettingError, match=r"The recipe sets .*optimizer=sgd.* only epochs, batch_size"):
+        click_recipe(TrainingRecipe())
+
+
+@given(st.integers(1, 5), st.integers(2, 4096), st.floats(1e-6, 10), st.integers(0, 1))
 def test_the_text_of_a_recipe_reads_back(epochs: int, batch: int, rate: float, norm: int) -> None:
-    recipe = ClickRecipe(epochs, batch, rate, norm)
-    assert ClickRecipe.parse(str(recipe)) == recipe
+    recipe = click_recipe().changed(epochs=epochs, batch_size=batch, learning_rate=rate, layer_norm=norm)
+    assert click_recipe(str(recipe)).recipe == recipe.recipe
 
 
 @given(st.text(max_size=30))
 def test_any_text_is_a_recipe_or_refused(text: str) -> None:
     try:
-        ClickRecipe.parse(f"clicks:{text}")
+        click_recipe(f"clicks:{text}")
     except FirstlightError:
         return
 
 
 def test_results_read_back() -> None:
     for result in (
-        ClickResult(3, Judged(0.5, 0.7, 10), Judged(0.6, None, 9), steps=4, seconds=1.5),
-        failed(ValueError("x"), 3),
+        ClickResult(3, ClickMetrics(0.5, 0.7, 10), ClickMetrics(0.6, None, 9), steps=4, seconds=1.5),
+        ClickResult.of_error(ValueError("x")),
     ):
-        assert ClickResult.from_json(result.to_dict()) == result
-    assert failed(MemoryError("no room")).status == "out_of_memory"
+        assert ClickResult.from_dict(result.to_dict()) == result
+    assert ClickResult.of_error(MemoryError("no room")).status == "out_of_memory"

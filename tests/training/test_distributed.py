@@ -16,8 +16,8 @@ from torch import nn
 from firstlight.core.errors import SettingError
 from firstlight.data import Dataset
 from firstlight.storage.tensor_files import read_tensors
+from firstlight.training.classifier import train_classifier
 from firstlight.training.distributed import ALONE, Ranks, joined
-from firstlight.training.loop import train
 from firstlight.training.recipe import TrainingRecipe
 
 SCRIPT = """
@@ -50,7 +50,7 @@ def plain_training(ranks: Ranks) -> nn.Module:
         for parameter in model.parameters():
             parameter.normal_(generator=generator)
     recipe = TrainingRecipe(epochs=2, batch_size=7, flip=True, crop=1)
-    train(model, Dataset(x, y, x[:9], y[:9], 3, "made up"), recipe, ranks=ranks)
+    train_classifier(model, Dataset(x, y, x[:9], y[:9], 3, "made up"), recipe, ranks=ranks)
     return model
 
 

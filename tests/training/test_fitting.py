@@ -44,6 +44,12 @@ def test_what_the_user_wrote_is_refused(setting: str) -> None:
         fit_recipe(RecipeRequest.of(asked), NB201, CELL, NB201.skeleton())
 
 
+def test_layer_norms_stay() -> None:
+    request = RecipeRequest.of(TrainingRecipe(layer_norm=0))
+    with pytest.raises(SettingError, match="layer_norm is 0, but networks of 'nasbench201' have no layer norms"):
+        fit_recipe(request, NB201, CELL, NB201.skeleton())
+
+
 def test_the_auxiliary_head_comes_and_goes_and_leaves_the_network_as_it_is() -> None:
     plain = DARTS.build(GENOTYPE, SMALL, seed=3)
     network = build_for_training(DARTS, GENOTYPE, SMALL, TrainingRecipe(auxiliary_weight=0.4), seed=3)

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from firstlight.core.errors import SettingError
+from firstlight.probe.steps import warm_cosine
 from firstlight.training.recipe import TrainingRecipe
 
 
@@ -35,6 +36,18 @@ def test_the_schedule_by_hand() -> None:
     assert cosine.learning_rate_at(8, 8) == pytest.approx(0.1)
 
 
+def test_a_constant_rate_and_one_that_rises_first() -> None:
+    constant = TrainingRecipe(epochs=4, learning_rate=0.3, min_learning_rate=1e-8, schedule="constant")
+    assert {constant.learning_rate_at(step, 8) for step in range(8)} == {0.3}
+    growing = dataclasses.replace(constant, warm_up_epochs=2)
+    assert [growing.learning_rate_at(step, 8) for step in range(6)] == pytest.approx(
+        [0.075, 0.15, 0.225, 0.3, 0.3, 0.3]
+    )
+    warm = dataclasses.replace(constant, schedule="warm-cosine")
+    expected = warm_cosine(0.3, 40, 4, 1e-8)
+    assert [warm.learning_rate_at(step, 40) for step in range(40)] == [expected(step) for step in range(40)]
+
+
 def test_the_chance_of_dropping_grows_with_the_epochs() -> None:
     recipe = TrainingRecipe(epochs=4, drop_path=0.2)
     assert [recipe.drop_path_at(epoch) for epoch in range(4)] == pytest.approx([0, 0.05, 0.1, 0.15])
@@ -43,7 +56,7 @@ def test_the_chance_of_dropping_grows_with_the_epochs() -> None:
 @settings(deadline=None)
 @given(st.integers(2, 3000), st.integers(2, 300))
 def test_no_batch_has_a_single_sample(samples: int, batch_size: int) -> None:
-    batches = TrainingRecipe(batch_size=batch_size).batches(samples)
+    batches = TrainingRecipe(batch_size=batch_size).num_batches(samples)
     smallest, larger = divmod(samples, batches)
     assert smallest >= 2
     assert smallest + bool(larger) <= max(batch_size, 3)
@@ -52,7 +65,9 @@ def test_no_batch_has_a_single_sample(samples: int, batch_size: int) -> None:
 def test_every_setting_is_in_the_text() -> None:
     recipe = TrainingRecipe()
     changed = {field.name: _other(getattr(recipe, field.name)) for field in dataclasses.fields(recipe)}
-    texts = [str(dataclasses.replace(recipe, **{name: value})) for name, value in changed.items()]
+    changed |= {"optimizer": "adagrad", "layer_norm": 0}
+    needed = {"optimizer": {"momentum": 0, "nesterov": False}}
+    texts = [str(dataclasses.replace(recipe, **needed.get(name, {}), **{name: changed[name]})) for name in changed]
     assert len({str(recipe), *texts}) == len(changed) + 1
     assert str(recipe).startswith("batch_size=128,clip_norm=5.0,crop=0,epochs=3,")
     assert str(TrainingRecipe(clip_norm=5)) == str(recipe)
@@ -89,11 +104,16 @@ def _other(value: Any) -> Any:
         ({"momentum": 1.0}, "less than 1"),
         ({"momentum": 0}, "nesterov=False"),
         ({"drop_path": 1.0}, "drop_path is 1.0; it must be less than 1"),
-        ({"validation": 0}, "left to judge by"),
+        ({"validation": 0}, "hold out some samples"),
         ({"cutout": 1.5}, "whole number"),
-        ({"schedule": "step"}, "schedule is 'step'; allowed: cosine, linear"),
-        ({"warm_up_epochs": 3}, "warm_up_epochs is 3, and there are 3 epochs in all"),
+        ({"schedule": "step"}, "schedule is 'step'; allowed: cosine, linear, constant, warm-cosine"),
+        ({"warm_up_epochs": 3}, "warm_up_epochs is 3; it must be less than epochs, which is 3"),
         ({"min_learning_rate": 0.2}, "min_learning_rate is 0.2"),
+        ({"schedule": "warm-cosine", "warm_up_epochs": 1}, "has a warm-up of its own"),
+        ({"optimizer": "adam"}, "optimizer is 'adam'; allowed: sgd, adagrad"),
+        ({"optimizer": "adagrad"}, "adagrad has no momentum"),
+        ({"eps": 0}, "eps is 0"),
+        ({"layer_norm": 2}, "layer_norm is 2; it must be 0 or 1"),
     ],
 )
 def test_settings_that_make_no_sense(settings: dict[str, Any], message: str) -> None:

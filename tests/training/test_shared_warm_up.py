@@ -11,6 +11,7 @@ import pytest
 import torch
 
 from firstlight.core.errors import DivergedError, SettingError, UnknownNameError
+from firstlight.core.events import Event
 from firstlight.data import InputSource
 from firstlight.data.clicks import open_clicks
 from firstlight.data.clicks.layouts import LAYOUTS
@@ -25,12 +26,13 @@ from firstlight.scoring.service import ScoreService, Setting
 from firstlight.spaces import SPACES
 from firstlight.storage.store import Store, open_store
 from firstlight.training import shared_warm_up
+from firstlight.training.recipe import TrainingRecipe
 from firstlight.training.shared_warm_up import NoData, SharedWarmUp
-from firstlight.training.shared_weights import recipe_for, train_steps
+from firstlight.training.shared_weights import recipe_for, train_shared
 from firstlight.training.warm_up import FOLDER, WarmUp, read_warm_up
 
 CELLS = SPACES["nasbench201"]
-BRIEF = SharedWarmUp(0.1, "single-path", batch_size=16, learning_rate=0.1)
+BRIEF = SharedWarmUp.parse("10%:weights=shared:batch_size=16", CELLS)
 SOURCE = InputSource("digits@8", batch_size=16, batches=4)
 SMALL = Setting("nasbench201", SOURCE, seed=3, skeleton_settings=(("cells", 1), ("channels", 4)), warm_up=BRIEF)
 TEXTS = [str(CELLS.sample(random.Random(seed))) for seed in (1, 2)]
@@ -50,13 +52,15 @@ def values(setting: Setting, executor: InProcess | WorkerProcesses, store: Store
 
 
 def test_text_form() -> None:
-    found = read_warm_up("10%:weights=shared:batch_size=16", CELLS)
-    assert found == replace(BRIEF, learning_rate=found.learning_rate)  # type: ignore[union-attr]
-    assert SharedWarmUp.parse(str(BRIEF), CELLS) == BRIEF
-    assert read_warm_up("0%:weights=shared", CELLS) == SharedWarmUp(0.0, "single-path", 128, 0.1)
+    assert read_warm_up("10%:weights=shared:batch_size=16", CELLS) == BRIEF
+    assert SharedWarmUp(0.1, "single-path", replace(recipe_for(CELLS.shared()), batch_size=16)) == BRIEF
+    text = "10%:batch_size=16:epochs=1:frozen=False:learning_rate=0.1:policy=single-path:weights=shared"
+    assert str(BRIEF) == text
+    assert SharedWarmUp.parse(text, CELLS) == BRIEF
+    assert read_warm_up("0%:weights=shared", CELLS) == SharedWarmUp(0.0, "single-path", recipe_for(CELLS.shared()))
     assert isinstance(read_warm_up("10%:weights=own", CELLS), WarmUp)
     clicks = read_warm_up("1%", SPACES["nasrec-small"])
-    assert clicks == SharedWarmUp(0.01, "published", 512, 0.12, frozen=True)
+    assert str(clicks) == ("1%:batch_size=512:epochs=1:frozen=True:learning_rate=0.12:policy=published:weights=shared")
     assert read_warm_up("0%", SPACES["nasrec-small"]) is None
     with pytest.raises(UnknownNameError, match="Did you mean 'single-path'"):
         read_warm_up("10%:weights=shared:policy=singel-path", CELLS)
@@ -64,7 +68,7 @@ def test_text_form() -> None:
         read_warm_up("10%:weights=shard", CELLS)
     with pytest.raises(SettingError, match="'darts' has no shared weights"):
         read_warm_up("10%:weights=shared", SPACES["darts"])
-    with pytest.raises(SettingError, match="must be from 0 % to 100 %"):
+    with pytest.raises(SettingError, match="must be from 0% to 100%"):
         read_warm_up("110%:weights=shared", CELLS)
 
 
@@ -72,8 +76,8 @@ def test_networks_inherit_what_was_trained_once(tmp_path: Path) -> None:
     """As if the weight-sharing network had been trained by hand, in process, on workers and from the file."""
     shared, share = CELLS.shared(), BRIEF.load(SOURCE, 3)
     whole = shared.network(SMALL.skeleton, seed=3)
-    batches = BRIEF._batches(share, SMALL)
-    train_steps(whole, batches, BRIEF.steps(share), shared.policy(), replace(recipe_for(shared), batch_size=16), seed=3)
+    batches = BRIEF.batches(share, 3)
+    train_shared(whole, batches, BRIEF.num_batches(share), shared.policy(), BRIEF.recipe, seed=3)
     by_hand = {}
     for text in TEXTS:
         probe = Probe(shared.subnet(whole, CELLS.parse(text)), SMALL.inputs.batches, seed=3)
@@ -85,7 +89,7 @@ def test_networks_inherit_what_was_trained_once(tmp_path: Path) -> None:
         assert values(SMALL, WorkerProcesses(1), store) == by_hand
     shared_warm_up._last.clear()
     with pytest.MonkeyPatch.context() as patch, open_store(tmp_path / "a") as store:
-        patch.setattr(shared_warm_up, "train_steps", None)  # the file has it all
+        patch.setattr(shared_warm_up, "train_shared", None)  # the file has it all
         other = Setting(**{**vars_of(SMALL), "source": replace(SOURCE, batch_size=8)})
         assert values(other, InProcess(), store).keys() == by_hand.keys()
 
@@ -99,7 +103,7 @@ def test_shared_weights_are_other_weights_than_own_ones(tmp_path: Path) -> None:
     with Store(":memory:") as store:
         found = values(SMALL, InProcess(), store)
         untrained = values(replace(SMALL, warm_up=replace(BRIEF, share=0.0)), InProcess(), store)
-        own = values(replace(SMALL, warm_up=WarmUp(0.1, batch_size=16)), InProcess(), store)
+        own = values(replace(SMALL, warm_up=WarmUp.parse("10%:batch_size=16")), InProcess(), store)
     keys = {key: (found[key], untrained[key], own[key]) for key in found}
     assert all(len(set(three)) == 3 for three in keys.values())
 
@@ -113,13 +117,13 @@ def test_without_a_share_there_is_nothing_to_learn_from() -> None:
 
 
 def test_progress_and_a_training_that_diverges() -> None:
-    told: list[tuple[int, int]] = []
+    told: list[Event] = []
     with Store(":memory:") as store:
-        service = ScoreService(SMALL, ASKED, InProcess(), store, lambda done, total: told.append((done, total)))
+        service = ScoreService(SMALL, ASKED, InProcess(), store, told.append)
         list(service.scores(TEXTS))
-        assert told == [(step, 9) for step in range(1, 10)]
-        wild = replace(SMALL, warm_up=replace(BRIEF, learning_rate=1e30, epochs=3))
-        with pytest.raises(DivergedError, match="training diverged"):
+        assert told == [Event("warm-up", step, 9) for step in range(1, 10)]
+        wild = replace(SMALL, warm_up=replace(BRIEF, recipe=replace(BRIEF.recipe, learning_rate=1e30, epochs=3)))
+        with pytest.raises(DivergedError, match=r"was \w+ at step \d+, in epoch 1"):
             values(wild, InProcess(), store)
 
 
@@ -132,12 +136,12 @@ def clicks(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 def test_clicks_are_read_as_they_are_needed(clicks: str) -> None:
-    warm_up = SharedWarmUp(0.5, "published", batch_size=16, learning_rate=0.12)
+    warm_up = SharedWarmUp.parse("50%:batch_size=16", SPACES["nasrec-small"])
     share = warm_up.load(InputSource(clicks), seed=2)
     assert isinstance(share, ClickShare)
     assert len(share) == round(open_clicks(clicks).rows["train"] / 2)
     batches = list(share.batches(16, seed=1))
-    assert len(batches) == len(share) // 16 == warm_up.steps(share)
+    assert len(batches) == len(share) // 16 == warm_up.num_batches(share)
     rows = {tuple(row.tolist()) for x, _ in batches for row in x}
     again = {tuple(row.tolist()) for x, _ in share.batches(16, seed=5) for row in x}
     assert len(rows & again) > 0.8 * len(rows)  # the same rows in another order, but for what is left at the end
@@ -145,7 +149,13 @@ def test_clicks_are_read_as_they_are_needed(clicks: str) -> None:
 
 
 def test_too_few_batches_are_refused_before_any_work(clicks: str) -> None:
-    with pytest.raises(SettingError, match=r"1% of the \d+ samples .* in 0 batches of 512.*take more data.*smaller"):
-        SharedWarmUp(0.01, "published", 512, 0.12).load(InputSource(clicks), 0)
-    with pytest.raises(SettingError, match=r"needs 4: take \d+% or more"):
-        SharedWarmUp(0.1, "single-path", 100, 0.1).load(SOURCE, 0)
+    with pytest.raises(SettingError, match=r"1% of the \d+ .* in 0 batches of 512.*take more data.*smaller"):
+        SharedWarmUp.parse("1%", SPACES["nasrec-small"]).load(InputSource(clicks), 0)
+    with pytest.raises(SettingError, match=r"needs at least 4 batches: take \d+% or more"):
+        SharedWarmUp.parse("10%:batch_size=100", CELLS).load(SOURCE, 0)
+
+
+def test_only_some_settings_of_the_recipe_can_be_changed() -> None:
+    setting = replace(SMALL, warm_up=SharedWarmUp(0.1, "single-path", TrainingRecipe(batch_size=16)))
+    with pytest.raises(SettingError, match="Only batch_size, learning_rate, epochs can be changed"):
+        setting.network(TEXTS[0])

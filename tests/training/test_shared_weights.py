@@ -12,25 +12,24 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 import firstlight
-from firstlight.core.errors import DataError, DivergedError, SettingError
+from firstlight.core.errors import DataError, DivergedError
+from firstlight.core.events import Event
 from firstlight.spaces.nasbench201.shared import SharedCells
 from firstlight.spaces.nasrec.network import NasRecSkeleton
 from firstlight.spaces.nasrec.shared import SharedNasRec
 from firstlight.spaces.nasrec.space import NasRecSmall
-from firstlight.training.shared_weights import class_loss, recipe_for, train_steps
+from firstlight.training.shared_weights import recipe_for, train_shared
 
 SHARED = SharedNasRec(NasRecSmall(1))
 SKELETON = NasRecSkeleton((8,), dense=5, rows=6)
-CLICKS, IMAGES = recipe_for(SharedNasRec), recipe_for(SharedCells)
-FEW = replace(CLICKS, batch_size=16)
+FEW = replace(recipe_for(SharedNasRec), batch_size=16)
 
 
-def clicks(count: int, last: int = 16) -> Iterator[tuple[Tensor, Tensor]]:
+def clicks(count: int) -> Iterator[tuple[Tensor, Tensor]]:
     """Who clicks depends on the first number and on the last category."""
     generator = torch.Generator().manual_seed(7)
-    for number in range(count):
-        size = last if number == count - 1 else 16
-        x = torch.cat([torch.rand(size, 5, generator=generator), torch.randint(6, (size, 3), generator=generator)], 1)
+    for _ in range(count):
+        x = torch.cat([torch.rand(16, 5, generator=generator), torch.randint(6, (16, 3), generator=generator)], 1)
         yield x, (x[:, 0] + x[:, 7] / 6 > 0.9).long()
 
 
@@ -40,9 +39,9 @@ def weights(network: nn.Module) -> dict[str, Tensor]:
 
 def test_the_whole_network_against_adagrad_by_hand() -> None:
     network, twin = (SHARED.network(SKELETON, seed=3) for _ in range(2))
-    told: list[tuple[int, int, float]] = []
-    losses = train_steps(network, clicks(6), 6, SHARED.policy("full"), FEW, watch=lambda *facts: told.append(facts))
-    assert told == [(step, 6, loss) for step, loss in enumerate(losses, start=1)]
+    told: list[Event] = []
+    losses = train_shared(network, clicks(6), 6, SHARED.policy("full"), FEW, callback=told.append)
+    assert told == [Event("warm-up", step, 6) for step in range(1, 7)]
     rates = [1e-8] + [1e-8 + (0.12 - 1e-8) * (1 + cos(pi * step / 5)) / 2 for step in range(5)]
     sums = {name: torch.zeros_like(p) for name, p in twin.named_parameters()}
     for (x, y), rate, expected in zip(clicks(6), rates, losses, strict=True):
@@ -61,21 +60,10 @@ def test_the_same_seed_leads_to_the_same_weights() -> None:
     found = []
     for seed in (0, 0, 1):
         network = SHARED.network(SKELETON)
-        train_steps(network, clicks(4), 4, SHARED.policy("single-path"), FEW, seed=seed)
+        train_shared(network, clicks(4), 4, SHARED.policy("single-path"), FEW, seed=seed)
         found.append(weights(network))
     assert all(torch.equal(value, found[1][name]) for name, value in found[0].items())
     assert not all(torch.equal(value, found[2][name]) for name, value in found[0].items())
-
-
-def test_an_incomplete_last_batch_teaches_nothing() -> None:
-    found = []
-    for last in (16, 5):
-        network = SHARED.network(SKELETON)
-        before = weights(network)
-        assert len(train_steps(network, clicks(2, last), 2, SHARED.policy("full"), FEW)) == (2 if last == 16 else 1)
-        found.append(max(float((value - before[name]).abs().max()) for name, value in weights(network).items()))
-    assert found[0] > 0.01
-    assert found[1] < 1e-6  # by the first step, whose rate is the lowest
 
 
 def test_what_is_not_on_the_path_stays() -> None:
@@ -83,7 +71,7 @@ def test_what_is_not_on_the_path_stays() -> None:
     network = shared.network(firstlight.space("nasbench201").skeleton(channels=2, cells=1, input_shape=(3, 8, 8)))
     before = weights(network)
     images = [(torch.randn(4, 3, 8, 8), torch.arange(4)) for _ in range(2)]
-    losses = train_steps(network, images, 2, shared.policy(), replace(IMAGES, batch_size=4))
+    losses = train_shared(network, images, 2, shared.policy(), replace(recipe_for(shared), batch_size=4))
     assert len(losses) == 2
     moved = {name for name, value in weights(network).items() if not torch.equal(value, before[name])}
     convolutions = [name for name in before if ".operations." in name and name.endswith(".1.weight")]
@@ -94,28 +82,11 @@ def test_what_is_not_on_the_path_stays() -> None:
 @pytest.mark.parametrize(("given", "steps", "message"), [(2, 3, "ended after 2 batches of 3"), (3, 2, "more batches")])
 def test_another_number_of_batches(given: int, steps: int, message: str) -> None:
     with pytest.raises(DataError, match=message):
-        train_steps(SHARED.network(SKELETON), clicks(given), steps, SHARED.policy("full"), FEW)
-
-
-def test_batches_that_are_all_too_small() -> None:
-    with pytest.raises(DataError, match="None of the 2 batches has 512 samples"):
-        train_steps(SHARED.network(SKELETON), clicks(2), 2, SHARED.policy("full"), CLICKS)
+        train_shared(SHARED.network(SKELETON), clicks(given), steps, SHARED.policy("full"), FEW)
 
 
 def test_a_loss_that_is_no_number_names_the_step() -> None:
     batches = list(clicks(3))
     batches[1][0][0, 0] = inf
-    with pytest.raises(DivergedError, match="the loss was nan at step 2"):
-        train_steps(SHARED.network(SKELETON), batches, 3, SHARED.policy("full"), FEW)
-
-
-def test_one_logit_or_two_are_the_same_loss() -> None:
-    logit, labels = torch.randn(6, 1), torch.arange(6) % 2
-    two = torch.cat([torch.zeros_like(logit), logit], 1)
-    assert class_loss(logit, labels).item() == pytest.approx(class_loss(two, labels).item())
-
-
-@pytest.mark.parametrize("change", [{"learning_rate": 0.0}, {"batch_size": 0}, {"momentum": 1.0}, {"lowest_rate": 1.0}])
-def test_recipes_that_make_no_sense(change: dict[str, float]) -> None:
-    with pytest.raises(SettingError, match=f"{next(iter(change))} is {next(iter(change.values()))}|learning_rate 0.0"):
-        replace(CLICKS, **change)  # type: ignore[arg-type]
+    with pytest.raises(DivergedError, match="The loss was nan at step 2, in epoch 1"):
+        train_shared(SHARED.network(SKELETON), batches, 3, SHARED.policy("full"), FEW)

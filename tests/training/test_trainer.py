@@ -19,6 +19,7 @@ import torch
 
 import firstlight
 from firstlight.core.errors import DataError, MissingExtraError, SettingError, StoreError
+from firstlight.core.events import Event
 from firstlight.data import load_dataset
 from firstlight.execution.executor import one_thread
 from firstlight.spaces import SPACES
@@ -41,9 +42,9 @@ def trained(out: Path | None = None, **settings: Any) -> Trained:
 
 
 def test_the_folder_holds_the_network_and_how_it_came_about(tmp_path: Path) -> None:
-    seen: list[tuple[int, int]] = []
-    found = trained(tmp_path / "run", watch=lambda done, total, epoch: seen.append((done, total)))
-    assert seen == [(1, 2), (2, 2)]
+    seen: list[Event] = []
+    found = trained(tmp_path / "run", callback=seen.append)
+    assert [(event.done, event.total) for event in seen if event.item is not None] == [(3, 6), (6, 6)]
     assert sorted(file.name for file in (tmp_path / "run").iterdir()) == [
         "history.csv",
         "result.json",
@@ -68,7 +69,7 @@ def test_the_folder_holds_the_network_and_how_it_came_about(tmp_path: Path) -> N
 
 def test_the_same_call_again_trains_nothing_and_others_are_refused(tmp_path: Path) -> None:
     found = trained(tmp_path)
-    again = trained(tmp_path, watch=lambda *args: pytest.fail("there was nothing left to train"))
+    again = trained(tmp_path, callback=lambda event: pytest.fail("there was nothing left to train"))
     assert again == found
     assert (found.known, again.known) == (0, 2)
     for name, tensor in found.model.state_dict().items():
@@ -76,14 +77,14 @@ def test_the_same_call_again_trains_nothing_and_others_are_refused(tmp_path: Pat
     with pytest.raises(StoreError, match=r"another training: .*; recipe epochs was '2', now '3'; seed was 0, now 1"):
         trained(tmp_path, epochs=3, seed=1)
     (tmp_path / "result.json").write_text("{}")
-    with pytest.raises(StoreError, match="no result of a training"):
+    with pytest.raises(StoreError, match="not the result of a training"):
         trained(tmp_path)
 
 
 def test_a_folder_that_cannot_be_made_is_noticed_before_the_training(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(StoreError, match="cannot be made"):
-        trained(tmp_path / "file" / "run", watch=lambda *args: pytest.fail("too late"))
+        trained(tmp_path / "file" / "run", callback=lambda event: pytest.fail("too late"))
 
 
 def test_without_a_folder_the_network_is_in_memory() -> None:
@@ -190,7 +191,7 @@ def test_an_auxiliary_head_is_for_the_recipe_to_ask_for() -> None:
 def test_data_that_cannot_be_trained_on(tmp_path: Path) -> None:
     x = np.random.default_rng(0).normal(size=(20, 8, 8))
     one_class = write(tmp_path / "a.npz", x=x, y=np.ones(20, dtype=int))
-    with pytest.raises(DataError, match="of one class"):
+    with pytest.raises(DataError, match="belong to one class"):
         firstlight.train("nasbench201", CELL, one_class)
     few = write(tmp_path / "b.npz", x=x, y=np.arange(20) % 2)
     with pytest.raises(DataError, match="0 of them for validation"):

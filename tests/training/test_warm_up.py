@@ -16,7 +16,7 @@ from torch import nn
 from firstlight.core.errors import DataError, DivergedError, FirstlightError, SettingError
 from firstlight.core.seeds import torch_generator
 from firstlight.data import InputSource
-from firstlight.data.shares import load_share
+from firstlight.data.shares import Share, load_share
 from firstlight.execution.executor import InProcess, make_executor
 from firstlight.probe import Probe
 from firstlight.proxies.base import NetworkScore
@@ -26,9 +26,16 @@ from firstlight.spaces import SPACES
 from firstlight.storage.store import Store, open_store
 from firstlight.storage.tensor_files import read_about
 from firstlight.training import warm_up
-from firstlight.training.warm_up import FOLDER, Kept, WarmUp, learn, read_warm_up
+from firstlight.training.recipe import TrainingRecipe
+from firstlight.training.recipes import WARM_UPS
+from firstlight.training.warm_up import FOLDER, Kept, WarmUp, read_warm_up
 
-BRIEF = WarmUp(0.1, batch_size=32, epochs=2)
+
+def warmed(share: float, **settings: Any) -> WarmUp:
+    return WarmUp(share, replace(WARM_UPS["plain"], **settings))
+
+
+BRIEF = warmed(0.1, batch_size=32, epochs=2)
 SOURCE = InputSource("digits@8", batch_size=16, batches=4)
 SMALL = Setting("nasbench201", SOURCE, seed=3, skeleton_settings=(("cells", 1), ("channels", 4)), warm_up=BRIEF)
 CELLS = [str(SPACES["nasbench201"].sample(random.Random(seed))) for seed in (1, 2)]
@@ -51,11 +58,11 @@ def scores(
     [
         ("10%", WarmUp(0.1)),
         (" 0.1 ", WarmUp(0.1)),
-        ("100%:epochs=3", WarmUp(1.0, epochs=3)),
-        ("40%:recipe=official", WarmUp(0.4, 10, 128, 1.0, 0.0)),
-        ("40%:epochs=1:recipe=official:batch_size=64", WarmUp(0.4, 1, 64, 1.0, 0.0)),
-        ("1%:learning_rate=1e-2:momentum=0", WarmUp(0.01, learning_rate=0.01, momentum=0.0)),
-        (str(WarmUp(0.07, momentum=0.5)), WarmUp(0.07, momentum=0.5)),
+        ("100%:epochs=3", warmed(1.0, epochs=3)),
+        ("40%:recipe=official", warmed(0.4, epochs=10, learning_rate=1.0, momentum=0)),
+        ("40%:epochs=1:recipe=official:batch_size=64", warmed(0.4, batch_size=64, learning_rate=1.0, momentum=0)),
+        ("1%:learning_rate=1e-2:momentum=0", warmed(0.01, learning_rate=0.01, momentum=0)),
+        (str(warmed(0.07, momentum=0.5)), warmed(0.07, momentum=0.5)),
     ],
 )
 def test_text_form(text: str, expected: WarmUp) -> None:
@@ -75,15 +82,15 @@ def test_all_that_decides_is_in_the_text() -> None:
         ("", "not a share of the training data. Write 10% or 0.1"),
         ("ten", "'ten' is not a share"),
         ("-5%", "'-5%' is not a share"),
-        ("150%", "share of a warm-up is 1.5; it must be above 0 % and at most 100 %"),
+        ("150%", "share of a warm-up is 1.5; it must be above 0% and at most 100%"),
         ("10", "share of a warm-up is 10.0"),
         ("10%:steps=3", "'steps=3' is not a setting of the warm-up '10%'.*epochs"),
         ("10%:recipe=fast", "recipe of a warm-up 'fast'(.|\n)*official"),
-        ("10%:epochs=0", "epochs is 0; it must be 1 or more"),
-        ("10%:batch_size=1", "batch_size is 1; it must be 2 or more"),
-        ("10%:learning_rate=0", "the rate must be above 0"),
-        ("10%:momentum=1", "the momentum from 0 to below 1"),
-        ("10%:learning_rate=nan", "finite number"),
+        ("10%:epochs=0", "epochs is 0; it must be a whole number, 1 or more"),
+        ("10%:batch_size=1", "batch_size is 1; it must be a whole number, 2 or more"),
+        ("10%:learning_rate=0", "learning_rate is 0; nothing would be learned"),
+        ("10%:momentum=1", "momentum is 1.0; it must be less than 1"),
+        ("10%:learning_rate=nan", "learning_rate is nan; it must be a number"),
     ],
 )
 def test_what_makes_no_sense(text: str, message: str) -> None:
@@ -93,14 +100,14 @@ def test_what_makes_no_sense(text: str, message: str) -> None:
 
 def test_too_few_batches_are_refused_before_any_work() -> None:
     setting = replace(SMALL, warm_up=WarmUp(0.1))
-    told = r"10% of the 1,438 samples of 'digits@8' .* are 144, in 2 batches.*take 27% or more.*batch_size=18"
+    told = r"10% of the 1,438 training samples of 'digits@8' are 144, in 2 batches.*take 27% or more.*batch_size=18"
     with pytest.raises(SettingError, match=told):
         setting.check()
     replace(setting, warm_up=WarmUp(0.27)).check()
     replace(setting, warm_up=WarmUp.parse("10%:batch_size=18")).check()
     with pytest.raises(SettingError, match=r"in 1 batches of 2000.*take more data"):
-        replace(setting, warm_up=WarmUp(1.0, batch_size=2000)).check()
-    with pytest.raises(DataError, match="nothing to learn from 'synthetic'"):
+        replace(setting, warm_up=warmed(1.0, batch_size=2000)).check()
+    with pytest.raises(DataError, match="nothing can be learned from 'synthetic'"):
         replace(setting, source=InputSource()).check()
 
 
@@ -142,7 +149,7 @@ def test_weights_that_were_kept_answer_other_proxies_without_a_second_training(
     with open_store(tmp_path) as store:
         assert scores(store=store, asked=("sigeo",)) == {text: {"sigeo": expected[text]["sigeo"]} for text in CELLS}
         assert len(list((tmp_path / FOLDER).iterdir())) == len(CELLS)
-        monkeypatch.setattr(warm_up, "learn", lambda *_: pytest.fail("trained again"))
+        monkeypatch.setattr(warm_up, "learn", lambda *_, **__: pytest.fail("trained again"))
         assert scores(store=store) == expected
 
 
@@ -184,10 +191,10 @@ def test_scores_with_and_without_never_mix() -> None:
         {},
         {"warm_up": None},
         {"warm_up": replace(BRIEF, share=0.2)},
-        {"warm_up": replace(BRIEF, epochs=3)},
-        {"warm_up": replace(BRIEF, learning_rate=0.2)},
-        {"warm_up": replace(BRIEF, momentum=0.0)},
-        {"warm_up": replace(BRIEF, batch_size=16)},
+        {"warm_up": warmed(0.1, batch_size=32, epochs=3)},
+        {"warm_up": warmed(0.1, batch_size=32, epochs=2, learning_rate=0.2)},
+        {"warm_up": warmed(0.1, batch_size=32, epochs=2, momentum=0.0)},
+        {"warm_up": warmed(0.1, batch_size=16, epochs=2)},
     ]
     keys = {replace(SMALL, **change).key(CELLS[0], request) for change in changes}
     assert len(keys) == len(changes)
@@ -195,7 +202,7 @@ def test_scores_with_and_without_never_mix() -> None:
 
 
 def test_a_warm_up_that_diverges_is_told_and_not_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    setting = replace(SMALL, warm_up=replace(BRIEF, learning_rate=1e30))
+    setting = replace(SMALL, warm_up=warmed(0.1, batch_size=32, epochs=2, learning_rate=1e30))
     with open_store(tmp_path) as store:
         service = ScoreService(setting, map(ProxyRequest.parse, ASKED), InProcess(), store)
         for network in service.scores(CELLS):
@@ -204,15 +211,21 @@ def test_a_warm_up_that_diverges_is_told_and_not_tried_again(tmp_path: Path, mon
                 assert "the warm-up diverged" in score.note
                 assert score.value != score.value
         assert not (tmp_path / FOLDER).exists()
-        monkeypatch.setattr(warm_up, "learn", lambda *_: pytest.fail("trained again"))
+        monkeypatch.setattr(warm_up, "learn", lambda *_, **__: pytest.fail("trained again"))
         assert all(network.reused for network in service.scores(CELLS))
 
 
 def test_weights_that_are_no_numbers_at_the_end_are_noticed() -> None:
     network = nn.Linear(2, 2)
-    batches = [(torch.ones(4, 2), torch.tensor([0, 1, 0, 0]))]
-    with pytest.raises(DivergedError, match="weights are infinite or no numbers after step 1"):
-        learn(network, batches, torch.optim.SGD(network.parameters(), lr=float("inf")))
+    share = Share(torch.full((4, 2), 10.0), torch.tensor([0, 1, 0, 0]), 4, "made up")
+    with pytest.raises(DivergedError, match="the warm-up diverged: some weights are infinite or NaN"):
+        warmed(1.0, learning_rate=3e38).train(network, share, seed=0)
+
+
+def test_only_some_settings_of_the_recipe_can_be_changed() -> None:
+    for recipe in (TrainingRecipe(), replace(WARM_UPS["plain"], weight_decay=0.1)):
+        with pytest.raises(SettingError, match="Only epochs, batch_size, learning_rate, momentum can be changed"):
+            WarmUp(0.1, recipe)
 
 
 def test_nobody_elses_random_numbers_change_and_the_mode_stays() -> None:
@@ -224,7 +237,7 @@ def test_nobody_elses_random_numbers_change_and_the_mode_stays() -> None:
     assert network.training
     assert all(parameter.grad is None for parameter in network.parameters())
     sleeping = nn.Linear(2, 2).eval()
-    learn(sleeping, [], torch.optim.SGD(sleeping.parameters(), lr=0.1))
+    BRIEF.train(sleeping, Share(torch.ones(4, 2), torch.tensor([0, 1, 0, 0]), 4, "made up"), seed=0)
     assert not sleeping.training
 
 

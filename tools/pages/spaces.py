@@ -51,7 +51,7 @@ def page(space: Space[Any]) -> str:
         f"{inspect.getdoc(type(space))}\n",
         f"- **Architectures:** {_size(space)}.",
         f"- **Around it (`--skeleton`):** {_skeleton(space, values=True)}.",
-        f"- **Looks at:** {space.shown}. **Usual proxy:** [`{known.proxy}`](../proxies/{known.proxy}.md).",
+        f"- **Looks at:** {space.data_kind}. **Usual proxy:** [`{known.proxy}`](../proxies/{known.proxy}.md).",
         f"- **Benchmark:** {known.benchmark or 'none that is known here'}.",
         f"- **Used by:** {'; '.join(known.used_by) or 'none that is known here'}.",
         f"- **Also searched by:** {', '.join(f'[`{name}`](../algorithms/{name}.md)' for name in special)}.\n",

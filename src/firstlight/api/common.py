@@ -27,11 +27,11 @@ MUCH_WORK = 1000
 def check_names(*, space: object = None, proxies: object = None, algorithm: object = None) -> None:
     """Report a misspelled name before anything slow is imported."""
     if isinstance(space, str) and ":" not in space and space not in SPACES:
-        raise UnknownNameError(SPACES.kind, space, SPACES)
+        raise UnknownNameError(SPACES.kind.name, space, SPACES)
     if isinstance(algorithm, str):
         name, *rest = algorithm.split(":")
         if _is_plain(name) and name not in ALGORITHMS and not (rest and "=" not in rest[0]):
-            raise UnknownNameError(ALGORITHMS.kind, name, ALGORITHMS)
+            raise UnknownNameError(ALGORITHMS.kind.name, name, ALGORITHMS)
     texts = [proxies] if isinstance(proxies, str) else proxies if isinstance(proxies, (list, tuple)) else []
     for text in texts:
         for part in re.split(r"[(),]", text) if isinstance(text, str) else ():

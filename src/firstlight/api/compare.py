@@ -101,10 +101,10 @@ def _contest(
 ) -> tuple[Contest, dict[str, str]]:
     """Return what methods compete in, and how a report describes it."""
     from firstlight.evaluation.contest import Contest, table_truth, training_truth
-    from firstlight.evaluation.service import EvaluationSetting
     from firstlight.evaluation.truth import TableSetting
     from firstlight.spaces.in_space import in_space
     from firstlight.tables.table import Table, load_table
+    from firstlight.training.job import EvaluationSetting
     from firstlight.training.recipes import read_recipe
 
     training, truth, reporting, network = options[Training], options[Truth], options[Reporting], options[Network]

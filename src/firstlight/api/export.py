@@ -15,13 +15,15 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from firstlight.export.exporter import Export
+    from firstlight.search.result import SearchResult
     from firstlight.spaces.base import Architecture, Space
+    from firstlight.training.trained import Trained
 
 
 @takes(Files)
 def export(
     options: Options,
-    space: str | os.PathLike[str] | Space[Any],
+    source: str | os.PathLike[str] | Space[Any] | SearchResult | Trained,
     architecture: str | Architecture | None = None,
     *,
     out: str | os.PathLike[str] | None = None,
@@ -31,8 +33,9 @@ def export(
     """Write a network into a folder: a description, PyTorch source that needs no Firstlight, weights, and ONNX.
 
     Args:
-        space: The search space: a name, `module:name`, or the object; or the folder of a search or training alone.
-        architecture: An architecture of the space, as its text or as the object. Default: that of the run.
+        source: The folder of a search or training, a result of `search` or `train`; or a search space (a name,
+            `module:name`, or the object), followed by an architecture.
+        architecture: An architecture of the space, as its text or as the object.
         out: The folder for the files; required.
         skeleton: Settings of the network around the searched part, such as channels=8,cells=2. Default: those of the
             run.
@@ -42,7 +45,8 @@ def export(
         What was written where, and how far ONNX Runtime differs from PyTorch.
 
     Raises:
-        SettingError: Options that do not exist or contradict each other.
+        SettingError: Options that do not exist or contradict each other, or a folder that is not free.
+        DataError: A run or weights that cannot be read.
 
     Example:
         >>> import firstlight, tempfile
@@ -54,24 +58,19 @@ def export(
     if out is None:
         raise SettingError("Name the folder for the files: out=FOLDER (-o FOLDER).")
     if architecture is not None:
-        check_names(space=space)
-    from firstlight.export.exporter import export_network, export_run, read_formats
-    from firstlight.export.runs import is_run
+        check_names(space=source)
+    from firstlight.export.exporter import export as write
+    from firstlight.export.exporter import read_formats
 
     files = options[Files]
-    formats = read_formats(",".join(read_list(files.format)), onnx=files.onnx)
-    settings: dict[str, Any] = {
-        "skeleton": dict(read_skeleton(skeleton)),
-        "weights": files.weights,
-        "formats": formats,
-        "overwrite": files.overwrite,
-    }
-    named, run = (None, space) if architecture is None else (space, architecture)
-    if isinstance(run, (str, os.PathLike)) and is_run(str(run)):
-        return export_run(Path(run), Path(out), space=named, seed=seed, **settings)  # type: ignore[arg-type]
-    if named is None:
-        raise SettingError(
-            f"{str(run)!r} is not the folder of a run. Give one, or a space and an architecture of it: "
-            "firstlight export SPACE ARCHITECTURE -o FOLDER."
-        )
-    return export_network(named, run, Path(out), seed=seed or 0, **settings)  # type: ignore[arg-type]
+    space, network = (None, source) if architecture is None else (source, architecture)
+    return write(
+        network,  # type: ignore[arg-type]
+        Path(out),
+        space=space,  # type: ignore[arg-type]
+        skeleton=dict(read_skeleton(skeleton)) or None,
+        seed=seed,
+        weights=None if files.weights is None else Path(files.weights),
+        formats=read_formats(",".join(read_list(files.format)), onnx=files.onnx),
+        overwrite=files.overwrite,
+    )

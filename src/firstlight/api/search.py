@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from firstlight.api.common import MUCH_WORK, check_names, choose_executor, choose_source
 from firstlight.core.events import Callback, ignore
-from firstlight.core.groups import Options, takes
+from firstlight.core.groups import Options, plain, takes
 from firstlight.options import (
     AUTO,
     Compute,
@@ -86,11 +86,10 @@ def search(
     from firstlight.proxies.ensembles import asked_for
     from firstlight.scoring.costs import read_costs
     from firstlight.scoring.service import make_setting
-    from firstlight.search.algorithm import AlgorithmRequest, with_batches_of
-    from firstlight.search.queries import for_queries
-    from firstlight.search.result import SearchSetting
-    from firstlight.search.run_folder import default_directory
+    from firstlight.search.algorithm import AlgorithmRequest
+    from firstlight.search.run_folder import RunStore, default_directory
     from firstlight.search.runner import run_search
+    from firstlight.search.setting import SearchSetting
     from firstlight.spaces.finding import find_space
     from firstlight.training.warm_up import read_warm_up
 
@@ -98,7 +97,6 @@ def search(
     training, truth, retraining = options[Training], options[Truth], options[Retraining]
     check_source_name("input", inputs.input)
     check_source_name("data", training.data)
-    algorithm = with_batches_of(inputs.batch_size, algorithm)
     data, recipe, epochs = training.data, training.recipe, training.epochs
     retrain = read_retrain(
         data,
@@ -113,9 +111,7 @@ def search(
     if kind is not None and kind.retrains:  # the data is for proxies, and for training the best afterwards
         data, recipe, epochs = None, None, None
     by_truth = truth.table is not None or data is not None
-    if by_truth:
-        algorithm = for_queries(algorithm)
-    request = AlgorithmRequest.parse(algorithm)
+    request = AlgorithmRequest.parse(algorithm, batch_size=inputs.batch_size, for_queries=by_truth)
     warm_up = read_warm_up(inputs.warmup, find_space(space) if isinstance(space, str) else space)
     by = read_criterion(proxy, request, space, by_truth, warmed=warm_up is not None)
     count = read_count(samples, queries, by_truth, request)
@@ -126,26 +122,31 @@ def search(
     asked = truth_request(
         setting,
         table=truth.table,
-        target=truth.target,
+        target=None if truth.target is None else str(truth.target),
         data=data,
         epochs=epochs,
         recipe=recipe,
         data_samples=training.data_samples,
     )
     costs = read_costs(read_list(objectives))
-    wanted = SearchSetting(setting, by, algorithm, count, limits, costs, limits.latency, asked)
+    own = {"space": space, "proxy": proxy, "algorithm": algorithm, "samples": samples, "queries": queries}
+    record = {
+        name: plain(value) for name, value in (own | {"objectives": objectives or None}).items() if value is not None
+    }
+    wanted = SearchSetting(
+        setting, by, request, count, limits, costs, limits.latency, asked, record | options.to_dict()
+    )
     # the work of an algorithm that decides by itself is not that of the networks which it scores
-    much = by_truth or retrain is not None or request.algorithm.decides_by_itself
+    much = by_truth or retrain is not None or request.algorithm.searches_supernet
     place = choose_executor(options[Compute], callback, MUCH_WORK if much else count)
     folder = None
     if storage.out is not None:
         folder = default_directory(wanted) if storage.out == AUTO else Path(storage.out)
+    shared = None if storage.store is None else Path(storage.store)
     return run_search(
         wanted,
         place,
-        folder,
-        callback,
-        lambda result: retrain(result, place, callback) if retrain else result,
-        None if storage.store is None else Path(storage.store),
-        storage.same_versions,
+        RunStore(folder, shared, storage.same_versions),
+        callback=callback,
+        afterwards=lambda result: retrain(result, place, callback) if retrain else result,
     )

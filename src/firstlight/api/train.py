@@ -59,27 +59,28 @@ def train(
         raise SettingError("Name the data to train on: data=NAME (--data digits, --data folder:photos).")
     if architecture is not None:
         check_names(space=space)
-    from firstlight.training import trainer
-    from firstlight.training.recipes import QUICK
+    from firstlight.spaces.in_space import in_space
+    from firstlight.training.job import EvaluationSetting
+    from firstlight.training.recipes import QUICK, read_recipe
+    from firstlight.training.trainer import train_network
 
     settings = network.skeleton_settings
     if architecture is None:
         space, architecture, found_with = _of_run(space)
         settings = found_with | settings
-    return trainer.train(
-        space,
-        architecture,
-        training.data,
-        recipe=QUICK if training.recipe is None else training.recipe,
-        epochs=training.epochs,
-        data_samples=training.data_samples,
-        skeleton=settings,
+    request = read_recipe(training.recipe, training.epochs, usual=QUICK)
+    setting = EvaluationSetting(
+        **in_space(space),
+        source_name=training.data,
+        recipe=request.recipe,
         seed=network.only_seed,
+        skeleton_settings=tuple(sorted(settings.items())),
+        samples=training.data_samples,
         device=network.device,
-        out=storage.out,
-        tensorboard=tensorboard,
-        callback=callback,
+        tests_later=True,
     )
+    folder = None if storage.out is None else Path(storage.out)
+    return train_network(setting, architecture, request, folder=folder, tensorboard=tensorboard, callback=callback)
 
 
 def _of_run(folder: Any) -> tuple[str, str, dict[str, Any]]:

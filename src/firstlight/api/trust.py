@@ -54,12 +54,12 @@ def trust(
     """
     check_names(space=space, proxies=proxies)
     from firstlight.data.inputs import check_source_name
-    from firstlight.evaluation.service import EvaluationSetting
     from firstlight.evaluation.trust import train_and_compare
     from firstlight.proxies.requests import parse_requests
     from firstlight.scoring.service import make_setting, source_for
     from firstlight.spaces.in_space import in_space
     from firstlight.storage.store import open_store
+    from firstlight.training.job import EvaluationSetting
     from firstlight.training.recipes import read_recipe
     from firstlight.views.pages.trust import write_trust
 

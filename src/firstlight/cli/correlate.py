@@ -21,7 +21,8 @@ def correlate(given: dict[str, Any]) -> None:
     Kendall: the same, by counting pairs in the right order. Top 10% found: the share of the truly best tenth that is in
     the proxy's best tenth; fewer than 46 networks are too few to tell. Best of top 10: the best true value among the
     ten networks that the proxy ranks first. Behind the best: how much lower its Spearman correlation is than that of
-    the first row. Networks: how many have a true value. No score: how many networks the proxy cannot score; they rank last, for the reason below the table.
+    the first row. Networks: how many have a true value. No score: how many networks the proxy cannot score; they rank
+    last, for the reason below the table.
 
     For example:
     firstlight correlate nasbench201 --table nb201.parquet --target cifar10_test_200 --proxy dextr,zico,params

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import sys
+import json
+import tomllib
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,11 +12,6 @@ from cyclopts import Parameter, Token
 
 from firstlight.cli.derive import COMMAND
 from firstlight.core.errors import SettingError, UnknownNameError
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 if TYPE_CHECKING:
     from cyclopts import App, ArgumentCollection
@@ -34,8 +30,8 @@ def settings_flag(
     settings: Annotated[
         str | None,
         Parameter(
-            help="Read options from a TOML file, with lines such as samples = 500 or tables such as [limits]. Options "
-            "on the command line take precedence. Bundled: plainnet-cifar.",
+            help="Read options from a TOML file, with lines such as samples = 500 or tables such as [limits], or from "
+            "the folder of a run. Options on the command line take precedence. Bundled: plainnet-cifar.",
             group=COMMAND,
         ),
     ] = None,
@@ -44,14 +40,18 @@ def settings_flag(
 
 
 def read_settings_file(given: str) -> dict[str, str]:
-    """Read a settings file: a path, or the name of a bundled one."""
+    """Read settings: a file, the name of a bundled one, or the folder of a run, whose options they are."""
     known = bundled()
-    if given not in known and not Path(given).is_file():
+    folder = given not in known and Path(given).is_dir()
+    if given not in known and not folder and not Path(given).is_file():
         raise UnknownNameError("settings file", given, known)
     source = known.get(given) or Path(given)
     try:
-        content = tomllib.loads(source.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:  # also numbers of thousands of digits
+        if folder:
+            content = json.loads((source / "result.json").read_text(encoding="utf-8"))["options"]
+        else:
+            content = tomllib.loads(source.read_text(encoding="utf-8"))
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:  # also numbers of thousands of digits
         raise SettingError(
             f"{given} cannot be read as settings: {error}. Write lines such as samples = 500."
         ) from error

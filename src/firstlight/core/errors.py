@@ -101,7 +101,7 @@ class MissingFileError(DataError):
 
 
 class TooFewError(DataError):
-    """Fewer samples than are asked for, or than a judgement needs."""
+    """Fewer samples than are asked for, or than a judgment needs."""
 
     code = "too-few"
 

@@ -57,13 +57,26 @@ class Options:
     def __getitem__(self, group: type[G]) -> G:
         return cast(G, self._groups[group])
 
-    def with_(self, group: Group) -> Options:
-        """Return the same options with one group replaced."""
-        return Options((self._groups | {type(group): group}).values())
-
     def to_dict(self) -> dict[str, Any]:
-        """Return all fields that differ from their defaults, by group."""
-        return {keyword_of(kind): given for kind, group in self._groups.items() if (given := group.to_dict())}
+        """Return all fields that differ from their defaults, by group, as settings files hold them."""
+        return {
+            keyword_of(kind): {name: plain(value) for name, value in given.items()}
+            for kind, group in self._groups.items()
+            if (given := group.to_dict())
+        }
+
+
+def plain(value: Any) -> Any:
+    """Return an option as JSON and TOML can hold it: text, a number, or a switch."""
+    if isinstance(value, (bool, int, float, str)):
+        return value
+    if isinstance(value, (tuple, list)) and all(isinstance(item, tuple) and len(item) == 2 for item in value):
+        return ",".join(f"{name}={_joined(item, 'x')}" for name, item in value)
+    return _joined(value, ",")
+
+
+def _joined(value: Any, by: str) -> str:
+    return by.join(map(str, value)) if isinstance(value, (tuple, list)) else str(getattr(value, "name", value))
 
 
 def keyword_of(group: type[Group]) -> str:
@@ -127,8 +140,7 @@ def read_options(call: str, groups: Sequence[type[Group]], own: Iterable[str], g
     return Options(found.values())
 
 
-@functools.cache
-def field_docs(group: Any) -> dict[str, str]:
+def field_docs(group: type[Group]) -> dict[str, str]:
     """Return the docstring of each field of a group, on one line."""
     body = _class_bodies(group.__module__)[group.__name__]
     return {

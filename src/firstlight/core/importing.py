@@ -1,4 +1,4 @@
-"""Finding what a user wrote: `package.module:name`."""
+"""Import what a user names as `package.module:name`, and find the name of what a user gives as an object."""
 
 from __future__ import annotations
 
@@ -13,7 +13,11 @@ from firstlight.core.errors import ModelError
 
 
 def import_named(target: str) -> Any:
-    """What `package.module:name` stands for."""
+    """Return the object that `package.module:name` stands for.
+
+    Raises:
+        ModelError: If it cannot be imported.
+    """
     module_name, _, name = target.partition(":")
     try:
         return getattr(importlib.import_module(module_name), name)
@@ -23,7 +27,7 @@ def import_named(target: str) -> Any:
 
 
 def module_of(code: Any) -> str:
-    """The name of the module in which a function stands, as others would import it: a script goes by its file."""
+    """Return the name by which others import the module of a function. A script goes by the name of its file."""
     name: str = code.__module__
     main = sys.modules[name] if name == "__main__" else None
     spec, file = getattr(main, "__spec__", None), getattr(main, "__file__", None)
@@ -33,17 +37,17 @@ def module_of(code: Any) -> str:
 
 
 def source_digest(code: Any) -> str:
-    """Changes with the source of a function or class; what they call is not looked at."""
+    """Return a digest that changes with the source of a function or class, but not with the source of what it calls."""
     try:
         text = inspect.getsource(code)
-    except (OSError, TypeError):  # written into a session, or made by other code
+    except (OSError, TypeError):  # typed into a session, or made by other code
         compiled = getattr(code, "__code__", None)
         text = repr((compiled.co_code, compiled.co_consts, compiled.co_names)) if compiled else repr(code)
     return hashlib.blake2b(text.encode(), digest_size=6).hexdigest()
 
 
 def name_of(entry: object) -> str | None:
-    """The `package.module:name` by which another process can import the very same object; None if there is none."""
+    """Return the `package.module:name` by which another process can import this very object; None if there is none."""
     for module_name, module in sorted(sys.modules.items(), key=lambda item: item[0] == "__main__"):
         session = module_name == "__main__" and getattr(module, "__file__", None) is None
         if session or module_name == "builtins":  # which also holds what a session printed last

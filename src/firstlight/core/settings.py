@@ -1,30 +1,111 @@
-"""Settings written behind a name, `dextr:variant=official` or `evolution:population=32`: keyword arguments as text."""
+"""Settings behind a name, `dextr:variant=official` or `evolution:population=32`: keyword arguments written as text."""
 
 from __future__ import annotations
 
 import inspect
 import math
+import re
+import textwrap
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, get_args
+from dataclasses import dataclass
+from typing import Annotated, Any, TypeVar, get_args, get_origin
 
 from firstlight.core.errors import SettingError
 
 Settings = tuple[tuple[str, Any], ...]
+T = TypeVar("T")
+# The sections of a docstring in Google style.
+_SECTION = re.compile(r"^(Args|Returns|Raises|Yields|Attributes|Example|Examples|Note):\s*$", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class AtLeast:
+    """The smallest value of a whole number, where that is not 1: `batches: Annotated[int, AtLeast(2)] = 2`."""
+
+    least: int
 
 
 def settings_of(function: Callable[..., Any]) -> dict[str, inspect.Parameter]:
-    """The keyword-only arguments of a function, which are its settings."""
+    """Return the settings of a function, which are its keyword-only arguments, by name."""
     parameters = inspect.signature(function, eval_str=True).parameters.values()
     return {p.name: p for p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY}
 
 
 def choices(setting: inspect.Parameter) -> tuple[str, ...]:
-    """What a setting declared as `Literal` may be; nothing for others."""
-    return tuple(choice for choice in get_args(setting.annotation) if isinstance(choice, str))
+    """Return the values that a setting declared as `Literal` may have; none for other settings."""
+    declared = setting.annotation
+    if get_origin(declared) is Annotated:
+        declared = get_args(declared)[0]
+    return tuple(choice for choice in get_args(declared) if isinstance(choice, str))
+
+
+def marked(setting: inspect.Parameter, mark: type[T]) -> T | None:
+    """Return what `Annotated` says of a setting: the first mark of this type; None if there is none."""
+    declared = get_args(setting.annotation)[1:] if get_origin(setting.annotation) is Annotated else ()
+    return next((entry for entry in declared if isinstance(entry, mark)), None)
+
+
+def description(function: Callable[..., Any]) -> str:
+    """Return the docstring of a function without its sections, such as `Args:`."""
+    document = inspect.getdoc(function) or ""
+    section = _SECTION.search(document)
+    return document[: section.start()].rstrip() if section else document
+
+
+def summary(function: Callable[..., Any]) -> str:
+    """Return the first line of a function's docstring."""
+    return description(function).split("\n", 1)[0]
+
+
+def setting_help(function: Callable[..., Any]) -> dict[str, str]:
+    """Return what the `Args:` section of a docstring says of each setting, in the order of the signature.
+
+    A setting that the docstring does not mention has the text "".
+
+    >>> def climb(problem, *, neighbors: int = 4):
+    ...     '''Climb.
+    ...
+    ...     Args:
+    ...         neighbors: Number of networks around each one.
+    ...     '''
+    >>> setting_help(climb)
+    {'neighbors': 'Number of networks around each one.'}
+    """
+    found: dict[str, str] = {}
+    for entry in re.split(r"\n(?=\S)", _arguments(function)):
+        name, colon, text = entry.partition(":")
+        if colon:
+            found[name.strip()] = " ".join(text.split())
+    return {name: found.get(name, "") for name in settings_of(function)}
+
+
+def _arguments(function: Callable[..., Any]) -> str:
+    """Return the lines of the `Args:` section, without their common indentation."""
+    document = inspect.getdoc(function) or ""
+    sections = {match[1]: match.end() for match in _SECTION.finditer(document)}
+    if "Args" not in sections:
+        return ""
+    rest = document[sections["Args"] :]
+    # the section ends where a line is not indented
+    end = re.search(r"\n(?=[^\s])", rest)
+    return textwrap.dedent(rest[: end.start()] if end else rest).strip("\n")
 
 
 def read_settings(kind: str, name: str, known: Mapping[str, inspect.Parameter], pairs: Iterable[str]) -> Settings:
-    """The settings that differ from their defaults, in the order of their names; `kind` is what the name names."""
+    """Read settings written as `setting=value`.
+
+    Args:
+        kind: What the name is the name of, for error messages, such as "proxy".
+        name: The name that the settings follow.
+        known: The settings that there are.
+        pairs: The texts.
+
+    Returns:
+        The settings that differ from their defaults, in the order of their names.
+
+    Raises:
+        SettingError: If there is no such setting, or if a value is not of its type.
+    """
     found = {}
     for pair in pairs:
         key, equals, value = pair.partition("=")
@@ -43,7 +124,16 @@ def _described(setting: inspect.Parameter) -> str:
 
 
 def check_settings(name: str, settings: Settings, least: Mapping[str, int] | None = None) -> None:
-    """Whole numbers are 1 or more unless said otherwise, and no number is infinite."""
+    """Check that numbers are finite, and that whole numbers are not too small.
+
+    Args:
+        name: The name that the settings follow.
+        settings: The settings.
+        least: The smallest values of settings for which that is not 1.
+
+    Raises:
+        SettingError: If a number is infinite or too small.
+    """
     for key, value in settings:
         smallest = (least or {}).get(key, 1)
         if isinstance(value, int) and not isinstance(value, bool) and value < smallest:
@@ -52,7 +142,13 @@ def check_settings(name: str, settings: Settings, least: Mapping[str, int] | Non
             raise SettingError(f"{name}:{key} is {value}; it must be a finite number.")
 
 
+def smallest_values(known: Mapping[str, inspect.Parameter]) -> dict[str, int]:
+    """Return the smallest values that settings declare by `AtLeast`."""
+    return {name: mark.least for name, setting in known.items() if (mark := marked(setting, AtLeast))}
+
+
 def write_settings(name: str, settings: Settings) -> str:
+    """Return the text form: `name:setting=value:setting=value`."""
     return ":".join([name, *(f"{key}={value}" for key, value in settings)])
 
 

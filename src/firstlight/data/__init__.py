@@ -1,4 +1,4 @@
-"""Batches for proxies and data sets to train on, each with a fingerprint that says exactly which numbers it holds."""
+"""Batches for proxies and data sets for training, each with a fingerprint of its exact values."""
 
 from firstlight.data.datasets import Dataset, load_dataset
 from firstlight.data.inputs import Inputs, InputSource, load_inputs

@@ -1,4 +1,4 @@
-"""Whole data sets to train on: one part to learn from, another to be judged by."""
+"""Data sets for training, split into parts for training, validation and a final test."""
 
 from __future__ import annotations
 
@@ -18,10 +18,21 @@ from firstlight.data.samples import Array, Normalizer, Samples, digest
 
 @dataclass(frozen=True)
 class Dataset:
-    """Images and labels for training and for validation, and a text that stands for exactly these numbers.
+    """Images and labels for training and validation, and for a final test if it was asked for.
 
-    `ignored` counts the files of a folder that were no images. The test part is there if it was asked for; it is to be
-    looked at once, when all is decided. `mean` and `deviation` are those that each channel was brought to 0 and 1 from.
+    Attributes:
+        x_train: Training images, normalized, of shape (samples, channels, height, width).
+        y_train: Their labels, of shape (samples,).
+        x_val: Validation images.
+        y_val: Their labels.
+        classes: Number of classes.
+        fingerprint: A text that changes with any value.
+        ignored: Number of files in a folder that are not images.
+        x_test: Test images. Use them once, after all decisions are made.
+        y_test: Their labels.
+        mean: Mean of each channel before normalization.
+        deviation: Standard deviation of each channel before normalization.
+        class_names: Names of the classes, if the source has names.
     """
 
     x_train: Tensor
@@ -39,7 +50,7 @@ class Dataset:
 
     @property
     def preparation(self) -> dict[str, Any]:
-        """What must be done to an image, in the numbers that it is read with, before a network is shown it."""
+        """How to prepare an image for a network: mean and deviation of each channel, and the names of the classes."""
         names = {"class_names": list(self.class_names)} if self.class_names else {}
         return {"mean": list(self.mean), "deviation": list(self.deviation), **names}
 
@@ -48,27 +59,47 @@ class Dataset:
         return tuple(self.x_train.shape[1:])
 
 
-# Of data without a test part of its own, this share is held out
+# The share that is held out of data without a test part of its own
 TEST_SHARE = 0.2
 
 
 def load_dataset(
     source_name: str, *, seed: int = 0, samples: int | None = None, validation: float = 0.25, test: bool = False
 ) -> Dataset:
-    """All samples of a source, or `samples` of them, split by the seed; a share of `validation` is not learned from.
+    """Load a data set and split it.
 
-    All parts have the classes in the proportions of the whole, and each channel is at mean 0 and deviation 1 by what
-    the training part knows. With `test` there is a third part: `x_test` of an `.npz` file, or `test` beside a folder
-    `train`, which are not read otherwise; else a fifth of the source, the same whatever the seed, so that networks
-    which were trained with different ones can be compared.
+    The classes have the same proportions in all parts. Each channel is normalized by the mean and deviation of the
+    training part.
+
+    Args:
+        source_name: Name of a source of images, such as "digits" or "npz:PATH".
+        seed: Seed of the split into training and validation.
+        samples: Number of samples to use; all if None.
+        validation: Share of the samples for validation, between 0 and 1.
+        test: Whether to load a test part too. It is `x_test` of an `.npz` file, or the folder `test` beside a folder
+            `train`; without these, a fifth of the source, which does not depend on the seed, so that networks trained
+            with different seeds can be compared.
+
+    Returns:
+        The data set.
+
+    Raises:
+        SettingError: If `validation` is not between 0 and 1.
+        DataError: If the source cannot be read or has a single class.
+        TooFewError: If there are too few samples.
+
+    Example:
+        >>> data = load_dataset("digits@8", samples=200)
+        >>> tuple(data.x_train.shape), len(data.x_val), data.classes
+        ((150, 3, 8, 8), 50, 10)
     """
     if not 0 < validation < 1:
         raise SettingError(f"validation is {validation!r}; it must be a share between 0 and 1, such as 0.25.")
     if source_name == SYNTHETIC:
-        raise DataError("There is nothing to learn from noise. Name data to train on: digits, npz:PATH or folder:PATH.")
+        raise DataError("Nothing can be learned from noise. Name data to train on: digits, npz:PATH or folder:PATH.")
     found = read_samples(source_name)
     if len(np.unique(found.labels)) < 2:
-        raise DataError(f"All samples of {source_name!r} are of one class; there must be two or more to tell apart.")
+        raise DataError(f"All samples of {source_name!r} belong to one class; training needs at least two.")
     order = torch.randperm(len(found), generator=torch_generator(seed, "split")).numpy()
     tested = read_test_samples(source_name) if test else None
     held_out = np.arange(0)
@@ -80,8 +111,8 @@ def load_dataset(
     held_back = round(count * validation)
     if not 0 < count <= len(order) or held_back < 1 or count - held_back < 2:
         raise TooFewError(
-            f"{source_name!r} has {len(order)} samples, of which {count} are asked for, {held_back} of them for "
-            "validation; at least two must be left to train on and one to validate with."
+            f"{source_name!r} has {len(order)} samples. {count} were requested, {held_back} of them for validation; "
+            "at least two are needed for training and one for validation."
         )
     chosen, _ = _divided(order, found.labels, count)
     val, train = _divided(chosen, found.labels, held_back)
@@ -115,31 +146,31 @@ def load_dataset(
 
 
 def without_test_part(order: Array, labels: Array) -> tuple[Array, Array]:
-    """The numbers that are held out, and the others in the order they came in."""
+    """Split sample numbers into those held out for a final test and the others, which keep their order."""
     fixed = torch.randperm(len(order), generator=torch_generator(0, "test")).numpy()
     held_out, _ = _divided(fixed, labels, round(len(order) * TEST_SHARE))
     if not len(held_out):
-        raise TooFewError(f"There are {len(order)} samples, too few to hold out a fifth for a final test.")
+        raise TooFewError(f"{len(order)} samples are too few to hold out a fifth for a final test.")
     return held_out, order[~np.isin(order, held_out)]
 
 
 def _check_alike(name: str, found: Samples, images: Array, tested: Samples, images_test: Array) -> None:
     if images_test.shape[1:] != images.shape[1:]:
         raise DataError(
-            f"Images of {name!r} to learn from are of {images.shape[1:]}, those to test with of "
-            f"{images_test.shape[1:]} (channels, height, width). Bring them to one size."
+            f"Training images of {name!r} have the shape {images.shape[1:]}, test images {images_test.shape[1:]} "
+            "(channels, height, width). Bring them to one size."
         )
     if tested.classes > found.classes:
         raise DataError(
-            f"The test part of {name!r} has the label {tested.classes - 1}; labels to learn from end at "
+            f"The test part of {name!r} has the label {tested.classes - 1}; the largest label of the training part is "
             f"{found.classes - 1}."
         )
 
 
 def _divided(numbers: Array, labels: Array, count: int) -> tuple[Array, Array]:
-    """`count` of the numbers and the rest, each class as much as any other, both in the order they came in."""
+    """Split off `count` of the numbers, in proportion from each class. Both parts keep their order."""
     by_class = np.argsort(labels[numbers], kind="stable")
     steps = np.arange(len(numbers) + 1) * count // len(numbers)
     picked = np.zeros(len(numbers), dtype=bool)
-    picked[by_class[np.diff(steps) == 1]] = True  # evenly spaced, which is in proportion to the length of each class
+    picked[by_class[np.diff(steps) == 1]] = True  # evenly spaced, hence in proportion to the size of each class
     return numbers[picked], numbers[~picked]

@@ -1,4 +1,4 @@
-"""Image files in a folder that has one sub-folder for each class."""
+"""Folders of image files with one sub-folder for each class."""
 
 from __future__ import annotations
 
@@ -14,9 +14,19 @@ _PARTS = {"train", "training", "val", "valid", "validation", "test", "testing"}
 
 
 def read_folder(name: str, path: str, side: int) -> Samples:
-    """All images below the sub-folders, in the order of their paths; a file is opened when it is asked for.
+    """List all images in the sub-folders, in the order of their paths. A file is opened only when it is needed.
 
-    Classes are numbered in the order of their names. What is hidden or not named like an image is counted and ignored.
+    Classes are numbered in the order of their names. Hidden files and files that are not images are ignored and
+    counted.
+
+    Args:
+        name: Name of the source as the user wrote it.
+        path: Path of the folder.
+        side: Height and width that images are resized to, in pixels.
+
+    Raises:
+        MissingFileError: If there is no such folder.
+        DataError: If the folder does not have at least two classes with images.
     """
     folder = Path(path).expanduser()
     entries = _entries(folder, path)
@@ -29,8 +39,8 @@ def read_folder(name: str, path: str, side: int) -> Samples:
         images = [file for file in files if _is_image(file.relative_to(folder))]
         if not images:
             raise DataError(
-                f"The class {subfolder.name!r} of {folder} has no image (other files: {len(files)}). "
-                f"Images end in {', '.join(SUFFIXES)}. Add some, or move this sub-folder away."
+                f"The class {subfolder.name!r} of {folder} has no images (other files: {len(files)}). "
+                f"Image files end in {', '.join(SUFFIXES)}. Add some, or move this sub-folder elsewhere."
             )
         found += images
         labels += [label] * len(images)
@@ -39,13 +49,17 @@ def read_folder(name: str, path: str, side: int) -> Samples:
     def read(numbers: Array) -> Array:
         return np.stack([_image(found[number], side) for number in numbers])
 
-    # photographs take milliseconds to open: fewer must do
+    # fewer than usual, because photographs take milliseconds to open
     title, names = f"{folder.resolve().name}@{side}", tuple(subfolder.name for subfolder in classes)
     return Samples(name, title, np.array(labels), read, ignored, representative=1_000, class_names=names)
 
 
 def find_test_folder(path: str) -> Path | None:
-    """`test` beside a folder `train`, if there is one; it must have the same classes."""
+    """Return the folder `test` beside a folder `train`, or None if there is none.
+
+    Raises:
+        DataError: If it does not have the same classes.
+    """
     folder = Path(path).expanduser()
     if not folder.name.lower().startswith("train"):
         return None
@@ -56,8 +70,8 @@ def find_test_folder(path: str) -> Path | None:
     if known != found:
         different = sorted(set(known) ^ set(found))
         raise DataError(
-            f"{beside} is taken for the test part of {folder}, but these classes are in one of them only: "
-            f"{', '.join(different)}. Make them the same, or give the folder to learn from another name."
+            f"{beside} is taken to be the test part of {folder}, but some classes are in only one of them: "
+            f"{', '.join(different)}. Make the classes equal, or rename the training folder."
         )
     return beside
 
@@ -80,14 +94,14 @@ def _classes(folder: Path, entries: list[Path]) -> list[Path]:
     names = [entry.name for entry in classes]
     if len(classes) < 2:
         raise DataError(
-            "A folder of images has one sub-folder for each class, and at least two of them; "
+            "A folder of images needs one sub-folder for each class, and at least two of them; "
             f"{folder} has {f'only {names[0]!r}' if names else 'none'}."
         )
     if _PARTS.issuperset(name.lower() for name in names):
         training = next((entry for entry in classes if entry.name.lower().startswith("train")), classes[0])
         raise DataError(
-            f"The sub-folders of {folder} are no classes but parts of a data set: {', '.join(names)}. "
-            f"Name the part to learn from, such as folder:{training}."
+            f"The sub-folders of {folder} are parts of a data set, not classes: {', '.join(names)}. "
+            f"Name the training part, such as folder:{training}."
         )
     return classes
 
@@ -97,17 +111,17 @@ def _is_image(path: Path) -> bool:
 
 
 def _image(path: Path, side: int) -> Array:
-    """Three channels of `side` times `side` pixels; what is transparent becomes white."""
+    """Read an image as (3, side, side). Transparent pixels become white."""
     from PIL import Image, ImageOps
 
     try:
         with Image.open(path) as file:
             if file.mode[0] in "IF":
                 raise DataError(
-                    f"{path} has more than 8 bits for each pixel, and how to shorten them is not for us to say. "
-                    "Convert the images, or save them as arrays and write npz:PATH."
+                    f"{path} has more than 8 bits per channel, and there is no single right way to reduce them. "
+                    "Convert the images, or save them as arrays and use npz:PATH."
                 )
-            file.draft(None, (2 * side, 2 * side))  # JPEG: decoded no larger than needed, which is much faster
+            file.draft(None, (2 * side, 2 * side))  # JPEG: decode no larger than needed, which is much faster
             image: Image.Image = ImageOps.exif_transpose(file)
             if image.has_transparency_data:
                 image = image.convert("RGBA")
@@ -115,6 +129,6 @@ def _image(path: Path, side: int) -> Array:
             small = image.convert("RGB").resize((side, side), Image.Resampling.BILINEAR)
     except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
         raise DataError(
-            f"The image {path} cannot be read ({type(error).__name__}: {error}). Replace it, or move it away."
+            f"The image {path} cannot be read ({type(error).__name__}: {error}). Replace it, or move it elsewhere."
         ) from error
     return np.asarray(small).transpose(2, 0, 1)

@@ -1,9 +1,9 @@
-"""Where samples come from: scikit-learn's bundled digits, arrays in an `.npz` file, or a folder of image files.
+"""Sources of images: the digits of scikit-learn, arrays in an `.npz` file, or a folder of image files.
 
-A source is named by a text: `digits`, `npz:PATH`, `folder:PATH`, or a bare name such as `cifar10`, which is looked up
-in the folder that the environment variable FIRSTLIGHT_DATA names (`cifar10.npz` or `cifar10_*.npz`). A side may be
-written behind each, as in `digits@16`, `folder:PATH@64` or `cifar10@16`: without it, digits and images of a folder have
-32x32 pixels, and arrays the size that they have, from which they can be reduced.
+The name of a source is `digits`, `npz:PATH`, `folder:PATH`, or a bare name such as `cifar10`, which is looked up in the
+folder that the environment variable FIRSTLIGHT_DATA names (`cifar10.npz` or `cifar10_*.npz`). It may end in a side in
+pixels: `digits@16`, `folder:PATH@64`, `cifar10@16`. Without one, digits and images of a folder have 32x32 pixels, and
+arrays keep their size. Arrays can only be reduced.
 """
 
 from __future__ import annotations
@@ -31,7 +31,12 @@ LARGEST_SIDE = 1024
 
 
 def read_samples(name: str) -> Samples:
-    """The whole data set of that name; `x_test` of an `.npz` file is left for final tests."""
+    """Read a source of images, without its test part.
+
+    Raises:
+        DataError: If it cannot be read, or holds data of another kind.
+        MissingFileError: If there is no such file or folder.
+    """
     kind = data_kind(name)
     if kind is not None and kind.name != "images":
         raise DataError(
@@ -55,7 +60,7 @@ def open_source(name: str) -> Samples:
 
 
 def has_test_part(name: str) -> bool:
-    """Whether a data set that can be read has one for final tests, of which nothing is looked at."""
+    """Return whether a source has a test part, without reading it."""
     stem, _ = split_side(name)
     if stem == "digits":
         return False
@@ -66,7 +71,7 @@ def has_test_part(name: str) -> bool:
 
 
 def read_test_samples(name: str) -> Samples | None:
-    """The part that a data set which can be read has for final tests; None if it has none."""
+    """Read the test part of a source; None if it has none."""
     if not has_test_part(name):
         return None
     stem, side = split_side(name)
@@ -77,7 +82,7 @@ def read_test_samples(name: str) -> Samples | None:
 
 
 def path_of(name: str) -> Path | None:
-    """The file or folder that samples are read from; None for those that come with scikit-learn."""
+    """Return the file or folder of a source; None for the digits, which are part of scikit-learn."""
     stem, _ = split_side(name)
     if stem == "digits":
         return None
@@ -85,29 +90,31 @@ def path_of(name: str) -> Path | None:
 
 
 def split_side(name: str) -> tuple[str, int | None]:
-    """The source without its `@SIDE`, and that side in pixels; a path that ends like this itself needs a second one."""
+    """Split `@SIDE` off the name of a source. A path that itself ends like this needs a second one."""
     match = re.fullmatch(r"(?P<stem>.+)@(?P<side>[0-9]{1,9})", name, re.DOTALL)
     if match is None:
         return name, None
     side = int(match["side"])
     if not 1 <= side <= LARGEST_SIDE:
-        raise DataError(f"{name!r} asks for images of {side}x{side} pixels; 1 to {LARGEST_SIDE} can be had.")
+        raise DataError(f"{name!r} asks for images of {side}x{side} pixels; the side must be 1 to {LARGEST_SIDE}.")
     return match["stem"], side
 
 
 def _reader(images: Array, side: int | None) -> Callable[[Array], Array]:
-    """How to read some of the images: as they are, or reduced; each pixel is then the mean of those in its place."""
+    """Return a function that reads images, reduced to `side` pixels by averaging if it is given."""
     if side is None:
         return images.__getitem__
     if side > min(images.shape[-2:]):
         height, width = images.shape[-2:]
-        raise DataError(f"@{side} asks for images of {side}x{side} pixels; there are {height}x{width} to reduce.")
+        raise DataError(
+            f"@{side} asks for images of {side}x{side} pixels; they have {height}x{width} and are only reduced."
+        )
     size = (side, side)
     return lambda numbers: F.adaptive_avg_pool2d(torch.from_numpy(images[numbers]).float(), size).numpy()
 
 
 def _digits(side: int) -> tuple[Array, Array]:
-    """1,797 handwritten digits of 8x8 pixels, enlarged."""
+    """Return the 1,797 handwritten digits of 8x8 pixels, enlarged."""
     from sklearn.datasets import load_digits
 
     images, labels = load_digits(return_X_y=True)
@@ -118,7 +125,7 @@ def _digits(side: int) -> tuple[Array, Array]:
 
 
 def _from_npz(path: Path, suffix: str = "_train") -> tuple[Array, Array]:
-    """The images and labels; a file that is asked for again and has not changed is not unpacked again."""
+    """Return images and labels. The last file is kept in memory until it changes."""
     try:
         changed = path.stat()
     except OSError:
@@ -129,7 +136,7 @@ def _from_npz(path: Path, suffix: str = "_train") -> tuple[Array, Array]:
 @lru_cache(maxsize=1)
 def _unpacked(path: Path, suffix: str, _changed: int, _size: int) -> tuple[Array, Array]:
     try:
-        with path.open("rb") as file:  # which numpy would leave open if it is no .npz file
+        with path.open("rb") as file:  # numpy would leave it open if it is not an .npz file
             arrays = np.load(file, allow_pickle=False)
             if not isinstance(arrays, np.lib.npyio.NpzFile):
                 raise DataError(f"{path} holds a single array; save x and y together with numpy.savez.")
@@ -143,8 +150,8 @@ def _unpacked(path: Path, suffix: str, _changed: int, _size: int) -> tuple[Array
     except (OSError, EOFError, ValueError, BadZipFile, zlib.error) as error:
         kind = type(error).__name__
         raise DataError(
-            f"{path} is not an .npz file of plain arrays without pickles ({kind}). Images of different sizes make no "
-            "such array: bring them to one size, or save them as files and write folder:PATH."
+            f"{path} is not an .npz file of plain arrays without pickles ({kind}). Images of different sizes do not "
+            "form such an array: bring them to one size, or save them as files and use folder:PATH."
         ) from error
     if not (np.issubdtype(images.dtype, np.integer) or np.issubdtype(images.dtype, np.floating)):
         raise DataError(f"{path}: x{suffix} must hold real numbers; got {images.dtype}.")
@@ -152,7 +159,7 @@ def _unpacked(path: Path, suffix: str, _changed: int, _size: int) -> tuple[Array
         images = images[:, None]
     if images.ndim != 4 or labels.shape != images.shape[:1] or not len(images):
         raise DataError(
-            f"{path}: x{suffix} must be images (N, C, H, W) or (N, H, W), channels first, and y their N labels; "
+            f"{path}: x{suffix} must be images of shape (N, C, H, W) or (N, H, W), and y their N labels; "
             f"got {images.shape} and {labels.shape}."
         )
     if images.shape[-1] in (1, 3) and images.shape[1] > 4:
@@ -160,20 +167,18 @@ def _unpacked(path: Path, suffix: str, _changed: int, _size: int) -> tuple[Array
             f"{path}: x{suffix} looks like (N, H, W, C), {images.shape}; put the channels first: (N, C, H, W)."
         )
     if not np.issubdtype(labels.dtype, np.integer) or labels.min() < 0:
-        raise DataError(f"{path}: y{suffix} must hold whole numbers from 0 on; got {labels.dtype} from {labels.min()}.")
+        raise DataError(f"{path}: y{suffix} must hold integers from 0 on; got {labels.dtype} from {labels.min()}.")
     return images, labels
 
 
 def _labels(path: Path, arrays: Mapping[str, Array], name: str) -> Array:
-    advice = "write whole numbers from 0 on, one for each class"
+    advice = "use integers from 0 on, one for each class"
     try:
         labels: Array = arrays[name]
     except ValueError as error:
         if "Object arrays" not in str(error):  # the file is damaged
             raise
-        raise DataError(
-            f"{path}: {name} holds Python objects, and arrays are read without pickles; {advice}."
-        ) from error
+        raise DataError(f"{path}: {name} holds Python objects, and pickles are not read; {advice}.") from error
     if labels.dtype.kind in "US":
         raise DataError(f"{path}: {name} holds text; {advice}.")
     return labels
@@ -189,15 +194,15 @@ def _find(name: str) -> Path:
     if not folder:
         raise MissingFileError(
             f"There is no built-in input {name!r}. Built in: synthetic, circle, digits, npz:PATH, folder:PATH. "
-            f"Other names are looked up in the folder that {DATA_FOLDER} names, and it is not set."
+            f"Other names are looked up in the folder that {DATA_FOLDER} names, which is not set."
         )
     return find_images(name, Path(folder))
 
 
 def find_images(name: str, folder: Path) -> Path:
-    """The one file of images of this name in a folder of data."""
+    """Return the `.npz` file for a name in a data folder."""
     if not re.fullmatch(r"[\w.-]+", name):
-        raise DataError(f"{name!r} is not a name to look up. For a file, write npz:PATH; for images, folder:PATH.")
+        raise DataError(f"{name!r} is not a name to look up. Use npz:PATH for a file, folder:PATH for images.")
     found = sorted([*folder.glob(f"{name}.npz"), *folder.glob(f"{name}_*.npz")])
     if len(found) != 1:
         there = ", ".join(sorted(path.name for path in folder.glob("*.npz"))) or "no .npz file"

@@ -21,22 +21,35 @@ TRUE_LABELS, RANDOM_LABELS = LABELS = ("true", "random")
 
 
 def check_source_name(argument: str, name: object) -> None:
-    """Refuse what is no name, such as a tensor; None means that there is none."""
+    """Check that the name of a source is a string or None.
+
+    Raises:
+        SettingError: If it is something else, such as a tensor.
+    """
     if name is not None and not isinstance(name, str):
         raise SettingError(
-            f"{argument} is a {type(name).__name__}; networks of a space are shown data by name: synthetic, circle, "
-            "digits, npz:PATH, folder:PATH, or a name in $FIRSTLIGHT_DATA. Arrays that numpy.savez has written are "
-            "npz:PATH. Tensors are for models of your own: firstlight.score(model, tensor)."
+            f"{argument} is a {type(name).__name__}; for networks of a space, name the data: synthetic, circle, "
+            "digits, npz:PATH, folder:PATH, or a name in $FIRSTLIGHT_DATA. Save arrays with numpy.savez to use them as "
+            "npz:PATH. Tensors are for your own models: firstlight.score(model, tensor)."
         )
 
 
 @dataclass(frozen=True)
 class InputSource:
-    """Which samples to draw: `batches` batches of `batch_size` from the named source, picked by the run's seed.
+    """Which samples to draw for proxies; the run's seed selects them.
 
-    `labels` are those of the data, or "random": classes that have nothing to do with what is seen. Images are of the
-    size that they have, or reduced to `side` x `side` pixels. `usual_batch_size` is what nobody asked for and the data
-    have too few samples for.
+    Args:
+        name: Name of the source, such as "digits" or "npz:PATH".
+        batch_size: Samples in a batch.
+        batches: Number of batches.
+        labels: "true" for the labels of the data, or "random" to replace them by random classes.
+        side: Height and width that images are reduced to, in pixels; None leaves them as they are.
+        usual_batch_size: The default batch size, if the data has too few samples for it.
+
+    Raises:
+        SettingError: If the name is not a string.
+        UnknownNameError: If the kind of labels is unknown.
+        DataError: If a number is below 1.
     """
 
     name: str = SYNTHETIC
@@ -51,12 +64,12 @@ class InputSource:
         if self.labels not in LABELS:
             raise UnknownNameError("kind of labels", self.labels, LABELS)
         if self.batch_size < 1 or self.batches < 1:
-            raise DataError(f"Batches must hold at least one sample; got {self.batches} batches of {self.batch_size}.")
+            raise DataError(f"Batches need at least one sample; got {self.batches} batches of {self.batch_size}.")
         if self.side is not None and self.side < 1:
             raise DataError(f"Images cannot be reduced to {self.side}x{self.side} pixels.")
 
     def fitting(self, there: int | None = None) -> InputSource:
-        """With batches as large as the data allow, of which so many samples are `there`, if these are too large."""
+        """Return the same source with smaller batches if the data has too few samples; it has `there`, if known."""
         if self.batch_size > 1 and there is None:
             there = _count_samples(self.name)
         if there is None or self.batch_size * self.batches <= there:
@@ -66,16 +79,16 @@ class InputSource:
 
     @property
     def remark(self) -> str:
-        """What must be known of batches that are smaller than usual; nothing of others."""
+        """A note for users if the batches are smaller than usual; empty otherwise."""
         if self.usual_batch_size is None:
             return ""
         return (
-            f"{self.name!r} has too few samples for batches of {self.usual_batch_size}: proxies saw batches of "
+            f"{self.name!r} has too few samples for batches of {self.usual_batch_size}; proxies saw batches of "
             f"{self.batch_size}."
         )
 
     def check_count(self, there: int | None = None) -> None:
-        """Refuse to draw more samples than are `there`."""
+        """Raise `TooFewError` if more samples are requested than are `there`."""
         there = _count_samples(self.name) if there is None else there
         if there is None or self.batch_size * self.batches <= there:
             return
@@ -84,22 +97,27 @@ class InputSource:
             asked = f"{self.batches} batches of {self.batch_size} were"
         option, most = ("batch-size", there // self.batches) if there >= self.batches else ("num-batches", there)
         raise TooFewError(
-            f"{self.name!r} has {there} samples; {asked} asked for. Add --{option} {most} to the command, or in Python "
+            f"{self.name!r} has {there} samples; {asked} requested. Use --{option} {most}, or in Python "
             f"{option.replace('-', '_')}={most}."
         )
 
     @property
     def files(self) -> list[Path]:
-        """What it is read from, if anything."""
+        """The file or folder that the samples are read from, if there is one."""
         path = path_of(self.name)
         return [] if path is None else [path]
 
 
 @dataclass(frozen=True)
 class Inputs:
-    """Batches ready for a network, and a text that stands for exactly these numbers in the keys of scores.
+    """Batches ready for a network.
 
-    `skeleton` is what the data say besides of the networks that can be shown them.
+    Attributes:
+        batches: Pairs of inputs, of shape (samples, *input_shape), and labels, of shape (samples,).
+        fingerprint: A text that changes with any value; part of the store's keys.
+        input_shape: Shape of one input.
+        classes: Number of classes.
+        skeleton: Further settings of the skeleton that follow from the data.
     """
 
     batches: list[tuple[Tensor, Tensor | None]]
@@ -112,7 +130,26 @@ class Inputs:
 def load_inputs(
     source: InputSource, *, seed: int = 0, input_shape: tuple[int, ...] = (3, 32, 32), classes: int = 10
 ) -> Inputs:
-    """Draw the batches. Data sets bring their own shape and number of classes; noise takes those that are given."""
+    """Draw batches from a source.
+
+    Args:
+        source: Which samples to draw.
+        seed: Seed that selects or generates them.
+        input_shape: Shape of generated inputs; data has its own.
+        classes: Number of classes of generated labels; data has its own.
+
+    Returns:
+        The batches and their fingerprint.
+
+    Raises:
+        DataError: If the source cannot be read.
+        TooFewError: If it has too few samples.
+
+    Example:
+        >>> inputs = load_inputs(InputSource("digits", batch_size=4))
+        >>> tuple(inputs.batches[0][0].shape), inputs.classes
+        ((4, 3, 32, 32), 10)
+    """
     count = source.batch_size * source.batches
     skeleton: dict[str, Any] = {}
     if source.side is not None and len(input_shape) == 3:
@@ -120,7 +157,7 @@ def load_inputs(
     if source.name == SYNTHETIC:
         title = SYNTHETIC
         generator = torch_generator(seed, "synthetic input")
-        try:  # one by one, so that the first are the same however many there are
+        try:  # one by one, so that a larger count only adds inputs
             x = torch.stack([torch.randn(input_shape, generator=generator) for _ in range(count)])
         except RuntimeError as error:
             raise DataError(f"{count} inputs of {input_shape} do not fit into memory.") from error
@@ -136,7 +173,7 @@ def load_inputs(
         title, classes, skeleton = opened.title, opened.classes, opened.skeleton
         if source.side is not None and x.dim() == 4:
             title, x = f"{title}@{source.side}", reduced(x, source.side)
-    if source.labels == RANDOM_LABELS and source.name not in (SYNTHETIC, CIRCLE):  # whose labels are random anyway
+    if source.labels == RANDOM_LABELS and source.name not in (SYNTHETIC, CIRCLE):  # generated labels are random anyway
         title += ":random labels"
         y = torch.randint(classes, (count,), generator=torch_generator(seed, "synthetic labels"))
     batches = [
@@ -148,21 +185,22 @@ def load_inputs(
 
 
 def _count_samples(name: str) -> int | None:
-    """How many can be drawn from a source; None if they are made up, as many as are wanted."""
+    """Return how many samples a source has; None for generated inputs."""
     opened = open_source(name)
     return None if opened is None else len(opened)
 
 
 def reduced(x: Tensor, side: int) -> Tensor:
-    """Each pixel is the mean of those in its place; sides that are small enough stay as they are."""
+    """Reduce images to `side` pixels by averaging. Sides that are small enough do not change."""
     height, width = (min(side, length) for length in x.shape[-2:])
     return x if (height, width) == x.shape[-2:] else F.adaptive_avg_pool2d(x, (height, width))
 
 
 def _on_circle(shape: tuple[int, ...], count: int, seed: int) -> Tensor:
-    """Random points of a random circle around 0, as far from it as noise is.
+    """Return random points on a random circle around 0, at the distance that noise has.
 
-    So near to each other, some are not told apart by a network, and how many are is a measure of it; noise always is.
+    The points are so close that a network does not separate all of them; how many it separates is a measure of its
+    expressivity. It would separate all samples of noise.
     """
     generator = torch_generator(seed, "circle")
     dimensions = math.prod(shape)

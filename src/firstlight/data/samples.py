@@ -1,4 +1,4 @@
-"""Labeled images as a source holds them, and what is done to them before a network may see them."""
+"""Labeled images of a source, and how they are normalized for networks."""
 
 from __future__ import annotations
 
@@ -20,9 +20,16 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 @dataclass(frozen=True)
 class Samples:
-    """A whole data set. `images` reads those with the given numbers, so that files nobody asks for stay closed.
+    """All images of a source.
 
-    `name` is what the user wrote, `title` a short form of it that does not depend on where the data lies.
+    Attributes:
+        name: The source as the user wrote it.
+        title: A short name that does not depend on where the data is stored.
+        labels: The labels, of shape (samples,).
+        images: Function that reads the images with the given numbers, so that other files need not be opened.
+        ignored: Number of files that are not images.
+        representative: Number of images from which mean and deviation of the channels are estimated.
+        class_names: Names of the classes, if the source has names.
     """
 
     name: str
@@ -42,7 +49,7 @@ class Samples:
 
     @functools.cached_property
     def normalizer(self) -> Normalizer:
-        """By images from all over the set, less than twice as many as are `representative` of its channels."""
+        """Normalizes by mean and deviation of images from all over the set, fewer than twice `representative`."""
         return Normalizer.of(self.images(np.arange(0, len(self), max(1, len(self) // self.representative))))
 
     @property
@@ -57,16 +64,16 @@ class Samples:
         return x.contiguous(), y  # a measurement may write into its inputs
 
     def tensors(self, numbers: Array, images: Array, normalizer: Normalizer) -> tuple[Tensor, Tensor]:
-        """Images that were read under these numbers, as networks take them, and their labels."""
+        """Return images that were read under these numbers, normalized, and their labels."""
         x = normalizer(images)
         if not bool(x.isfinite().all()):
-            raise DataError(f"{self.name!r} holds values that are NaN or infinite; clean the data first.")
+            raise DataError(f"{self.name!r} holds values that are NaN or infinite. Clean the data first.")
         return x, torch.from_numpy(self.labels[numbers].astype(np.int64))
 
 
 @dataclass(frozen=True)
 class Normalizer:
-    """Brings each channel to mean 0 and deviation 1 of the images it was made for; gray becomes three channels."""
+    """Normalizes images to mean 0 and deviation 1 in each channel. Gray images get three equal channels."""
 
     mean: Array
     deviation: Array
@@ -82,7 +89,7 @@ class Normalizer:
 
 
 def digest(*arrays: Array) -> str:
-    """A short text that is another one for other numbers."""
+    """Return a short hash of the values, types and shapes."""
     found = hashlib.blake2b(digest_size=8)
     for array in arrays:
         found.update(f"{array.dtype}{array.shape}".encode())

@@ -1,11 +1,11 @@
-"""A share of the training data, for networks to be warmed up on; and the part of a source that is left for tests."""
+"""A share of the training data for a warm-up, and the part of a source that is kept for tests."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 import torch
@@ -20,6 +20,7 @@ from firstlight.data.samples import Array, Normalizer, Samples, digest
 from firstlight.data.sources import data_kind
 
 
+@runtime_checkable
 class DataShare(Protocol):
     """A share of the training data of any kind. Its length is the number of samples; the whole has `of` samples."""
 
@@ -59,7 +60,7 @@ def open_share(source: InputSource, share: float, *, seed: int = 0) -> DataShare
 
 @dataclass(frozen=True)
 class Share:
-    """Images and labels, how many there are `of` that kind, and a text that stands for exactly these numbers."""
+    """Images and labels in memory; the whole has `of` of them."""
 
     x: Tensor
     y: Tensor
@@ -77,12 +78,20 @@ class Share:
 
 
 def load_share(source: InputSource, share: float, *, seed: int = 0) -> Share:
-    """So much of what may be learned from, prepared as the images that proxies are shown.
+    """Load a share of the training images, prepared like the inputs of proxies.
 
-    The seed puts all images in an order, and the first are taken: those of a small share are in every larger one, and
-    the ones that proxies are shown are the first of all, as in the published code of SiGeo. What is kept for final
-    tests is left out: `x_test` of an `.npz` file and the folder `test` are not read, and of data without such a part
-    the fifth that `load_dataset` holds out is passed over.
+    The seed shuffles all images, and the first ones are taken. A larger share contains a smaller one, and all shares
+    begin with the inputs of proxies, as in the published code of SiGeo. Images for a final test are left out: those of
+    a test part, or the fifth that `load_dataset` holds out.
+
+    Args:
+        source: The source that the inputs of proxies are drawn from.
+        share: Share of the training images, above 0 and at most 1.
+        seed: Seed of the order.
+
+    Raises:
+        DataError: If nothing can be learned from the source.
+        TooFewError: If the share is empty.
     """
     found = _samples(source)
     order = torch.randperm(len(found), generator=torch_generator(seed, "choice of samples")).numpy()
@@ -93,7 +102,7 @@ def load_share(source: InputSource, share: float, *, seed: int = 0) -> Share:
 
 
 def load_test_share(source: InputSource) -> Share:
-    """All that `load_share` leaves for final tests."""
+    """Load all images that `load_share` leaves for a final test."""
     found = _samples(source)
     tested, numbers = read_test_samples(source.name), np.arange(0)
     if tested is None:
@@ -106,20 +115,20 @@ def load_test_share(source: InputSource) -> Share:
 def _samples(source: InputSource) -> Samples:
     if source.name in (SYNTHETIC, CIRCLE):
         raise DataError(
-            f"There is nothing to learn from {source.name!r} inputs, and a warm-up is a training. Name data by input "
-            "(--input digits, npz:PATH, folder:PATH or a name in $FIRSTLIGHT_DATA), or leave the warm-up out."
+            f"A warm-up trains networks, and nothing can be learned from {source.name!r} inputs. Name data as input "
+            "(--input digits, npz:PATH, folder:PATH or a name in $FIRSTLIGHT_DATA), or leave out the warm-up."
         )
     if source.labels != TRUE_LABELS:
         raise DataError(
-            f"The labels are {source.labels!r}, and a warm-up is a training: there is nothing to learn from such. "
-            "Leave the labels or the warm-up out."
+            f"A warm-up trains networks, and nothing can be learned from {source.labels} labels. Leave out the labels "
+            "or the warm-up."
         )
     return read_samples(source.name)
 
 
 def _prepared(source: InputSource, samples: Samples, numbers: Array, normalizer: Normalizer, of: int) -> Share:
     if not len(numbers):
-        raise TooFewError(f"{source.name!r} has {of} images to learn from, and the share asked for holds none of them.")
+        raise TooFewError(f"{source.name!r} has {of} training images, and the requested share holds none of them.")
     x, y = samples.tensors(numbers, samples.images(numbers), normalizer)
     if source.side is not None:
         x = reduced(x, source.side)

@@ -13,7 +13,6 @@ from typing import Any
 from firstlight.core.errors import SettingError
 from firstlight.core.seeds import python_generator
 from firstlight.evaluation.contest import table_truth, training_truth
-from firstlight.evaluation.service import EvaluationSetting
 from firstlight.evaluation.truth import TRUTH, TableSetting, TableTruth, TrainingTruth
 from firstlight.execution.executor import Executor
 from firstlight.proxies.base import Proxy
@@ -21,7 +20,6 @@ from firstlight.proxies.ensembles import Criterion, after_warm_up, parse_criteri
 from firstlight.scoring.costs import Costs
 from firstlight.scoring.service import Setting
 from firstlight.search.algorithm import AlgorithmRequest
-from firstlight.search.algorithms.evolution import networks_of
 from firstlight.search.source import Truth
 from firstlight.spaces.base import Architecture, Skeleton, Space
 from firstlight.spaces.finding import find_space
@@ -30,6 +28,7 @@ from firstlight.storage.store import Store
 from firstlight.tables.table import Table, load_table
 from firstlight.tables.targets import Target
 from firstlight.training.fitting import fit_recipe
+from firstlight.training.job import EvaluationSetting
 from firstlight.training.recipe import TrainingRecipe
 from firstlight.training.recipes import RecipeRequest
 
@@ -59,7 +58,7 @@ class AskTable:
         return cls(truth, report, table.origin)
 
     @property
-    def merit(self) -> str:
+    def measure(self) -> str:
         return str(Target.of_column(self.truth.target))
 
     @property
@@ -92,7 +91,7 @@ class AskTraining:
     notes: tuple[str, ...] = ()
 
     @property
-    def merit(self) -> str:
+    def measure(self) -> str:
         epochs = self.setting.recipe.epochs
         return f"validation accuracy after {epochs} epoch{'' if epochs == 1 else 's'}"
 
@@ -185,7 +184,7 @@ def read_criterion(
             )
         return TRUTH
     found = find_space(space) if isinstance(space, str) else space
-    criterion = parse_criterion(request.usual_proxy(found) if proxy is None else proxy)
+    criterion = parse_criterion(request.default_proxy(found) if proxy is None else proxy)
     return after_warm_up(criterion, found.data_kind) if warmed else criterion
 
 
@@ -203,5 +202,5 @@ def read_count(samples: int | None, queries: int | None, truth: bool, request: A
         )
     if truth:
         return QUERIES if queries is None else queries
-    usual = networks_of(request) if request is not None else None
+    usual = None if request is None else request.budget
     return (usual or SAMPLES) if samples is None else samples

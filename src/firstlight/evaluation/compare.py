@@ -22,7 +22,6 @@ from firstlight.evaluation.methods import Method, Query
 from firstlight.search.curves import Against, Curve, mean_curves
 
 
-
 @dataclass(frozen=True)
 class Run:
     """One method with one seed."""
@@ -226,7 +225,7 @@ def run_methods(
     runs: dict[str, list[Run]] = {str(method): [] for method in methods}
     total, done = len(methods) * len(seeds) * queries[-1], 0
 
-    def count() -> None:
+    def count(event: Event) -> None:
         nonlocal done
         done += 1
         callback(Event("scoring", done, total))

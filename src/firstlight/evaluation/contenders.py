@@ -1,6 +1,6 @@
-"""Networks that are trained from scratch to be compared: found ones, some at random, and some made by hand.
+"""Training of networks that predict clicks on an executor: found, random and hand-made ones, to be compared.
 
-Each result is a small file of its own, so that a comparison which was cut off goes on where it was.
+Each result is a small file of its own, so that a comparison that was interrupted can be resumed.
 """
 
 from __future__ import annotations
@@ -9,9 +9,9 @@ import functools
 import hashlib
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from torch import nn
 
@@ -22,17 +22,23 @@ from firstlight.spaces.in_space import InSpace
 from firstlight.spaces.nasrec.baselines import build_baseline
 from firstlight.spaces.nasrec.network import NasRecSkeleton
 from firstlight.storage.tensor_files import write_tensors, write_whole
-from firstlight.training.clicks import ClickRecipe, ClickResult, failed, train_clicks
+from firstlight.training.clicks import ClickResult, click_recipe, train_clicks
+from firstlight.training.recipes import RecipeRequest
+from firstlight.training.retrained import Kind
 
 # Raise it when the same recipe leads to other numbers than before, so that results in a folder are not reused
 REVISION = 1
 
-Kind = Literal["found", "random", "by hand"]
-
 
 @dataclass(frozen=True)
 class Contender:
-    """A network of the space, or the name of one made by hand, and the seed of its weights and of the order of rows."""
+    """A network to train.
+
+    Args:
+        name: The text of the architecture, or the name of a hand-made network.
+        kind: Where the network comes from.
+        seed: Seed of its weights and of the order of rows.
+    """
 
     name: str
     kind: Kind
@@ -41,41 +47,52 @@ class Contender:
 
 @dataclass(frozen=True)
 class ClickSetting(InSpace):
-    """What all trainings have in common."""
+    """What all trainings have in common.
+
+    Args:
+        source_name: The click data.
+        recipe: How to train.
+        skeleton_settings: Settings of the skeleton that differ from what the data ask for.
+        device: Where to train.
+    """
 
     source_name: str = ""
-    recipe: ClickRecipe = ClickRecipe()
+    recipe: RecipeRequest = field(default_factory=click_recipe)
     skeleton_settings: tuple[tuple[str, Any], ...] = ()
     device: str | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        """Each worker process opens the data itself."""
+        """Leave out the data: each worker process opens them itself."""
         super().__getstate__()
-        return {field.name: getattr(self, field.name) for field in fields(self)}
+        return {entry.name: getattr(self, entry.name) for entry in fields(self)}
 
     def load(self) -> None:
+        """Open the data now."""
         self.data  # noqa: B018
 
     @functools.cached_property
     def data(self) -> ClickData:
+        """The click data."""
         return open_clicks(self.source_name)
 
     @functools.cached_property
     def skeleton(self) -> NasRecSkeleton:
+        """The skeleton for the data."""
         asked = dict(self.skeleton_settings) | self.data.skeleton
         found = self.space.skeleton(
-            **asked | {"input_shape": self.data.input_shape, "layer_norm": self.recipe.layer_norm}
+            **asked | {"input_shape": self.data.input_shape, "layer_norm": self.recipe.recipe.layer_norm}
         )
         assert isinstance(found, NasRecSkeleton)
         return found
 
     def build(self, contender: Contender) -> nn.Module:
+        """Build the network with its seeded weights."""
         if contender.kind == "by hand":
             return build_baseline(contender.name, self.skeleton, seed=contender.seed)
         return self.space.build(contender.name, self.skeleton, seed=contender.seed)
 
     def key(self, contender: Contender) -> dict[str, Any]:
-        """All that decides what comes out."""
+        """Return everything that decides the result."""
         return {
             "space": "" if contender.kind == "by hand" else self.space_key,
             "network": contender.name,
@@ -89,9 +106,11 @@ class ClickSetting(InSpace):
 
 @dataclass(frozen=True)
 class ClickJob:
-    """Build, train, judge: the job that executors run. A network that fails costs only its own result.
+    """Builds, trains and evaluates a network: the job that executors run. If one fails, only its own result is lost.
 
-    Weights of networks that were found are written into the folder, if there is one.
+    Args:
+        setting: What all trainings have in common.
+        folder: Where to write the weights of found networks.
     """
 
     setting: ClickSetting
@@ -99,28 +118,30 @@ class ClickJob:
 
     @property
     def files(self) -> list[Path]:
-        """What every machine must find."""
+        """The files that every machine must see."""
         return [] if self.folder is None else [self.folder]
 
     def __call__(self, contender: Contender) -> ClickResult:
         setting = self.setting
         try:
             network = setting.build(contender)
-            result = train_clicks(network, setting.data, setting.recipe, seed=contender.seed, device=setting.device)
+            result = train_clicks(
+                network, setting.data, setting.recipe.recipe, seed=contender.seed, device=setting.device
+            )
             if self.folder is not None and contender.kind == "found" and result.status == "ok":
                 key = setting.key(contender)
                 write_tensors(path_of(self.folder, key, "safetensors"), network.state_dict(), key)
             return result
-        except FirstlightError:  # which would meet every network
+        except FirstlightError:  # every other network would fail as well
             raise
         except Exception as error:
-            return failed(error)
+            return ClickResult.of_error(error)
 
 
 def click_results(
     setting: ClickSetting, contenders: Iterable[Contender], executor: Executor, folder: Path | None
 ) -> Iterator[tuple[Contender, ClickResult]]:
-    """First those that are known, then the others as they come in, each of which is kept in the folder."""
+    """Yield the known results first, then others as they arrive. Each is kept in the folder."""
     missing = []
     for contender in contenders:
         known = None if folder is None else _known(folder, setting.key(contender))
@@ -140,17 +161,18 @@ def click_results(
 
 
 def path_of(folder: Path, key: dict[str, Any], ending: str = "json") -> Path:
+    """Return the file for a key."""
     name = hashlib.blake2b(json.dumps(key, sort_keys=True).encode(), digest_size=12).hexdigest()
     return folder / f"{name}.{ending}"
 
 
 def _known(folder: Path, key: dict[str, Any]) -> ClickResult | None:
-    """A result of the kind that would be the same again."""
+    """Return a known result, if training again would lead to the same."""
     try:
         content = json.loads(path_of(folder, key).read_text(encoding="utf-8"))
-    except (OSError, ValueError):  # not there, or cut off: it is computed again
+    except (OSError, ValueError):  # missing or incomplete: it is computed again
         return None
     if not isinstance(content, dict) or content.get("key") != key:
         return None
-    result = ClickResult.from_json(content["result"])
+    result = ClickResult.from_dict(content["result"])
     return result if result.status in ("ok", "diverged") else None

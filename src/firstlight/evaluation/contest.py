@@ -8,12 +8,12 @@ from typing import Any
 
 from firstlight.core.errors import SettingError
 from firstlight.evaluation.seconds import training_times
-from firstlight.evaluation.service import EvaluationSetting
 from firstlight.evaluation.truth import TableSetting, TableTruth, TrainingTruth, read_truth, usual_fidelities
 from firstlight.execution.executor import Executor
 from firstlight.storage.store import Store
 from firstlight.tables.table import Table
 from firstlight.tables.targets import Target
+from firstlight.training.job import EvaluationSetting
 
 
 @dataclass(frozen=True)

@@ -1,36 +1,43 @@
-"""Methods that compete for the best network: search by true performance, or by a proxy that costs no training."""
+"""Methods to compare: algorithms that search by true performance, or by a proxy that costs no training."""
 
 from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import isfinite
 
 from firstlight.core.errors import LimitError, SettingError, UnknownNameError
+from firstlight.core.events import Callback, Event, ignore
+from firstlight.core.importing import import_named
 from firstlight.core.seeds import python_generator
 from firstlight.evaluation.contest import Contest
 from firstlight.evaluation.truth import TRUTH
 from firstlight.proxies import PROXIES
-from firstlight.proxies.requests import ProxyRequest, refuse_ensemble, split_name
+from firstlight.proxies.base import Proxy
+from firstlight.proxies.requests import ProxyRequest, refuse_ensemble
 from firstlight.scoring.service import ScoreService, Setting, source_for
-from firstlight.search.algorithm import AlgorithmRequest
+from firstlight.search.algorithm import Algorithm, AlgorithmRequest
 from firstlight.search.algorithms import ALGORITHMS
 from firstlight.search.measuring import Measuring
 from firstlight.search.objective import Candidate, Objective
-from firstlight.search.queries import Queries, for_queries
+from firstlight.search.queries import Queries
 from firstlight.search.source import Source, Truth
 
-# Networks of a pool are judged by proxies once, and not anew for every seed of a contest
+# Networks of a pool are scored by proxies once, and not again for every seed of a comparison.
 MEASURED_WITH = 0
 
 
 @dataclass(frozen=True)
 class Query:
-    """One network that was asked about: what was said of it, after how many epochs, and what the answer cost.
+    """One query of a method.
 
-    The value is None if there was no answer; epochs are None for a proxy, and seconds where they are not known.
+    Attributes:
+        architecture: The text of the network.
+        value: Its utility; None if there is none.
+        epochs: The number of epochs it was trained for; None for a proxy.
+        seconds: What the answer cost; None if unknown.
     """
 
     architecture: str
@@ -39,11 +46,8 @@ class Query:
     seconds: float | None
 
 
-Watch = Callable[[], None]
-
-
 class Method(ABC):
-    """Its text form names it in results; `run` returns its queries in order."""
+    """A method. Its text form is its name in results."""
 
     @property
     def asks_fidelities(self) -> bool:
@@ -52,22 +56,37 @@ class Method(ABC):
 
     @abstractmethod
     def check(self, contest: Contest) -> None:
-        """Say before any work if it cannot be run."""
+        """Check before any work that it can be run.
+
+        Raises:
+            FirstlightError: If it cannot.
+        """
 
     def remark(self, contest: Contest) -> str:
-        """What must be known to read its results aright."""
+        """Return what a reader must know to understand its results; "" for nothing."""
         return ""
 
     @abstractmethod
     def __str__(self) -> str: ...
 
     @abstractmethod
-    def run(self, contest: Contest, budget: int, seed: int, watch: Watch) -> list[Query]: ...
+    def run(self, contest: Contest, budget: int, seed: int, callback: Callback = ignore) -> list[Query]:
+        """Run the method.
+
+        Args:
+            contest: Where true performance and scores come from.
+            budget: The number of queries.
+            seed: The seed of its random numbers.
+            callback: Called with an event for each query.
+
+        Returns:
+            The queries in their order.
+        """
 
 
 @dataclass(frozen=True)
 class ByTruth(Method):
-    """An algorithm that asks what networks reach."""
+    """An algorithm that searches by true performance."""
 
     algorithm: AlgorithmRequest
 
@@ -76,34 +95,34 @@ class ByTruth(Method):
 
     @property
     def asks_fidelities(self) -> bool:
-        return self.algorithm.algorithm.name == "bohb"
+        return self.algorithm.algorithm.fidelities
 
     def check(self, contest: Contest) -> None:
         self.algorithm.algorithm.check(contest.truth.setting.space)
-        if self.algorithm.algorithm.decides_by_itself:
-            raise SettingError(f"{self} searches a supernet by a proxy. Name it behind an @, as in {self}@dextr.")
+        if self.algorithm.algorithm.searches_supernet:
+            raise SettingError(f"{self} searches a supernet by a proxy. Name the proxy after an @: {self}@dextr.")
 
     def remark(self, contest: Contest) -> str:
-        if self.algorithm.algorithm.asks_truth:
+        if self.algorithm.algorithm.needs_truth:
             return (
-                f"{self} lets proxies choose what is asked about. They judge networks as seed {MEASURED_WITH} makes "
-                "them, whatever the seed; seconds include theirs."
+                f"{self} lets proxies choose the networks to evaluate. They score networks built with seed "
+                f"{MEASURED_WITH}, whatever the seed of the search; seconds include scoring."
             )
         if not self.asks_fidelities:
             return ""
         levels = " and ".join(map(str, contest.truth.fidelities))
         if len(contest.truth.fidelities) < 2:
-            return f"{self} has one fidelity, and is plain TPE."
-        return f"{self} chooses between {levels} epochs, and each is a query of its own."
+            return f"{self} chooses between fidelities, of which there is one here."
+        return f"{self} chooses between {levels} epochs; each is a query of its own."
 
-    def run(self, contest: Contest, budget: int, seed: int, watch: Watch) -> list[Query]:
+    def run(self, contest: Contest, budget: int, seed: int, callback: Callback = ignore) -> list[Query]:
         measuring = Measuring(_setting(contest, [], MEASURED_WITH), contest.executor, contest.store)
-        return _run(self, self.algorithm, contest.truth, TRUTH, budget, seed, watch, measuring)
+        return _run(self, self.algorithm, contest.truth, TRUTH, budget, seed, callback, measuring)
 
 
 @dataclass(frozen=True)
 class ByProxy(Method):
-    """An algorithm that asks a proxy: the network of highest score is looked up at the end, and that costs nothing."""
+    """An algorithm that searches by a proxy: the best network is looked up at the end, which costs nothing."""
 
     algorithm: AlgorithmRequest
     proxy: ProxyRequest
@@ -113,23 +132,23 @@ class ByProxy(Method):
 
     def check(self, contest: Contest) -> None:
         self.algorithm.algorithm.check(contest.truth.setting.space)
-        if self.algorithm.algorithm.asks_truth:
+        if self.algorithm.algorithm.needs_truth:
             raise SettingError(
-                f"{self.algorithm} asks what trained networks reach, and not a proxy. Leave @{self.proxy} out; which "
-                "proxies it goes by is among its settings."
+                f"{self.algorithm} needs true performance, and does not search by a proxy. Leave @{self.proxy} out; "
+                "the proxies that choose networks are among its settings."
             )
 
     def remark(self, contest: Contest) -> str:
-        return f"{self} asks a proxy: its queries are networks scored, and its seconds those of scoring."
+        return f"{self} searches by a proxy: its queries are scores, and its seconds those of scoring."
 
-    def run(self, contest: Contest, budget: int, seed: int, watch: Watch) -> list[Query]:
+    def run(self, contest: Contest, budget: int, seed: int, callback: Callback = ignore) -> list[Query]:
         setting = _setting(contest, [self.proxy], seed)
         service = _ProxyService(setting, self.proxy, contest)
-        return _run(self, self.algorithm, service, self.proxy, budget, seed, watch)
+        return _run(self, self.algorithm, service, self.proxy, budget, seed, callback)
 
 
 def _setting(contest: Contest, proxies: Sequence[ProxyRequest], seed: int) -> Setting:
-    """How networks are made and what they are shown when proxies judge them."""
+    """Return how networks are made and what they are shown when proxies score them."""
     return Setting(
         contest.truth.setting.space_name,
         own_space=contest.truth.setting.own_space,
@@ -141,7 +160,7 @@ def _setting(contest: Contest, proxies: Sequence[ProxyRequest], seed: int) -> Se
 
 
 class _ProxyService(ScoreService):
-    """Scores of a proxy, which has one fidelity; only of networks whose truth can be looked up."""
+    """Scores of a proxy as a source of truth with one fidelity, of networks whose true performance can be looked up."""
 
     fidelities: tuple[int, ...] = ()
 
@@ -160,48 +179,61 @@ def _run(
     by: ProxyRequest,
     budget: int,
     seed: int,
-    watch: Watch,
+    callback: Callback,
     measuring: Measuring | None = None,
 ) -> list[Query]:
     queries: list[Query] = []
 
-    def write_down(candidate: Candidate) -> None:
+    def record(event: Event) -> None:
+        candidate = event.item
+        if not isinstance(candidate, Candidate):
+            return
         score = candidate.network.scores[str(by)]
         epochs = score.parts.get("epochs") if by is TRUTH else None
         seconds = score.seconds if isfinite(score.seconds) else None
         architecture = candidate.network.architecture
         queries.append(Query(architecture, candidate.utility, None if epochs is None else int(epochs), seconds))
-        watch()
+        callback(event)
 
     rng = python_generator(seed, "compare", str(method))
-    problem = Queries(truth, Objective(by), rng, budget, write_down, measuring)
+    problem = Queries(truth, Objective(by), rng, budget, measuring=measuring, callback=record)
     try:
         algorithm.run(problem)
-    except LimitError:  # what it has decided for is not among the networks whose truth is known
-        if not algorithm.algorithm.decides_by_itself:
+    except LimitError:  # the true performance of the network that it decides on is not known
+        if not algorithm.algorithm.searches_supernet:
             raise
-    if queries and problem.state_seconds:  # the work was done before, on something else than networks
+    if queries and problem.state_seconds:  # work that was done before the first query
         first = queries[0]
         queries[0] = replace(first, seconds=(first.seconds or 0.0) + problem.state_seconds)
     return queries
 
 
 def parse_methods(text: str) -> list[Method]:
-    """Several, separated by commas; those in brackets belong to one method."""
+    """Read several methods, separated by commas outside of brackets."""
     return [parse_method(part) for part in re.split(r",(?![^(]*\))", text)]
 
 
-def parse_method(text: str) -> Method:
-    """`ALGORITHM` with its settings, `ALGORITHM@PROXY`, or `PROXY`, which scores networks at random.
+def parse_method(given: str | Algorithm | Proxy) -> Method:
+    """Read a method: an algorithm, an algorithm with a proxy, or a proxy, which scores random networks.
 
-    An ensemble is refused: what it says of a network changes with every other one that is asked about.
+    Args:
+        given: `ALGORITHM` with its settings, `ALGORITHM@PROXY`, `PROXY`, or an object. Names may be `module:name`.
+
+    Raises:
+        UnknownNameError: If there is neither an algorithm nor a proxy of this name.
+        SettingError: If it is an ensemble: its value of a network changes with every other network that is scored.
     """
-    searched, at, proxy = text.strip().partition("@")
-    name, _ = split_name(searched)
+    if not isinstance(given, str):
+        if isinstance(given, Proxy):
+            return ByProxy(AlgorithmRequest.parse("random"), ProxyRequest.of(given))
+        return ByTruth(AlgorithmRequest.parse(given, for_queries=True))
+    searched, at, proxy = given.strip().partition("@")
     if at:
         return ByProxy(AlgorithmRequest.parse(searched), ProxyRequest.parse(proxy))
-    if name in ALGORITHMS:
-        return ByTruth(AlgorithmRequest.parse(for_queries(searched)))
+    name, _ = ALGORITHMS.split(searched)
+    if name in ALGORITHMS or (":" in name and name not in PROXIES and isinstance(import_named(name), Algorithm)):
+        return ByTruth(AlgorithmRequest.parse(searched, for_queries=True))
+    name, _ = PROXIES.split(searched)
     if name in PROXIES or ":" in name:
         return ByProxy(AlgorithmRequest.parse("random"), ProxyRequest.parse(searched))
     refuse_ensemble(name)

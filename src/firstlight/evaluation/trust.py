@@ -17,13 +17,14 @@ from firstlight.core.seeds import python_generator
 from firstlight.core.statistics import FEWEST
 from firstlight.evaluation.correlate import Sample, Study, study
 from firstlight.evaluation.recommend import Recommendation, recommend
-from firstlight.evaluation.service import Evaluation, EvaluationService, EvaluationSetting
+from firstlight.evaluation.service import Evaluation, EvaluationService
 from firstlight.execution.executor import Executor
 from firstlight.proxies.requests import ProxyRequest
 from firstlight.scoring.service import ScoreService, Setting
 from firstlight.search.objective import Objective
 from firstlight.search.problem import Problem
 from firstlight.storage.store import Store
+from firstlight.training.job import EvaluationSetting
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from typing import Any
 
 from firstlight.core.errors import SettingError, TableError, UnsupportedError
 from firstlight.evaluation.seconds import TrainingTimes
-from firstlight.evaluation.service import EvaluationService, EvaluationSetting
+from firstlight.evaluation.service import EvaluationService
 from firstlight.execution.executor import Executor
 from firstlight.probe import Probe
 from firstlight.proxies.base import NetworkScore, Parts, Proxy, Score
@@ -28,6 +28,7 @@ from firstlight.storage.outcome import TrainingResult
 from firstlight.storage.store import Store
 from firstlight.tables.table import Table
 from firstlight.tables.targets import Target
+from firstlight.training.job import EvaluationSetting
 
 
 def _unknown_untrained(probe: Probe) -> Parts:
@@ -35,7 +36,7 @@ def _unknown_untrained(probe: Probe) -> Parts:
 
 
 # In the place of a proxy: the one that is always right, and costs a training
-TRUTH = ProxyRequest(Proxy("truth", _unknown_untrained, "", True, True, True, revision=1))
+TRUTH = ProxyRequest(Proxy("truth", _unknown_untrained, needs="labels"))
 
 
 @dataclass(frozen=True)

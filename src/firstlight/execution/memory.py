@@ -1,4 +1,4 @@
-"""Memory of a process of our own: not handed back only to ask for it again, and no more of it than it may have."""
+"""Memory of the current process: keep freed blocks, and limit the total."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ _KEEP = 512 * 2**20
 
 
 def keep_freed_memory() -> bool:
-    """Let glibc reuse freed blocks of up to 512 MiB; returns whether the platform has that switch.
+    """Let glibc keep freed blocks of up to 512 MiB; returns False if the platform has no such switch.
 
-    Feature maps are allocated and freed all the time, and fresh pages must be zeroed by the kernel: up to two thirds of
-    the time of a convolution on a batch of eight. This changes the whole process, so only our own processes call it.
+    Feature maps are allocated and freed all the time, and the kernel must zero fresh pages, which takes up to two
+    thirds of the time of a convolution on a batch of eight. This changes the whole process, so only the command and its
+    workers call it.
     """
     if not sys.platform.startswith("linux"):
         return False
@@ -24,14 +25,15 @@ def keep_freed_memory() -> bool:
 
 
 def can_limit_memory() -> bool:
+    """Return True if `limit_memory` works on this platform."""
     return sys.platform.startswith("linux")
 
 
 def limit_memory(beyond: int) -> None:
-    """Let this process have so many bytes more than it has now; whoever asks for more gets an error that can be caught.
+    """Limit this process to `beyond` bytes more than it has now; an allocation beyond that raises an error.
 
-    The limit is on what a process writes to (RLIMIT_DATA). That of its addresses would count libraries and files, and
-    what PyTorch reserves without using it; and a watch of its resident memory would come too late for a sudden rise.
+    The limit is on writable memory (RLIMIT_DATA). A limit on the address space would count libraries, files and what
+    PyTorch reserves without using it; polling the resident memory would be too late for a sudden rise.
     """
     import resource  # not on Windows
 

@@ -1,8 +1,8 @@
-"""Jobs on a Ray cluster: one that runs already, or a local one for as long as there is work.
+"""Jobs on a Ray cluster: an existing one, or a local one that is started for the work.
 
-Each item is a task of its own, and twice as many are on their way as can be worked on at a time. The job travels once:
-it is put into the object store with all data that its settings have loaded, and each worker process unpacks it once.
-Limits on networks are kept where they run: the time of a task counts from when it starts, however long it was queued.
+Each item is a task. Twice as many tasks are submitted as can run at the same time. The job is sent once: it is put into
+the object store with all data that its settings have loaded, and each worker process unpacks it once. Limits on
+networks are enforced where they run: the time of a task counts from its start, however long it was queued.
 """
 
 from __future__ import annotations
@@ -26,7 +26,12 @@ from typing import Any
 from firstlight import _version
 from firstlight.core.amounts import parse_amount
 from firstlight.core.errors import MissingExtraError, SettingError, WorkerError
+<<<<<<< HEAD
 from firstlight.data.images import DATA_FOLDER
+=======
+from firstlight.core.events import Callback, Event, ignore
+from firstlight.data.sources import DATA_FOLDER
+>>>>>>> probe
 from firstlight.execution.executor import Lost, R, T, available_cores, check_timeout
 from firstlight.execution.ray_needs import ONE_CPU, TaskNeeds
 from firstlight.execution.ray_tasks import Limits, perform
@@ -34,9 +39,9 @@ from firstlight.execution.workers import Raised, check_memory_limit
 
 __all__ = ["RayCluster", "TaskNeeds"]
 
-# How often it is looked whether nodes have come or gone
+# Seconds between two checks of whether nodes have come or gone
 SECONDS_BETWEEN_LOOKS = 5.0
-# Ray's switch for clusters of machines on systems that are not made for them; its name says less than it does
+# Despite its name, this variable of Ray decides on all systems whether other machines can connect
 _OPEN_TO_OTHERS = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"
 _CLIENT = "ray://"
 _NOTHING: Any = object()
@@ -44,11 +49,18 @@ _AGAIN = object()
 
 
 class RayCluster:
-    """The cluster at an `address`, or a local one of so many `workers`, which is started at the first item.
+    """Runs jobs on a Ray cluster.
 
-    A process that is connected to Ray already stays with that cluster. `timeout`, in seconds, and `max_memory`, in
-    bytes or such as "4G", are limits of each item, as those of worker processes. `tell` hears how large the cluster is,
-    at the start and whenever that has changed.
+    A process that is already connected to Ray stays with that cluster.
+
+    Args:
+        address: "auto" for the cluster that this machine belongs to, or HOST:PORT. Default: a local Ray, which is
+            started with the first item.
+        workers: The number of tasks that a local Ray runs at the same time. Default: one for each core.
+        needs: The resources of each task.
+        timeout: Seconds after which an item is given up.
+        max_memory: Memory that an item may take, in bytes or as in "4G".
+        callback: Called with a "message" event on the size of the cluster, at the start and whenever it changes.
     """
 
     def __init__(
@@ -59,30 +71,32 @@ class RayCluster:
         needs: TaskNeeds = ONE_CPU,
         timeout: float | None = None,
         max_memory: float | str | None = None,
-        tell: Callable[[str], None] = lambda words: None,
+        callback: Callback = ignore,
     ) -> None:
         if workers is not None and address is not None:
             raise SettingError(
-                f"The cluster at {address!r} has workers of its own. Leave out the address, or workers={workers}."
+                f"The cluster at {address!r} has its own workers. Leave out either the address or workers={workers}."
             )
         if workers is not None and workers < 1:
-            raise SettingError(f"A local Ray is to have {workers} workers; take 1 or more, or leave Ray out.")
+            raise SettingError(
+                f"workers is {workers}; a local Ray needs 1 or more. Without Ray, 0 runs in this process."
+            )
         if address is not None and address.startswith(_CLIENT):
             raise SettingError(
-                f"The address {address!r} is one of Ray's client, which is not supported. Run the command on a machine "
-                "of the cluster with the address 'auto', or on one that reaches all of them with HOST:PORT, the port "
-                "being that of the head: 6379 unless it was started with another. See docs/cluster.md."
+                f"The address {address!r} is that of a Ray client, which is not supported. Run the command on a "
+                "machine of the cluster with the address 'auto', or on one that reaches all nodes with HOST:PORT, "
+                "where PORT is that of the head node (6379 by default). See docs/cluster.md."
             )
         limits = Limits(check_timeout(timeout), check_memory_limit(parse_amount(max_memory, unit="B")))
         self._limits = None if limits == Limits() else limits
-        self.address, self.workers, self.needs, self._tell = address, workers, needs, tell
+        self.address, self.workers, self.needs, self._callback = address, workers, needs, callback
         self._ray = _import_ray(local=address is None)
         self._perform = self._ray.remote(**needs.options())(perform)
         self._uses = 0
-        self._ours = False  # whether the connection is closed in the end
+        self._ours = False  # True if this object opened the connection and has to close it
         self._sent: list[tuple[Callable[[Any], Any], Any]] = []
         self._size, self._at_a_time, self._looked = "", 0, -math.inf
-        self._waiting_since: float | None = None  # for a node that has what a task asks for
+        self._waiting_since: float | None = None  # for a node with the resources of a task
 
     def map(self, job: Callable[[T], R], items: Iterable[T]) -> Iterator[tuple[T, R | Lost]]:
         queue = iter(items)
@@ -107,7 +121,7 @@ class RayCluster:
                         else:
                             yield task.item, result
             finally:
-                for task in flight.tasks:  # those whose results are no longer asked for
+                for task in flight.tasks:  # their results are no longer needed
                     self._ray.cancel(task.reference)
 
     @contextlib.contextmanager
@@ -131,7 +145,7 @@ class RayCluster:
             workers = available_cores() if self.workers is None else self.workers
             self._ray.init("local", num_cpus=math.ceil(workers * self.needs.cpus), include_dashboard=False, **quiet)
         else:
-            # nodes need the packages that Firstlight depends on, but not Firstlight
+            # Firstlight itself is sent along; nodes need only its dependencies
             brought: dict[str, Any] = {"py_modules": [str(Path(_version.__file__).parent)]}
             if DATA_FOLDER in os.environ:
                 brought["env_vars"] = {DATA_FOLDER: os.environ[DATA_FOLDER]}
@@ -147,7 +161,7 @@ class RayCluster:
         self._looked = -math.inf
 
     def _send(self, job: Callable[[Any], Any]) -> Any:
-        """Into the object store, unless it is there."""
+        """Put the job into the object store, unless it is there already."""
         from firstlight.execution.shipping import pack
 
         for known, reference in self._sent:
@@ -158,9 +172,9 @@ class RayCluster:
         return reference
 
     def _room(self) -> int:
-        """How many tasks may be under way: those that are worked on, and as many that are ready when they end.
+        """Return how many tasks may be submitted: those that run, and as many that wait for them.
 
-        Nodes come and go. At least two let a cluster which grows with its work see that there is some.
+        Nodes come and go. An autoscaling cluster must see at least some waiting tasks to grow.
         """
         if time.monotonic() - self._looked > SECONDS_BETWEEN_LOOKS:
             nodes = [node["Resources"] for node in self._ray.nodes() if node["Alive"]]
@@ -176,27 +190,25 @@ class RayCluster:
                 size += self._wait(size)
             if size != self._size:
                 self._size = size
-                self._tell(f"Ray: {size}")
+                self._callback(Event("message", note=f"Ray: {size}"))
             self._looked = time.monotonic()
         return max(2, 2 * self._at_a_time)
 
     def _wait(self, size: str) -> str:
-        """In words. A cluster that grows with its work may have a node soon; one of our own will not."""
+        """Return what is waited for, in words; raises once waiting is pointless, at once for a local Ray."""
         now = time.monotonic()
         self._waiting_since = now if self._waiting_since is None else self._waiting_since
         is_fixed = self._ours and self.address is None
         if is_fixed or now - self._waiting_since >= self.needs.wait:
-            waited = (
-                "" if is_fixed else f", nor has one come within {self.needs.wait:g} s (ray:wait=SECONDS waits longer)"
-            )
+            waited = "" if is_fixed else f", and none came within {self.needs.wait:g} s (ray:wait=SECONDS waits longer)"
             raise WorkerError(
-                f"A task asks for {self.needs}, which no node has: there are {size}{waited}. Ask for less "
-                "(ray:cpus=1:gpus=0:memory=0 asks for least), or add a node that has it."
+                f"A task needs {self.needs}, which no node has: there are {size}{waited}. Ask for less "
+                "(ray:cpus=1:gpus=0:memory=0 is the least), or add such a node."
             )
-        return f"; waiting for one with {self.needs}, which a task asks for"
+        return f"; waiting for one with {self.needs}, which a task needs"
 
     def _result(self, task: _Task) -> Any:
-        """What has come back; the job's own error is raised. What is lost is worth another attempt, up to a point."""
+        """Return the result; raises the job's own error. A lost task is repeated, up to the limit of retries."""
         raised = self._ray.exceptions
         try:
             result = task.answer.result()
@@ -228,7 +240,7 @@ class _Task:
 
 
 class _Flight:
-    """Tasks of one job that are under way, and those that have come back."""
+    """The tasks of one job that are submitted, and those that have finished."""
 
     def __init__(self, remote: Any, job: Any, limits: Limits | None) -> None:
         self._remote, self._job, self._limits = remote, job, limits
@@ -243,7 +255,7 @@ class _Flight:
         task.answer.add_done_callback(lambda _: self._landed.put(task))
 
     def landed(self, within: float) -> _Task | None:
-        """One that has come back; None if there is none for so many seconds."""
+        """Return a finished task; None if there is none within that many seconds."""
         try:
             task = self._landed.get(timeout=within)
         except Empty:
@@ -253,13 +265,13 @@ class _Flight:
 
 
 def _import_ray(local: bool) -> ModuleType:
-    """Ray, which sends no statistics, prints nothing, and if it is local listens to this machine only."""
+    """Import Ray without usage statistics and log output; a local one listens to this machine only."""
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    os.environ.setdefault("RAY_DEDUP_LOGS_SKIP_REGEX", ".*")  # of workers that die: standard output may be JSON
-    if "ray" not in sys.modules and local:  # which decides it for the whole process
+    os.environ.setdefault("RAY_DEDUP_LOGS_SKIP_REGEX", ".*")  # keeps standard output free for JSON
+    if "ray" not in sys.modules and local:  # the import decides it for the whole process
         os.environ.setdefault(_OPEN_TO_OTHERS, "0")
     elif "ray" in sys.modules and not local and os.environ.get(_OPEN_TO_OTHERS) == "0":
-        raise WorkerError("This process has used Ray on this machine alone. Connect to a cluster from another one.")
+        raise WorkerError("This process has already used a local Ray. Connect to a cluster from another process.")
     try:
         import ray
     except ImportError as error:
@@ -268,7 +280,7 @@ def _import_ray(local: bool) -> ModuleType:
 
 
 def _reach(address: str) -> None:
-    """Raises OSError if nobody listens there, which Ray itself takes minutes to find out."""
+    """Raise OSError if nobody listens at the address, which Ray itself takes minutes to find out."""
     host, _, port = address.rpartition(":")
     if host and port.isdecimal():
         socket.create_connection((host, int(port)), timeout=10).close()
@@ -279,5 +291,5 @@ def _counted(number: int, what: str) -> str:
 
 
 def _first_sentence(error: Exception) -> str:
-    words = str(getattr(error, "cause", error))  # of an error within a task, without where it was
+    words = str(getattr(error, "cause", error))  # an error within a task comes with its traceback
     return words.strip().partition("\n")[0].partition(". ")[0]

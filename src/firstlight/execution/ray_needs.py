@@ -1,4 +1,4 @@
-"""What each task asks of a Ray cluster."""
+"""The resources of a task on a Ray cluster."""
 
 from __future__ import annotations
 
@@ -14,10 +14,16 @@ from firstlight.core.settings import check_settings, read_settings
 
 @dataclass(frozen=True)
 class TaskNeeds:
-    """What each task asks of the cluster, how often one is tried again whose worker or node was lost, and for how many
-    seconds to `wait` while no node has what a task asks for.
+    """The resources of each task.
 
-    Text form: `ray`, or with some settings changed `ray:cpus=2:memory=4G`.
+    Text form: `ray`, or with settings `ray:cpus=2:memory=4G`.
+
+    Attributes:
+        cpus: CPUs of a task, also a fraction.
+        gpus: GPUs of a task, also a fraction.
+        memory: Memory of a task, such as "4G".
+        retries: How often a task is repeated whose worker or node was lost.
+        wait: Seconds to wait while no node has the resources of a task.
     """
 
     cpus: float = 1.0
@@ -30,14 +36,15 @@ class TaskNeeds:
         check_settings("ray", tuple(vars(self).items()), {"retries": 0, "gpus": 0, "wait": 0})
         if self.cpus <= 0 or self.gpus < 0:
             raise SettingError(
-                f"A task asks for {self.cpus:g} CPUs and {self.gpus:g} GPUs; take more than 0 CPUs, and 0 GPUs or more."
+                f"A task has {self.cpus:g} CPUs and {self.gpus:g} GPUs; it needs more than 0 CPUs, and 0 or more GPUs."
             )
         if self.wait < 0:
-            raise SettingError(f"ray:wait is {self.wait:g}; it must be 0 or more seconds.")
-        self.bytes  # noqa: B018 - what cannot be read is refused
+            raise SettingError(f"ray:wait is {self.wait:g}; it must be 0 seconds or more.")
+        self.bytes  # noqa: B018 - raises if the memory cannot be read
 
     @classmethod
     def parse(cls, text: str) -> TaskNeeds:
+        """Read the text form."""
         name, *pairs = text.split(":")
         known = dict(inspect.signature(cls, eval_str=True).parameters)
         return cls(**dict(read_settings("executor", name, known, pairs)))
@@ -47,7 +54,7 @@ class TaskNeeds:
         return parse_amount(self.memory, unit="B") or 0
 
     def at_a_time(self, resources: dict[str, float]) -> int:
-        """How many tasks fit on a node."""
+        """Return how many tasks fit on a node with these resources."""
         asked = {"CPU": self.cpus, "GPU": self.gpus, "memory": self.bytes}
         return min(math.floor(resources.get(name, 0) / amount) for name, amount in asked.items() if amount)
 
@@ -56,7 +63,7 @@ class TaskNeeds:
         return f"{self.cpus:g} CPUs{gpus}" + (f", {self.bytes / 1e9:g} GB of memory" if self.bytes else "")
 
     def options(self) -> dict[str, Any]:
-        """In Ray's words. Attempts are counted here, so that there is a last one: Ray itself makes a single one."""
+        """Return the options of a Ray task. Ray does not retry, because `RayCluster` counts the attempts."""
         memory = {"memory": self.bytes} if self.bytes else {}
         return {"num_cpus": self.cpus, "num_gpus": self.gpus, "max_retries": 0, **memory}
 

@@ -1,7 +1,7 @@
-"""What a Ray task does, in a process of the cluster.
+"""What a Ray task does in a process of the cluster.
 
-It does the work itself, unless networks have limits: then a local worker process stands between, as on a single
-machine, which can be ended and replaced while Ray's own process goes on.
+It runs the job itself, unless networks have limits. Then a local worker process runs it, which can be killed and
+replaced while Ray's own process goes on.
 """
 
 from __future__ import annotations
@@ -22,22 +22,27 @@ from firstlight.execution.workers import KEPT_JOBS, WorkerProcesses, attempt, pr
 if TYPE_CHECKING:
     from firstlight.execution.shipping import Parcel
 
-# Keeps the worker process of this one from task to task
+# Keeps the local worker process from task to task
 _staying = contextlib.ExitStack()
 
 
 @dataclass(frozen=True)
 class Limits:
-    """Of each network: seconds, and bytes beyond what a worker process has when it starts."""
+    """Limits on each network.
+
+    Attributes:
+        timeout: Seconds.
+        max_memory: Bytes beyond what a worker process has when it starts.
+    """
 
     timeout: float | None = None
     max_memory: int | None = None
 
 
 def perform(job: list[Any], item: Any, limits: Limits | None) -> Any:
-    """In a list, the job is not fetched anew for each task."""
-    with _printing_nowhere():  # not into Ray's logs, which would fill the disk
-        # not as part of the attempt: an object that is lost is no error of the job, and worth another task
+    """Run the job on an item. The job is in a list, or else Ray would fetch it anew for each task."""
+    with _printing_nowhere():  # Ray's logs would fill the disk
+        # outside of the attempt: a lost object is not an error of the job, and the task is repeated
         fetched = _fetched(job[0])
         return attempt(lambda item: _result(fetched, item, limits), item)
 
@@ -58,7 +63,7 @@ def _fetched(reference: Any) -> Unpacking:
 
 @functools.lru_cache(maxsize=1)
 def _worker(limits: Limits) -> WorkerProcesses:
-    """Its process stays from task to task, until there are other limits, and ends with this one."""
+    """Return the local worker, whose process stays from task to task until the limits change."""
     _staying.close()
     worker = WorkerProcesses(1, limits.timeout, limits.max_memory)
     _staying.enter_context(worker.staying())
@@ -67,7 +72,7 @@ def _worker(limits: Limits) -> WorkerProcesses:
 
 @contextlib.contextmanager
 def _printing_nowhere() -> Iterator[None]:
-    """For a while only: the process is Ray's, and its next task may be somebody else's."""
+    """Discard output for a while only: the process is Ray's, and its next task may be another user's."""
     kept = [os.dup(stream) for stream in (1, 2)]
     print_nowhere()
     try:
@@ -82,9 +87,9 @@ def _printing_nowhere() -> Iterator[None]:
 
 @dataclass
 class Unpacking:
-    """A job that is unpacked by the process that works on the first item, which does not keep the parcel.
+    """A job that is unpacked with the first item, by the process that runs it; the parcel is then dropped.
 
-    It is known by its name in the object store: fetched once more, it is the same job.
+    It is identified by its name in the object store, so that it is the same job when it is fetched again.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Jobs on their way to other machines: packed once with the data they need, unpacked once by each worker process."""
+"""Send jobs to other machines: packed once with the data they need, unpacked once by each worker process."""
 
 from __future__ import annotations
 
@@ -24,8 +24,15 @@ Job = Callable[[Any], Any]
 
 @dataclass(frozen=True)
 class Parcel:
-    """A job with what its settings have loaded; where it comes from; files that it cannot take along; and what computes
-    there, to which the store ascribes all results."""
+    """A packed job.
+
+    Attributes:
+        packed: The pickled job, with the data that its settings have loaded.
+        folder: The working directory of the driver.
+        search_path: The `sys.path` of the driver.
+        files: Files that the job needs and that are not sent along.
+        environment: The environment of the driver, which the store records for all results.
+    """
 
     packed: bytes
     folder: Path
@@ -34,14 +41,13 @@ class Parcel:
     environment: Environment
 
     def unpack(self) -> Job:
-        """The job. Where this machine has the same folders, relative paths and imports mean the same."""
+        """Return the job. Relative paths and imports work if this machine has the same folders as the driver."""
         here = this_environment()
         if here.may_differ(self.environment):
             raise WorkerError(
-                f"The node {platform.node()} has {here}, but the driver has {self.environment}: what they compute may "
-                "differ in the last digits, and a run does not mix it. Use nodes of one kind, the driver among them; "
-                "or run each kind by itself, and put the stores together with `firstlight store merge`. See "
-                "docs/cluster.md."
+                f"The node {platform.node()} has {here}, but the driver has {self.environment}: results may differ in "
+                "the last digits, and a run does not mix them. Use nodes and a driver of the same kind; or run each "
+                "kind separately, and combine the stores with `firstlight store merge`. See docs/cluster.md."
             )
         if self.folder.is_dir():
             os.chdir(self.folder)
@@ -57,13 +63,14 @@ class Parcel:
             job: Job = pickle.loads(self.packed)
         except ImportError as error:
             raise WorkerError(
-                f"The node {platform.node()} cannot load the job: {error}. What Firstlight depends on, and the modules "
-                "of your own spaces, must be installed there. See docs/cluster.md."
+                f"The node {platform.node()} cannot load the job: {error}. Install the dependencies of Firstlight and "
+                "the modules of your own spaces there. See docs/cluster.md."
             ) from error
         return job
 
 
 def pack(job: Job) -> Parcel:
+    """Pack a job for another machine."""
     content = io.BytesIO()
     packer = _Packer(content)
     packer.dump(job)  # type: ignore[no-untyped-call]

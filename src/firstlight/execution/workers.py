@@ -1,9 +1,9 @@
-"""Jobs on local worker processes, each of which can be lost without harm to the rest.
+"""Jobs on local worker processes, which are isolated from each other.
 
-An item that hangs, crashes its worker, exhausts memory or prints without end costs nothing but itself: the main process
-ends a worker whose time is up, the system refuses it more memory than it may have, and what it prints goes nowhere. The
-worker is replaced. An item whose worker died is tried once more, for somebody else may have killed it. A worker whose
-main process is gone ends by itself.
+An item that hangs, crashes its worker, exhausts memory or prints without end affects nothing but its own result: the
+main process kills a worker whose time is up, the system denies memory beyond the limit, and output is discarded. The
+worker is replaced. An item whose worker died is tried once more, because something else may have killed it. A worker
+whose main process is gone exits.
 """
 
 from __future__ import annotations
@@ -30,15 +30,17 @@ from firstlight.core.errors import SettingError, WorkerError, is_out_of_memory
 from firstlight.execution.executor import DIED, Lost, R, T
 from firstlight.execution.memory import can_limit_memory, keep_freed_memory, limit_memory
 
-# Jobs that a process keeps, those used last: each may hold a data set
+# How many jobs a process keeps, the most recent ones; each may hold a data set
 KEPT_JOBS = 4
 
 
 class WorkerProcesses:
-    """Local processes, started afresh by spawn.
+    """Runs jobs on local processes, which are started by spawn.
 
-    `timeout` is in seconds for each item, from the moment that a started worker has it. `max_memory` is in bytes beyond
-    what a worker has when it starts.
+    Args:
+        count: The number of processes.
+        timeout: Seconds for each item, from the moment that a started worker receives it.
+        max_memory: Bytes that a worker may take beyond what it has when it starts.
     """
 
     def __init__(self, count: int, timeout: float | None = None, max_memory: int | None = None) -> None:
@@ -65,7 +67,7 @@ class WorkerProcesses:
                         answer = worker.collect()
                     except WorkerError:
                         failed_starts += 1
-                        if worker.started or not any_started or failed_starts > 3:  # started, it is the job's own error
+                        if worker.started or not any_started or failed_starts > 3:  # else the job is at fault
                             raise
                         successor = self._replace(workers, worker, job)
                         successor.assign(job, worker.item, second_attempt=worker.second_attempt)
@@ -87,7 +89,7 @@ class WorkerProcesses:
                         worker.assign(job, following)
                     yield item, result
         finally:
-            for worker in workers:  # not at leisure, if the results of some are no longer asked for
+            for worker in workers:  # their results are no longer needed
                 worker.stop()
 
     @contextlib.contextmanager
@@ -124,16 +126,17 @@ _NOTHING: Any = object()
 
 
 def check_memory_limit(most: int | None) -> int | None:
+    """Return the limit; raises `SettingError` if the platform cannot enforce one."""
     if most is not None and not can_limit_memory():
         raise SettingError(
-            f"max_worker_memory is {most}, but {sys.platform} does not let a process limit its memory; Linux does. "
-            "Leave it out, and use fewer workers if memory is short."
+            f"max_worker_memory is {most}, but {sys.platform} cannot limit the memory of a process; Linux can. Leave "
+            "it out, and use fewer workers if memory is short."
         )
     return most
 
 
 class _Worker:
-    """One process, the pipe to it, the item it is working on, and until when it may."""
+    """A process with the pipe to it, the item it works on, and its deadline."""
 
     def __init__(self, job: Callable[[Any], Any], timeout: float | None, max_memory: int | None) -> None:
         context = multiprocessing.get_context("spawn")
@@ -147,7 +150,7 @@ class _Worker:
         self.second_attempt = False
         self.deadline = math.inf
         self._timeout = math.inf if timeout is None else timeout
-        self._jobs = deque([job], KEPT_JOBS)  # those that the process keeps, in the same order: they need not travel
+        self._jobs = deque([job], KEPT_JOBS)  # what the process keeps, in the same order: these need not be sent
 
     def assign(self, job: Callable[[Any], Any], item: Any, *, second_attempt: bool = False) -> None:
         self.item, self.second_attempt = item, second_attempt
@@ -155,12 +158,12 @@ class _Worker:
         _use(self._jobs, place, job)
         if self.started:
             self.deadline = time.monotonic() + self._timeout
-        # a worker that has died is noticed when its result is collected
+        # `collect` notices that a worker has died
         with contextlib.suppress(BrokenPipeError):
             self.connection.send((place, job if place is None else None, item))
 
     def collect(self) -> tuple[Any, Any | Lost] | None:
-        """The result that is waiting, or why there is none; None if the worker has only just started."""
+        """Return the item with its result, or why there is none; None if the worker has just started."""
         if not self.connection.poll():
             self.stop(patience=0)
             return self.item, Lost(f"took longer than {self._timeout:g} s")
@@ -170,8 +173,8 @@ class _Worker:
             self.process.join(timeout=5)
             if not self.started:
                 raise WorkerError(
-                    f"A worker process ended before it could start ({_ending(self.process)}). In a script of your own, "
-                    'call Firstlight under `if __name__ == "__main__":`, or pass workers=0.'
+                    f"A worker process exited before it could start ({_ending(self.process)}). In a script, call "
+                    'Firstlight under `if __name__ == "__main__":`, or pass workers=0.'
                 ) from None
             twice = " twice" if self.second_attempt else ""
             return self.item, Lost(f"{DIED}{twice} ({_ending(self.process)})")
@@ -194,7 +197,7 @@ class _Worker:
 
 
 def _ready_or_overdue(workers: list[_Worker]) -> list[_Worker]:
-    """Waits for an answer, or until somebody's time is up."""
+    """Wait for an answer or a deadline; returns the workers concerned."""
     left = min(worker.deadline for worker in workers) - time.monotonic()
     answering = wait([worker.connection for worker in workers], None if left == math.inf else max(0, left))
     now = time.monotonic()
@@ -205,12 +208,12 @@ def _ending(process: BaseProcess) -> str:
     code = process.exitcode
     if code is None or code >= 0:
         return f"exit code {code}"
-    hint = ", as when the system has no memory left" if -code == signal.SIGKILL else ""
+    hint = ", as if the system had run out of memory" if -code == signal.SIGKILL else ""
     return f"signal {-code}{hint}"
 
 
 def _use(jobs: deque[Callable[[Any], Any]], place: int | None, new_job: Any) -> Callable[[Any], Any]:
-    """The job at that place, or the new one, which is then the one used last; the one used longest ago may go."""
+    """Return the job at that place, or the new one, and make it the most recent."""
     job: Callable[[Any], Any] = new_job
     if place is not None:
         job = jobs[place]
@@ -220,7 +223,7 @@ def _use(jobs: deque[Callable[[Any], Any]], place: int | None, new_job: Any) -> 
 
 
 def _serve(connection: Connection, first_job: list[Callable[[Any], Any]], max_memory: int | None) -> None:
-    """The first job is in a list, out of which it is taken: a process never forgets its arguments."""
+    """Serve items until the pipe is closed. The first job is popped from a list, because arguments are never freed."""
     threading.Thread(target=_end_with_the_main_process, daemon=True).start()
     torch.set_num_threads(1)
     keep_freed_memory()
@@ -229,7 +232,7 @@ def _serve(connection: Connection, first_job: list[Callable[[Any], Any]], max_me
         limit_memory(max_memory)
     connection.send("started")
     jobs = deque([first_job.pop()], KEPT_JOBS)
-    # a closed pipe means that the main process needs no more, or is gone
+    # a closed pipe means that the main process is done or gone
     with contextlib.suppress(EOFError, BrokenPipeError, ConnectionResetError):
         while True:
             place, new_job, item = connection.recv()
@@ -237,7 +240,7 @@ def _serve(connection: Connection, first_job: list[Callable[[Any], Any]], max_me
 
 
 def _end_with_the_main_process() -> None:
-    """Even amid a computation that never ends, when nobody reads the pipe."""
+    """Exit with the main process, even during a computation that never ends."""
     main = multiprocessing.parent_process()
     assert main is not None
     main.join()
@@ -245,7 +248,7 @@ def _end_with_the_main_process() -> None:
 
 
 def print_nowhere() -> None:
-    """Several workers would garble the display of the main process; this holds for what C code writes, too."""
+    """Discard output, also that of C code: workers would garble the display of the main process."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     for stream in (1, 2):
         os.dup2(nowhere, stream)
@@ -254,13 +257,13 @@ def print_nowhere() -> None:
 
 @dataclass(frozen=True)
 class Raised:
-    """In place of a result: the job raised, and so will the main process, as it would have without workers."""
+    """In place of a result: the job raised an error, which the main process raises again."""
 
     error: Exception
 
 
 def attempt(job: Callable[[Any], Any], item: Any) -> Any:
-    """The job's result, or what happened instead, in a form that can travel."""
+    """Return the result of a job, or what happened instead, in a form that can be pickled."""
     try:
         return job(item)
     except Exception as error:
@@ -268,7 +271,7 @@ def attempt(job: Callable[[Any], Any], item: Any) -> Any:
             return Lost(f"{type(error).__name__}: {error}".rstrip(": "), "out_of_memory")
         try:
             pickle.loads(pickle.dumps(error))
-        except Exception:  # not every exception survives the journey; its text does
+        except Exception:  # not every exception can be pickled; its text can
             return Raised(RuntimeError(f"{type(error).__name__}: {error}"))
         return Raised(error)
 

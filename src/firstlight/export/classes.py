@@ -1,6 +1,6 @@
-"""From a network to the classes that it is made of: modules that differ in numbers only share one.
+"""The classes of a network; modules that differ only in numbers share one.
 
-Modules are described from the inside out, so that a class is known before the modules that hold its members.
+Modules are described from the inside out, so that a class is known before the modules that use it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from firstlight.export.tracing import Forward
 
 
 class Classes:
-    """All classes of a network, inner ones first, and how the network is made of them."""
+    """All classes of a network, inner ones first, and the expression that builds the network from them."""
 
     def __init__(self, network: nn.Module, evaluation: dict[str, Forward], training: dict[str, Forward]) -> None:
         self._forwards = evaluation, training
@@ -38,7 +38,7 @@ class Classes:
         *self.classes, self.network = self._renamed(texts, [self._calls[module].function for _, module in own])
 
     def _renamed(self, texts: list[str], names: list[str]) -> list[str]:
-        """Classes of the same name are numbered in the order in which the network has them."""
+        """Number classes of the same name in the order of the network."""
         counts: Counter[str] = Counter()
         for name in dict.fromkeys(names):
             plain = name.partition("\1")[0]
@@ -71,7 +71,7 @@ class Classes:
                     target = f"self.{name} = " if name.isidentifier() else ""
                     found.append((target, self._expression(child)))
                     if not target:
-                        raise UnsupportedError(f"the module {name!r} has no name that Python can write")
+                        raise UnsupportedError(f"the module {name!r} has a name that is not a Python identifier")
         for name, weight in module._parameters.items():
             if weight is not None:
                 frozen = "" if weight.requires_grad else ", requires_grad=False"
@@ -98,7 +98,7 @@ class Classes:
 
 
 def _grouped(level: Iterable[Described]) -> list[list[Described]]:
-    """Modules of the same class and form; those that are never called join others of their kind."""
+    """Group modules of the same class and form; those that are never called join others of their class."""
     called: dict[Any, list[Described]] = {}
     uncalled: list[Described] = []
     for described in level:
@@ -120,19 +120,19 @@ def _needs_class(module: nn.Module) -> bool:
 
 
 def _is_inside_layer(module: nn.Module) -> bool:
-    """Parts that PyTorch's own layers make for themselves."""
+    """Whether a module is a part that a layer of PyTorch makes for itself."""
     return type(module).__name__ == "NonDynamicallyQuantizableLinear"
 
 
 def _height(module: nn.Module) -> int:
-    """How many classes are nested in it."""
+    """Return how many classes are nested in it."""
     return 1 + max(
         (_height(inner) for inner in module.modules() if inner is not module and _needs_class(inner)), default=0
     )
 
 
 def reached(module: nn.Module, path: str) -> str:
-    """How the code of a class reaches a descendant or a weight: `self.edges["0-1"]`, `self.cells[2].norm`."""
+    """Write how a class refers to a descendant or a weight: `self.edges["0-1"]`, `self.cells[2].norm`."""
     code, owner = "self", module
     for name in path.split("."):
         if isinstance(owner, (nn.Sequential, nn.ModuleList)) and name.isdigit():

@@ -1,4 +1,4 @@
-"""Python expressions that make modules, with a slot wherever a value stands that may differ between two modules."""
+"""Python expressions that make modules, with a slot for each value that may differ between modules."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from firstlight.core.errors import UnsupportedError
 
 WIDTH = 110  # of a line
 INDENT = "    "
-LONGEST_NUMBER = 8  # entries that are no longer share a line
+LONGEST_NUMBER = 8  # entries up to this length share a line
 
 
 @dataclass(frozen=True, eq=False)
 class Slot:
-    """A value, what it is called, and what it usually is."""
+    """A value, its name, and its default."""
 
     name: str
     value: Any
@@ -29,7 +29,7 @@ class Slot:
 
 @dataclass(frozen=True)
 class Argument:
-    """`positional` ones are written without their name."""
+    """An argument of a call; a `positional` one is written without its name."""
 
     name: str
     value: Slot
@@ -44,7 +44,7 @@ class Call:
 
 @dataclass(frozen=True)
 class Children:
-    """A container: `function` of modules in a row, which it may take as a list, or by name."""
+    """A container: `function` of modules in order, given as arguments, as a list, or by name."""
 
     function: str
     names: tuple[str, ...]
@@ -54,7 +54,7 @@ class Children:
 
 @dataclass(frozen=True)
 class Text:
-    """Code in which every `MARK` stands for the next of the slots."""
+    """Code in which every `MARK` stands for the next slot."""
 
     text: str
     values: tuple[Slot, ...] = ()
@@ -66,7 +66,7 @@ Write: TypeAlias = Callable[[Slot], str]
 
 
 def slots(expression: Expression) -> Iterator[Slot]:
-    """From left to right."""
+    """Return the slots from left to right."""
     if isinstance(expression, Call):
         for argument in expression.arguments:
             yield argument.value
@@ -78,7 +78,7 @@ def slots(expression: Expression) -> Iterator[Slot]:
 
 
 def form(expression: Expression) -> Any:
-    """Equal for expressions that differ in the values of their slots only."""
+    """Return a key that is equal for expressions that differ only in the values of their slots."""
     if isinstance(expression, Call):
         return (expression.function, tuple(argument.name for argument in expression.arguments))
     if isinstance(expression, Children):
@@ -87,7 +87,7 @@ def form(expression: Expression) -> Any:
 
 
 def write(expression: Expression, slot: Write, indent: int, room: int = WIDTH) -> str:
-    """As code, broken into lines where `room` does not suffice; `slot` says what is written for a slot."""
+    """Write an expression as code, broken into lines if it is too long; `slot` writes a slot."""
     if isinstance(expression, Text):
         filled = iter(expression.values)
         line = "".join(slot(next(filled)) if char == MARK else char for char in expression.text)
@@ -106,7 +106,7 @@ def write(expression: Expression, slot: Write, indent: int, room: int = WIDTH) -
 
 
 def broken(line: str, indent: int, room: int = WIDTH) -> str:
-    """A line that is too long with what stands between its widest brackets in lines of its own."""
+    """Break a line that is too long at its outermost brackets."""
     if "\n" in line or len(line) + len(INDENT) * indent <= room:
         return line
     brackets = sorted(_brackets(line), key=lambda pair: pair[0] - pair[1])
@@ -123,7 +123,7 @@ def broken(line: str, indent: int, room: int = WIDTH) -> str:
 
 
 def _brackets(line: str) -> Iterator[tuple[int, int]]:
-    """Where the outermost ones open and close."""
+    """Return where the outermost brackets open and close."""
     depth, start, quoted = 0, 0, False
     for place, char in enumerate(line):
         quoted ^= char == '"'
@@ -139,7 +139,7 @@ def _brackets(line: str) -> Iterator[tuple[int, int]]:
 
 
 def _entries(text: str) -> list[str]:
-    """What commas part, if they are not inside of brackets."""
+    """Split a text at commas outside brackets."""
     inside = [range(start, end) for start, end in _brackets(text)]
     found = [""]
     for place, char in enumerate(text):
@@ -160,7 +160,7 @@ def _arguments(call: Call, slot: Write) -> list[str]:
 
 
 def _repeated(texts: list[str]) -> list[str]:
-    """The same module several times in a row is written once."""
+    """Write the same module several times in a row only once."""
     entries = []
     for text, equal in groupby(texts):
         count = len(list(equal))
@@ -177,7 +177,7 @@ def _broken(function: str, opening: str, entries: list[str], closing: str, inden
 
 
 def literal(value: Any) -> str:
-    """A value as Python writes it."""
+    """Write a value as Python code."""
     if isinstance(value, float) and not math.isfinite(value):
         return f'float("{value}")'
     if value is ...:

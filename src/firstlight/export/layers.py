@@ -11,23 +11,23 @@ from firstlight.core.errors import UnsupportedError
 from firstlight.export.expressions import Argument, Call, Slot
 
 CONTAINERS = (nn.Sequential, nn.ModuleList, nn.ModuleDict)
-# What a layer of one's own may have otherwise and still compute the same
+# What may differ in a subclass of a layer that still computes the same
 HARMLESS = {"__init__", "reset_parameters", "extra_repr", "__repr__", "__doc__", "__module__", "__annotations__"}
-# Not settings of a layer, but where and how its weights are kept
+# Not settings of a layer, but of where and how its weights are stored
 PLACES = {"self", "device", "dtype"}
-# Layers keep these settings in the form of weights that are there or not
+# Layers keep these settings only as weights that exist or not
 KEPT_AS_WEIGHTS = {"bias": ("bias", "in_proj_bias"), "add_bias_kv": ("bias_k",)}
 DIRECTIONS = {"kernel_size", "stride", "padding", "dilation", "output_padding", "output_size"}
 RECURRENT = ("input_size", "hidden_size", "num_layers", "bias", "batch_first", "dropout", "bidirectional", "proj_size")
 
 
 def torch_type(module: nn.Module) -> type[nn.Module]:
-    """The class of PyTorch that a module is or stems from."""
+    """Return the class of PyTorch that a module is an instance of."""
     return next(entry for entry in type(module).__mro__ if entry.__module__.startswith("torch.nn."))
 
 
 def is_layer(module: nn.Module) -> bool:
-    """Whether it computes what a layer of PyTorch does, and is no container of others."""
+    """Whether a module computes what a layer of PyTorch does, and is not a container."""
     known = torch_type(module)
     if known is nn.Module or issubclass(known, CONTAINERS):
         return False
@@ -35,7 +35,7 @@ def is_layer(module: nn.Module) -> bool:
 
 
 def is_plain_sequence(module: nn.Module) -> bool:
-    """Whether its children are called one after the other, as `nn.Sequential` does it."""
+    """Whether a module calls its children one after the other, as `nn.Sequential` does."""
     return isinstance(module, nn.Sequential) and type(module).forward is nn.Sequential.forward
 
 
@@ -48,7 +48,7 @@ def _overrides(entry: type, known: type[nn.Module]) -> bool:
 
 
 def layer_call(module: nn.Module) -> Call:
-    """How to make such a layer; settings that are as usual are left out."""
+    """Return the call that makes such a layer, without settings at their default."""
     known = torch_type(module)
     call = Call(f"nn.{known.__name__}", [])
     if getattr(nn, known.__name__, None) is not known:
@@ -56,7 +56,7 @@ def layer_call(module: nn.Module) -> Call:
     for name, default, required in _settings(known):
         if not _has(module, name):
             if required:
-                raise UnsupportedError(f"nn.{known.__name__} does not say what its {name} is")
+                raise UnsupportedError(f"nn.{known.__name__} does not store its setting {name}")
             continue
         usual = ... if required else _plain(name, default)
         call.arguments.append(Argument(name, Slot(name, _plain(name, _value(module, name)), usual), required))
@@ -89,6 +89,6 @@ def _value(module: nn.Module, name: str) -> Any:
 
 
 def _plain(name: str, value: Any) -> Any:
-    """A number for what is the same number in every direction."""
+    """Return one number for a tuple of equal numbers."""
     same = isinstance(value, tuple) and len(set(value)) == 1
     return value[0] if same and (name in DIRECTIONS or (name == "normalized_shape" and len(value) == 1)) else value

@@ -1,6 +1,6 @@
-"""One class for several modules: modules of the same form that differ in numbers, which become its arguments.
+"""One class for several modules of the same form; the numbers in which they differ become its arguments.
 
-Numbers that always go together become one argument.
+Numbers that are always equal become one argument.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from firstlight.core.errors import UnsupportedError
 from firstlight.export.expressions import INDENT, Argument, Call, Expression, Slot, Text, form, literal, write
 from firstlight.export.expressions import slots as slots_of
 
-# Names for how wide something is: numbers of this kind that are always equal are one and the same
+# Names for widths: of these, numbers that are always equal are one argument
 WIDTHS = {"channels", "in_channels", "out_channels", "num_features", "features", "in_features", "out_features"}
 WIDTHS |= {"width", "embedding_dim", "normalized_shape", "groups", "size", "number"}
-# What several of them together are called, if they have more than one name
+# What such an argument is called if the numbers have different names
 TOGETHER = (
     ({"in_channels", "out_channels"}, "channels"),
     ({"in_features", "out_features"}, "features"),
@@ -33,7 +33,7 @@ TOGETHER = (
     ({"normalized_shape"}, "features"),
     ({"embedding_dim"}, "width"),
 )
-MOST_POSITIONAL = 3  # arguments; more of them are easier to tell apart by their names
+MOST_POSITIONAL = 3  # arguments; more are easier to read by name
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Body:
 
 @dataclass
 class Described:
-    """One module: what its constructor does, attribute by attribute, and its forward passes if it is called."""
+    """One module: the attributes that its constructor sets, and its forward passes if it is called."""
 
     module: nn.Module
     attributes: list[tuple[str, Expression]]
@@ -59,7 +59,7 @@ class Described:
 
     @property
     def bodies(self) -> list[Body]:
-        """One, if training and evaluation are the same."""
+        """The forward passes; one if training and evaluation are the same."""
         found = [body for body in (self.evaluation, self.training) if body is not None]
         same = len(found) == 2 and [*found[0].lines] == [*found[1].lines]
         return found[:1] if same or (len(found) == 2 and _written(found[0]) == _written(found[1])) else found
@@ -80,7 +80,7 @@ def _written(body: Body) -> list[str]:
 
 @dataclass
 class Parameter:
-    """An argument of a class: its value for each member, and the slots of a member where it stands, by their place."""
+    """An argument of a class: its value for each member, and the positions of the slots where it stands."""
 
     name: str
     values: list[Any]
@@ -98,13 +98,13 @@ class ClassOfModules:
         slots = self.pattern.slots
         full = [member for member in members if len(member.slots) == len(slots)]
         self._parameters = _parameters([member.slots for member in full], [member.module for member in full])
-        # members that are never called lack the slots of a forward pass
+        # members that are never called have no slots of a forward pass
         self._stored = {
             parameter.name for parameter in self._parameters if any(place >= made for place in parameter.places)
         }
 
     def call(self, member: Described) -> Call:
-        """How a member is made."""
+        """Return the call that makes a member."""
         slots = member.slots
         arguments = []
         for parameter in self._parameters:
@@ -152,7 +152,7 @@ class ClassOfModules:
             return lines + [INDENT * 2 + write(line, slot, 2) for line in bodies[0].lines]
         evaluation, training = bodies
         if evaluation.arguments != training.arguments:
-            raise UnsupportedError(f"{self.name} takes other inputs in training than in evaluation")
+            raise UnsupportedError(f"{self.name} takes different inputs in training and in evaluation")
         lines.append(f"{INDENT * 2}if self.training:")
         lines += [INDENT * 3 + write(line, slot, 3) for line in training.lines]
         return lines + [INDENT * 2 + write(line, slot, 2) for line in evaluation.lines]
@@ -177,7 +177,7 @@ def _docstring(told: str) -> list[str]:
 
 
 def _parameters(members: list[list[Slot]], modules: list[nn.Module]) -> list[Parameter]:
-    """The slots that are not the same for all members; several that always go together are one."""
+    """Return the slots that differ between members; those that are always equal are one."""
     columns: dict[Any, list[int]] = {}
     for place, column in enumerate(zip(*members, strict=True)):
         values = [slot.value for slot in column]
@@ -208,7 +208,7 @@ def _common_name(names: list[str], values: list[Any], modules: list[nn.Module]) 
             return together
     if plain:
         return min(plain)
-    # a number in a forward pass: perhaps the module has a name for it
+    # a number in a forward pass; the module may have a name for it
     for name in vars(modules[0]):
         own = [vars(module).get(name) for module in modules]
         if name.isidentifier() and not name.startswith("_") and type(own[0]) is int and own == values:

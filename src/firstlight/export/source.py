@@ -13,7 +13,7 @@ from firstlight.core.errors import UnsupportedError
 from firstlight.export.classes import Classes
 from firstlight.export.tracing import trace_all
 
-BATCHES = (2, 3)  # sizes at which the written network is compared with the original
+BATCHES = (2, 3)  # batch sizes at which the written network is compared with the original
 
 FILE = '''\
 """{title}
@@ -34,12 +34,12 @@ Written by Firstlight {version}. Needs nothing but PyTorch:
 {classes}
 
 def build():
-    """The network before its weights are loaded: layers as PyTorch draws them, other weights zero."""
+    """Return the network before its weights are loaded: layers as PyTorch initializes them, other weights zero."""
     return {network}
 
 
 def load_weights(path):
-    """The tensors of a safetensors file: the length of a header, the header in JSON, and the numbers."""
+    """Read the tensors of a safetensors file: the length of the header, the header in JSON, and the numbers."""
     with open(path, "rb") as file:
         header = json.loads(file.read(int.from_bytes(file.read(8), "little")))
         numbers = bytearray(file.read())
@@ -65,13 +65,13 @@ if __name__ == "__main__":
 '''
 UNPACKED = '''\
 def unpacked(shape, dtype, text):
-    """A constant of many numbers, which the file holds in a short form."""
+    """Return a constant that this file holds in compressed form."""
     return torch.frombuffer(bytearray(zlib.decompress(base64.b64decode(text))), dtype=dtype).reshape(shape)
 '''
 
 
 def write_source(network: nn.Module, inputs: Tensor, title: str, facts: list[str], version: str) -> str:
-    """The file's text. It was run, and gives the same outputs as the network, in evaluation and in training."""
+    """Return the text of a Python file whose network gives the same outputs, in evaluation and in training."""
     try:
         _refuse_shared_weights(network)
         found = Classes(network, *trace_all(network, inputs[:1].expand(BATCHES[0], *inputs.shape[1:])))
@@ -86,10 +86,10 @@ def write_source(network: nn.Module, inputs: Tensor, title: str, facts: list[str
     imports = [f"import {name}" for name in sorted(standard)]
     imports += ["from collections import OrderedDict"] * ("OrderedDict(" in body) + ["from pathlib import Path", ""]
     imports += ["import torch", *["import torch.nn.functional as F"] * ("F." in body), "from torch import nn"]
-    told = (fact.replace("\\", "\\\\").replace('"', "'") for fact in facts)  # inside of a docstring
+    escaped = (fact.replace("\\", "\\\\").replace('"', "'") for fact in facts)  # they become part of a docstring
     text = FILE.format(
         title=title,
-        facts="\n".join(line for fact in told for line in textwrap.wrap(fact, 110, break_on_hyphens=False)),
+        facts="\n".join(line for fact in escaped for line in textwrap.wrap(fact, 110, break_on_hyphens=False)),
         version=version,
         imports="\n".join(imports) + "\n",
         classes=classes,
@@ -102,8 +102,8 @@ def write_source(network: nn.Module, inputs: Tensor, title: str, facts: list[str
 
 def _refusal(reason: str) -> UnsupportedError:
     return UnsupportedError(
-        f"This network cannot be written as Python source: {reason}. The other formats work all the same: leave out "
-        "source, as in --format json,safetensors,onnx."
+        f"This network cannot be written as Python source: {reason}. Leave out source; the other formats still "
+        "work: --format json,safetensors,onnx."
     )
 
 
@@ -112,11 +112,11 @@ def _refuse_shared_weights(network: nn.Module) -> None:
     for name, weight in network.named_parameters(remove_duplicate=False):
         other = seen.setdefault(id(weight), name)
         if other != name:
-            raise UnsupportedError(f"{other} and {name} are one and the same weight")
+            raise UnsupportedError(f"{other} and {name} share one weight")
 
 
 def _check(text: str, network: nn.Module, inputs: Tensor) -> None:
-    """The file is run as it stands, and its network compared with the original."""
+    """Run the file and compare its network with the original."""
     names: dict[str, Any] = {"__name__": "network", "__file__": "network.py"}
     try:
         with torch.random.fork_rng():
@@ -129,11 +129,10 @@ def _check(text: str, network: nn.Module, inputs: Tensor) -> None:
                 _compare(original.train(training), written.train(training), inputs[:size])
     except AssertionError as error:
         raise _refusal(
-            "what was written for it gives other outputs, as it does for hooks and for whatever else is not part of "
-            "the forward pass"
+            "the written code gives different outputs, as happens with hooks and other code outside the forward pass"
         ) from error
-    except Exception as error:  # whatever can go wrong in code that was written for a module of the user's
-        raise _refusal(f"what was written for it fails with {type(error).__name__}: {error}") from error
+    except Exception as error:  # code written for a user's module may fail in any way
+        raise _refusal(f"the written code fails with {type(error).__name__}: {error}") from error
 
 
 @torch.no_grad()

@@ -1,4 +1,4 @@
-"""A graph of torch.fx as lines of Python: one step each, short steps with a single reader inside of it."""
+"""A graph of torch.fx as lines of Python: a line for each step; a short step with one reader is written inside it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from torch import Tensor, fx
 from firstlight.core.errors import UnsupportedError
 from firstlight.export.expressions import MARK, Slot, Text, literal
 
-# Characters of a step that is written inside of another one, or behind `return`
+# Most characters of a step that is written inside another one, or after `return`
 LONGEST_INSIDE = 60
 LONGEST_RETURNED = 1000
 INFIX = {
@@ -37,17 +37,17 @@ INFIX = {
 }
 IN_PLACE = {operator.iadd: "+=", operator.isub: "-=", operator.imul: "*=", operator.itruediv: "/="}
 PREFIX = {operator.neg: "-", operator.pos: "+", operator.invert: "~"}
-ATOM, SIGN = 9, 8  # how tightly names and calls, and signs, hold together
+ATOM, SIGN = 9, 8  # precedence of names and calls, and of unary operators
 
 
 class _Code:
-    """A piece of code, the slots in it, and how tightly it holds together."""
+    """A piece of code, the slots in it, and its precedence."""
 
     def __init__(self, text: str, slots: tuple[Slot, ...] = (), strength: int = ATOM) -> None:
         self.text, self.slots, self.strength = text, slots, strength
 
     def within(self, strength: int) -> _Code:
-        """In brackets, if something else would tear it apart."""
+        """Add parentheses if the precedence requires it."""
         return self if self.strength >= strength else _Code(f"({self.text})", self.slots)
 
 
@@ -62,9 +62,9 @@ def _listed(parts: list[_Code], opening: str, closing: str) -> _Code:
 
 
 def statements(graph: fx.Graph, child: Callable[[str], str]) -> tuple[list[str], list[Text]]:
-    """The names of the arguments, and the lines; `child` says how a descendant or a weight is reached.
+    """Return the names of the arguments, and the lines; `child` writes a reference to a descendant or a weight.
 
-    Steps keep their order, also those inside of others: random numbers are drawn and statistics are kept as before.
+    Steps keep their order, even inside others, so that random numbers and statistics stay the same.
     """
     writer = _Writer(child)
     nodes = [node for node in graph.nodes if node not in _idle(graph)]
@@ -74,7 +74,7 @@ def statements(graph: fx.Graph, child: Callable[[str], str]) -> tuple[list[str],
 
 
 def _idle(graph: fx.Graph) -> set[fx.Node]:
-    """Operations that nothing is done with; modules are called in any case, because they may keep statistics."""
+    """Return operations whose result is not used; modules stay, since they may update statistics."""
     idle: set[fx.Node] = set()
     for node in reversed(graph.nodes):
         changes = node.target in IN_PLACE or (isinstance(node.target, str) and node.target.endswith("_"))
@@ -88,7 +88,7 @@ class _Writer:
     def __init__(self, child: Callable[[str], str]) -> None:
         self.lines: list[Text] = []
         self._child = child
-        self._waiting: list[tuple[fx.Node, _Code]] = []  # in their order, to be written inside of what reads them
+        self._waiting: list[tuple[fx.Node, _Code]] = []  # in order, to be written inside their reader
         self._inside: dict[fx.Node, _Code] = {}
         self._names: dict[fx.Node, str] = {}
         self._parts: set[fx.Node] = set()
@@ -96,7 +96,7 @@ class _Writer:
     def add(self, node: fx.Node) -> None:
         if node.op == "placeholder":
             return
-        if node.op == "get_attr":  # has no effect and stands wherever it is read
+        if node.op == "get_attr":  # has no effect, and is written wherever it is read
             self._inside[node] = _Code(self._child(str(node.target)))
             return
         self._take_waiting(node)
@@ -107,7 +107,7 @@ class _Writer:
         code = self._code(node)
         if self._only_names(node):
             self._inside[node] = code
-        elif node.target in IN_PLACE:  # a statement, behind which the changed name is the result
+        elif node.target in IN_PLACE:  # a statement, after which the changed name is the result
             self._flush()
             changed, by = (self._value(argument) for argument in node.args)
             self._line(f"{{}} {IN_PLACE[node.target]} {{}}", changed, by)
@@ -119,7 +119,7 @@ class _Writer:
             self._assign(node, code)
 
     def _take_waiting(self, node: fx.Node) -> None:
-        """What waits is written inside, if it was computed last and in the order in which `node` reads it."""
+        """Write waiting steps inside `node`, if they were computed last and in the order in which it reads them."""
         read = [argument for argument in _read(node) if any(argument is each for each, _ in self._waiting)]
         if not read:
             return
@@ -142,7 +142,7 @@ class _Writer:
             self._line("{}", code)
 
     def _name(self, node: fx.Node) -> str:
-        """What is taken out of something is called after it."""
+        """Name a part after what it is taken from."""
         base, place = node.args if node.target is operator.getitem else (None, None)
         if isinstance(base, fx.Node) and base in self._names and type(place) is int and place >= 0:
             name = f"{self._names[base]}_{place}"
@@ -151,7 +151,7 @@ class _Writer:
         return node.name
 
     def _only_names(self, node: fx.Node) -> bool:
-        """A shape, or one of several values that have a name together: written wherever it is read."""
+        """Whether it is a shape, or one of several values with a common name, which is written wherever it is read."""
         if node.target not in (getattr, operator.getitem):
             return False
         base: Any = node.args[0]
@@ -202,14 +202,14 @@ class _Writer:
         return self._between(index)
 
     def _between(self, part: Any) -> _Code:
-        """Of an index: what slices write with colons."""
+        """Write a part of an index, with colons for slices."""
         if not isinstance(part, slice):
             return self._value(part)
         parts = [_Code("") if each is None else self._value(each) for each in (part.start, part.stop, part.step)]
         return _joined("{}:{}" if part.step is None else "{}:{}:{}", *parts)
 
     def _bare(self, value: Any) -> _Code:
-        """Behind `return`, where several values need no brackets."""
+        """Write what follows `return`, where several values need no parentheses."""
         if isinstance(value, tuple) and len(value) > 1:
             return _listed([self._value(part) for part in value], "", "")
         return self._value(value)
@@ -231,18 +231,18 @@ class _Writer:
 
 
 def _longest_inside(node: fx.Node) -> int:
-    """How long a step may be to be written inside of its only reader, if it has one."""
+    """Return the most characters of a step that is written inside its only reader; -1 if it has several or none."""
     if len(node.users) != 1:
         return -1
     (reader,) = node.users
     if reader.op == "output":
         return LONGEST_RETURNED
-    # modules that read several values are easier to follow where each has a name
+    # the inputs of a module with several are easier to follow by name
     return -1 if reader.op == node.op == "call_module" and len(set(_read(reader))) > 1 else LONGEST_INSIDE
 
 
 def _read(node: fx.Node) -> list[fx.Node]:
-    """What a step reads, in the order in which it is written."""
+    """Return what a step reads, in the order of the code."""
     found: list[fx.Node] = []
 
     def add(each: fx.Node) -> fx.Node:
@@ -254,7 +254,7 @@ def _read(node: fx.Node) -> list[fx.Node]:
 
 
 def _unusual(function: Any, kwargs: Mapping[str, Any]) -> dict[str, Any]:
-    """Without what is the default."""
+    """Leave out arguments at their default."""
     try:
         known = inspect.signature(function).parameters
     except (TypeError, ValueError):  # written in C
@@ -267,9 +267,9 @@ def _unusual(function: Any, kwargs: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def function_name(function: Any) -> str:
-    """How the file calls it: `torch.cat`, `F.pad`, `math.sqrt`."""
+    """Return the name of a function in the file: `torch.cat`, `F.pad`, `math.sqrt`."""
     name: str = torch.fx.node._get_qualified_name(function)
     short = name.replace("torch.nn.functional.", "F.").replace("torch._C._nn.", "F.")
     if short.split(".")[0] in ("torch", "F", "math") and "._" not in short:
         return short
-    raise UnsupportedError(f"the function {name} is not one of PyTorch")
+    raise UnsupportedError(f"the function {name} is not part of PyTorch")

@@ -1,4 +1,4 @@
-"""Weights and buffers in the constructor of an exported class: as empty tensors to be filled, or with their numbers."""
+"""Weights and buffers in the constructor of an exported class: empty tensors to be filled, or constants."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from torch import Tensor
 
 from firstlight.export.expressions import INDENT, Slot, Text, literal
 
-MOST_NUMBERS = 64  # of a constant that is written out
+MOST_NUMBERS = 64  # of a constant that is written uncompressed
 SMALL_TYPES = (torch.uint8, torch.int16, torch.int32)
 
 
@@ -19,14 +19,14 @@ def wrapped(opening: str, inner: Text, closing: str) -> Text:
 
 
 def empty(tensor: Tensor) -> Text:
-    """One of this shape, to be filled by the weights."""
+    """Write a tensor of this shape, which the weights will fill."""
     sizes = tuple(Slot("size", size) for size in tensor.shape)
     kind = "" if tensor.dtype == torch.float32 else f", dtype={tensor.dtype}"
     return Text(f"torch.zeros({', '.join(chr(0) for _ in sizes) or '()'}{kind})", sizes)
 
 
 def constant(tensor: Tensor) -> str:
-    """With its numbers, which the weights do not have; many of them are packed."""
+    """Write a tensor with its numbers, which are not among the weights; many numbers are compressed."""
     kind = "" if tensor.dtype in (torch.float32, torch.int64) else f", dtype={tensor.dtype}"
     if tensor.numel() > 1 and bool((tensor == tensor.flatten()[0]).all()):
         return f"torch.full({tuple(tensor.shape)}, {literal(tensor.flatten()[0].item())}{kind})"

@@ -1,7 +1,7 @@
-"""What a module does with its inputs, as a graph of operations and of calls to its children.
+"""Trace a module into a graph of operations and of calls to its children.
 
-torch.fx records, and every recorded value has a twin on the meta device: where Python code asks for a shape, for the
-number of dimensions or how many tensors there are, the twin answers, so that the code can go on.
+torch.fx records, and every recorded value has a twin on the meta device. The twin answers when Python code asks for a
+shape, the number of dimensions or the number of tensors, so that the code can continue.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from firstlight.export.layers import is_layer, is_plain_sequence
 
 
 class UntraceableError(UnsupportedError):
-    """A network that does not come down to a fixed sequence of operations."""
+    """A network that is not a fixed sequence of operations."""
 
 
 @dataclass(frozen=True)
 class Argument:
-    """Of a forward pass. What is not `recorded` is a constant, and becomes part of the code."""
+    """An argument of a forward pass. One that is not `recorded` is a constant and becomes part of the code."""
 
     name: str
     value: Any
@@ -43,7 +43,7 @@ Outputs: TypeAlias = dict[nn.Module, list[Any]]  # of all calls of each module
 
 
 class Forward:
-    """The graph of one module's forward pass, and the arguments with which it calls its descendants, by their path."""
+    """The graph of a module's forward pass, and the arguments of its calls to descendants, by path."""
 
     def __init__(self, module: nn.Module, arguments: list[Argument], outputs: Outputs) -> None:
         tracer = _Tracer(arguments, outputs)
@@ -52,9 +52,9 @@ class Forward:
 
 
 def trace_all(network: nn.Module, *inputs: Tensor) -> tuple[dict[str, Forward], dict[str, Forward]]:
-    """The forward passes in evaluation and in training of every module that is written as a class, by its path.
+    """Return the forward passes of every module that is written as a class, by path: in evaluation, and in training.
 
-    Modules that are not called have none. The network itself stays as it is: a copy without numbers is traced.
+    Modules that are never called have none. The network is not changed: a copy on the meta device is traced.
     """
     twin = copy.deepcopy(network).to("meta")
     found = []
@@ -69,7 +69,7 @@ def trace_all(network: nn.Module, *inputs: Tensor) -> tuple[dict[str, Forward], 
 
 
 def _run(network: nn.Module, values: list[Tensor]) -> Outputs:
-    """What every module puts out in one pass of the network."""
+    """Return the outputs of every module in one pass of the network."""
     outputs: Outputs = defaultdict(list)
     hooks = [
         module.register_forward_hook(lambda module, given, output: outputs[module].append(output))
@@ -77,9 +77,9 @@ def _run(network: nn.Module, values: list[Tensor]) -> Outputs:
     ]
     try:
         network(*values)
-    except Exception as error:  # whatever the user's code does with a tensor that has no numbers
+    except Exception as error:  # the user's code may do anything with a tensor without numbers
         raise UntraceableError(
-            f"its forward pass cannot be followed on tensors without numbers ({type(error).__name__}: {error})"
+            f"its forward pass needs the numbers in tensors, and tracing has none ({type(error).__name__}: {error})"
         ) from error
     for hook in hooks:
         hook.remove()
@@ -102,7 +102,7 @@ def _trace(
         found[path] = Forward(module, arguments, outputs)
     except UntraceableError:
         raise
-    except Exception as error:  # whatever the user's code does with what is no tensor
+    except Exception as error:  # the user's code may do anything with a recorded value
         raise UntraceableError(f"{_title(module, path)}: {type(error).__name__}: {error}") from error
     for name, given in found[path].calls.items():
         _trace(module.get_submodule(name), given, prefix + name, found, outputs)
@@ -132,17 +132,17 @@ def _contains(value: Any, kind: type) -> bool:
 
 
 class _Proxy(fx.Proxy):
-    """Knows how many there are, but for tensors: how many samples they hold is not part of a network."""
+    """A recorded value that knows its length, unless it is a tensor, whose batch size is not part of a network."""
 
     def __len__(self) -> int:
         twin = self.node.meta["twin"]
         if isinstance(twin, Tensor):
-            raise UntraceableError("it asks for the len() of a tensor; write x.shape[0] in its place")
+            raise UntraceableError("it asks for the len() of a tensor; use x.shape[0] instead")
         return len(twin)
 
 
 class _Tracer(fx.Tracer):
-    """Every call of a descendant is one step; modules made in the forward pass itself are looked into."""
+    """Records every call of a descendant as one step, and traces into modules made in the forward pass itself."""
 
     proxy_buffer_attributes = True
 
@@ -186,7 +186,8 @@ class _Tracer(fx.Tracer):
     def create_arg(self, a: Any) -> Any:
         if isinstance(a, Tensor) and not isinstance(a, nn.Parameter):
             raise UntraceableError(
-                f"{_title(self.root, '')} uses a tensor that is no parameter, no buffer and not computed from the input"
+                f"{_title(self.root, '')} uses a tensor that is neither a parameter, nor a buffer, nor computed from "
+                "the input"
             )
         return super().create_arg(a)
 
@@ -199,7 +200,7 @@ class _Tracer(fx.Tracer):
             args, kwargs = tuple(argument.value for argument in arguments if argument.recorded), {}
             known = self.calls.setdefault(path, [self._with_twin(argument) for argument in arguments])
             if [argument.constant for argument in known] != [argument.constant for argument in arguments]:
-                raise UntraceableError(f"{path} is called with several settings, which would need a class for each")
+                raise UntraceableError(f"{path} is called with different settings, which would need a class for each")
         proxy = self.create_proxy("call_module", path, args, kwargs)
         proxy.node.meta["twin"] = next(self._outputs[m])
         return proxy

@@ -1,4 +1,4 @@
-"""Weights as safetensors files: numbers with names, which run nothing when they are read."""
+"""Weights as safetensors files, which run no code when they are read."""
 
 from __future__ import annotations
 
@@ -16,30 +16,30 @@ DIFFERENCES_SHOWN = 3
 
 
 def save_weights(network: nn.Module, path: Path, facts: Mapping[str, str]) -> None:
-    """All weights and statistics under their names, and text about them."""
+    """Write all parameters and buffers under their names, and `facts` into the header."""
     tensors = {name: value.detach().cpu().contiguous().clone() for name, value in network.state_dict().items()}
     path.write_bytes(save(tensors, dict(facts)))
 
 
 def load_weights(network: nn.Module, path: Path) -> None:
-    """Fill a network; a file that does not fit it exactly is refused."""
+    """Load weights into a network; the file must fit it exactly."""
     if not path.is_file():
-        raise MissingFileError(f"There is no file {path}. Give the weights.safetensors of a training or of an export.")
+        raise MissingFileError(f"{path} does not exist. Give the weights.safetensors of a training or of an export.")
     try:
-        with safe_open(path, "pt"):  # the header is checked before anything is read
+        with safe_open(path, "pt"):  # check the header before anything is read
             tensors = load_file(path)
     except (SafetensorError, OSError, ValueError) as error:
         raise DataError(
-            f"{path} is no safetensors file: {error}. Other checkpoints, such as those of torch.save, are not read, "
-            "because reading them can run code; write yours with safetensors.torch.save_file(model.state_dict(), ...)."
+            f"{path} is not a safetensors file: {error}. Other checkpoints, such as those of torch.save, are refused, "
+            "since loading them can run code. Write yours with safetensors.torch.save_file(model.state_dict(), ...)."
         ) from error
     differences = _differences(network.state_dict(), tensors)
     if differences:
         more = len(differences) - DIFFERENCES_SHOWN
         raise DataError(
-            f"The weights in {path} are those of another network: {'; '.join(differences[:DIFFERENCES_SHOWN])}"
+            f"The weights in {path} belong to another network: {'; '.join(differences[:DIFFERENCES_SHOWN])}"
             f"{f'; and {more} more' if more > 0 else ''}. Give the architecture and the skeleton that they were "
-            "trained with, or leave out the weights to have the network as it was initialised."
+            "trained with, or leave out the weights to export the initial ones."
         )
     network.load_state_dict(tensors)
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from types import ModuleType
 from typing import TYPE_CHECKING
 
-from firstlight.core.registry import Registry
+from firstlight.core.registry import Kind, Registry
 
 if TYPE_CHECKING:
     from firstlight.papers.experiment import Experiment
@@ -27,16 +26,15 @@ _NAMES = {
 }
 
 
-def _experiments_of(module: ModuleType) -> dict[str, Experiment]:
+def _read_experiment(entry: object) -> Experiment | None:
     from firstlight.papers.experiment import Experiment
 
-    return {entry.name: entry for entry in vars(module).values() if isinstance(entry, Experiment)}
+    return entry if isinstance(entry, Experiment) else None
 
 
 EXPERIMENTS: Registry[Experiment] = Registry(
-    "experiment",
+    Kind("experiment", _read_experiment),
     {name: f"{__name__}.{module}" for module, names in _NAMES.items() for name in names.split()},
-    _experiments_of,
 )
 
 __all__ = ["EXPERIMENTS"]

@@ -112,7 +112,7 @@ def kernels(lab: Lab, genotypes: list[Genotype]) -> Kernels:
     with lab.executor.staying():
         for seed in lab.seeds:
             setting = lab.setting(SPACE, seed=seed, skeleton_settings=skeleton)
-            measuring = Measuring(setting, lab.executor, lab.store, lab.progress)
+            measuring = Measuring(setting, lab.executor, lab.store, lab.callback)
             for proxy, found in columns.items():
                 found.append(measuring.utilities(ProxyRequest.parse(proxy), texts, lab.samples))
     # lower condition numbers are better, so that their utilities are negative

@@ -109,7 +109,7 @@ def search(lab: Lab, guided: Mapping[str, str], unguided: Mapping[str, str]) -> 
             for title, text in (*told.items(), *unguided.items()):
                 method = parse_method(text)
                 within = contest if title in unguided else replace(contest, truth=half)
-                asked = method.run(within, queries, seed, lambda: None)
+                asked = method.run(within, queries, seed)
                 best = Run(text, seed, tuple(asked)).incumbents[-1]
                 assert best is not None  # a table answers every query
                 found[title].append(best.architecture)
@@ -120,7 +120,7 @@ def search(lab: Lab, guided: Mapping[str, str], unguided: Mapping[str, str]) -> 
 
 def lowest_ratio(lab: Lab, metric: str, batch_size: int, twin: Twin | None) -> list[str]:
     """Return the network with the lowest kappa / M for each seed, without a query; ties are broken by the text."""
-    measuring = Measuring(lab.setting(NB201_SHORT.space, seed=MEASURED_WITH), lab.executor, lab.store, lab.progress)
+    measuring = Measuring(lab.setting(NB201_SHORT.space, seed=MEASURED_WITH), lab.executor, lab.store, lab.callback)
     found = []
     for seed, half in zip(lab.seeds, halves(lab, short_training(lab)), strict=True):
         problem = Queries(half, Objective(TRUTH), python_generator(seed, "least ratio"), 1, measuring=measuring)

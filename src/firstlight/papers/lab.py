@@ -60,7 +60,7 @@ class Lab:
     """What an experiment measures with. Whatever is in the store is not measured again.
 
     Attributes:
-        data: The tables and images at hand.
+        data: The available tables and images.
         executor: Where networks are measured.
         store: Where scores are kept.
         samples: The number of networks, or of what the experiment counts.
@@ -149,7 +149,7 @@ class Lab:
         settings = [self.setting(benchmarks[0].space, source, **changes, seed=seed) for seed in self.seeds]
         settings[0].check()
         sample = self.sample(benchmarks, settings[0])
-        return study(sample, settings, requests, self.executor, self.store, watch=self.progress)
+        return study(sample, settings, requests, self.executor, self.store, callback=self.callback)
 
     def estimate(
         self, statistic: Callable[..., float], *columns: Numbers, groups: Groups | None = None

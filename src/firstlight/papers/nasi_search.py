@@ -9,6 +9,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from firstlight.core.events import Event
 from firstlight.data import InputSource
 from firstlight.data.inputs import RANDOM_LABELS, SYNTHETIC, TRUE_LABELS
 from firstlight.papers.base import Finding, Findings, Published
@@ -83,8 +84,8 @@ def search(lab: Lab, space: str, steps: int, *, shown: str = TRUE_TITLE, batch: 
             asked = StepSetting(lab.setting(space, source, seed=seed), batch)
             judge = StepJudge(asked, lab.executor, lab.store)
 
-            def watch(judge: StepJudge = judge, before: int = number * steps) -> None:
-                lab.progress(before + judge.scored, len(lab.seeds) * steps)
+            def watch(event: Event, before: int = number * steps) -> None:
+                lab.progress(before + event.done, len(lab.seeds) * steps)
 
             judge.take(steps, math.inf, watch)
             taken = judge.steps()

@@ -9,7 +9,7 @@ from firstlight.papers.experiment import Outcome
 from firstlight.storage.environment import versions
 from firstlight.views.pages.template import render_page
 
-NO_VALUE = "none in our records"
+NO_VALUE = "not published"
 HEADERS = ("what", "on", "published", "ours, 95 % interval", "verdict", "remarks")
 
 # Of one figure, and of several
@@ -48,8 +48,7 @@ def reproduction_page(outcome: Outcome) -> str:
     return render_page(
         "reproduction.html",
         experiment=outcome.experiment,
-        headline=f"Asked whether {outcome.experiment.published_in} comes out here as published "
-        f"({outcome.experiment.shows}): {_answer(outcome)}.",
+        headline=f"{outcome.experiment.published_in}: {_answer(outcome)}",
         versions=versions(),
         headers=HEADERS,
         rows=[cells(finding) for finding in outcome.findings.lines],
@@ -66,7 +65,7 @@ def rule(outcome: Outcome) -> str:
     """How the verdicts of these lines came about."""
     scales = dict.fromkeys(finding.scale for finding in outcome.findings.lines if finding.published is not None)
     if not scales:
-        return "There is nothing published to compare with in our records."
+        return "There are no published figures to compare with."
     widened = ", ".join(f"{scale.tolerance:g} ({scale.name})" for scale in scales)
     widest = ", ".join(f"{scale.widest:g} ({scale.name})" for scale in scales)
     return (

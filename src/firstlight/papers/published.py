@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import math
 import re
-import sys
+import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
@@ -32,11 +32,6 @@ from typing import Any
 from firstlight.core.errors import DataError, UnknownNameError
 from firstlight.core.references import REFERENCES
 from firstlight.papers.base import Published
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 ENDING = ".toml"
 NOTHING = "-"

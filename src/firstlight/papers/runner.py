@@ -7,7 +7,7 @@ import os
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -138,7 +138,7 @@ def reproduce(experiment: Experiment, options: RunOptions | None = None, callbac
         described = _describe(lab, experiment)
         found = experiment.run(lab)
         remarks = _remarks(lab, experiment, found.remarks, store)
-        today = datetime.now(timezone.utc).date().isoformat()
+        today = datetime.now(UTC).date().isoformat()
         command = _command(experiment, options)
         outcome = Outcome(experiment, described, replace(found, remarks=remarks), missing, command, today)
     if directory is not None:

@@ -12,8 +12,8 @@ from pathlib import Path
 from firstlight.core.errors import MissingFileError
 from firstlight.core.statistics import Estimate
 from firstlight.data.clicks import is_clicks, open_clicks
-from firstlight.evaluation.contenders import ClickSetting, Kind
-from firstlight.evaluation.retraining import Standing, at_random, best_distinct, retrain
+from firstlight.evaluation.contenders import ClickSetting
+from firstlight.evaluation.retraining import at_random, best_distinct, retrain
 from firstlight.options import Limits
 from firstlight.papers.base import Finding, Findings
 from firstlight.papers.experiment import Experiment
@@ -26,7 +26,8 @@ from firstlight.search.objective import Objective
 from firstlight.search.problem import Problem
 from firstlight.search.result import RETRAINED_NAME
 from firstlight.spaces.nasrec.baselines import BASELINES
-from firstlight.training.clicks import ClickRecipe
+from firstlight.training.clicks import click_recipe
+from firstlight.training.retrained import Kind, Standing
 from firstlight.training.shared_warm_up import SharedWarmUp
 from firstlight.training.warm_up import WarmUp
 
@@ -80,7 +81,7 @@ def _table5(lab: Lab) -> Findings:
         networks += [(text, "random") for text in at_random(lab.setting(SPACE), LIMITS, seed, AT_RANDOM)]
         networks += [(name, "by hand") for name in BASELINES]
         folder = None if lab.store.folder is None else lab.store.folder / RETRAINED_NAME
-        outcome = retrain(_training(lab), networks, lab.executor, seeds=(seed,), folder=folder, watch=lab.progress)
+        outcome = retrain(_training(lab), networks, lab.executor, seeds=(seed,), folder=folder, callback=lab.callback)
         standings = {standing.name: standing for standing in outcome.standings}
         for method, texts in best.items():
             ended = [standings[text] for text in texts if standings[text].ended]
@@ -102,14 +103,14 @@ def _search(lab: Lab, method: Method, seed: int) -> list[str]:
         by = after_warm_up(by, "clicks")
     source = source_for(members(by), lab.images)
     setting = lab.setting(SPACE, source, seed=seed, warm_up=method.warm_up)
-    service = ScoreService(setting, members(by), lab.executor, lab.store, lab.progress)
+    service = ScoreService(setting, members(by), lab.executor, lab.store, lab.callback)
     scored = list[tuple[str, float | None]]()
     problem = Problem(
         service,
         Objective(by, LIMITS),
         random.Random(seed),
         lab.samples,
-        lambda candidate: scored.append((candidate.network.architecture, candidate.utility)),
+        callback=lambda event: scored.append((event.architecture, event.item.utility)),
     )
     population = max(4, lab.samples // 3)
     with lab.executor.staying():
@@ -121,7 +122,8 @@ def _search(lab: Lab, method: Method, seed: int) -> list[str]:
 
 def _training(lab: Lab) -> ClickSetting:
     rows = open_clicks(lab.images).rows["train"]
-    recipe = ClickRecipe(batch_size=max(1, min(ClickRecipe.batch_size, rows // BATCHES)))
+    usual = click_recipe()
+    recipe = usual.changed(batch_size=max(2, min(usual.recipe.batch_size, rows // BATCHES)))
     return ClickSetting(SPACE, source_name=lab.images, recipe=recipe, skeleton_settings=lab.skeleton)
 
 

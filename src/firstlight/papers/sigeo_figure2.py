@@ -39,7 +39,7 @@ NARROWEST, WIDEST = 2, 48
 BATCHES, BATCH_SIZE = 4, 128
 # The learning rate of the paper's text; its appendix has 0.01
 RATE = 0.02
-FINAL = WarmUp(1.0, epochs=30, learning_rate=RATE, momentum=0.0)
+FINAL = WarmUp.parse(f"100%:epochs=30:learning_rate={RATE}:momentum=0")
 # Six passes over 10 % of 10,000 images are 48 steps, and over 40 % 192, as in the paper
 WARM_UPS = ("0", *(f"{share}:epochs=6:learning_rate={RATE}:momentum=0" for share in ("10%", "40%")))
 LOSS, FISHER_RAO, GRADIENT, PER_WEIGHT = "loss", "fisher_rao", "gradient", "per_weight"
@@ -192,9 +192,9 @@ def _figure2(lab: Lab) -> Findings:
         f"{len(texts)} widths from {widths[0]} to {widths[-1]} units, each with the weights of {len(lab.seeds)} seeds; "
         "intervals are over widths.",
         f"SGD at a constant learning rate of {RATE} (the paper's text; its appendix has 0.01) without momentum, in "
-        f"batches of {FINAL.batch_size}. The final loss is that after {FINAL.epochs} epochs over all training images, "
-        "starting again from the seeded weights. By default (--warmup), warm-ups pass six times over their share, "
-        "which makes as many steps as in the paper (48 and 192) with 10,000 images.",
+        f"batches of {FINAL.recipe.batch_size}. The final loss is that after {FINAL.recipe.epochs} epochs over all "
+        "training images, starting again from the seeded weights. By default (--warmup), warm-ups pass six times over "
+        "their share, which makes as many steps as in the paper (48 and 192) with 10,000 images.",
         f"Current loss, Fisher-Rao norm and |gradient| are means over {BATCHES} batches of {BATCH_SIZE} images of the "
         "warm-up.",
     )

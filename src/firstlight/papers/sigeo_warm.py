@@ -15,9 +15,10 @@ from firstlight.papers.experiment import Experiment
 from firstlight.papers.lab import Lab
 from firstlight.papers.rank_rows import Known, RankRow, Utilities, correlation
 from firstlight.papers.sigeo import BY_CODE, BY_PAPER, PUBLISHED_AS, REMARKS, SIGEO
-from firstlight.proxies.ensembles import Ensemble, after_warm_up, judge, members, parse_criterion
+from firstlight.proxies.ensembles import Ensemble, after_warm_up, members, parse_criterion, pool_utilities
+from firstlight.training.recipes import WARM_UPS
 from firstlight.training.shared_warm_up import SharedWarmUp
-from firstlight.training.warm_up import RECIPES, WarmUp
+from firstlight.training.warm_up import WarmUp
 from firstlight.views.charts.description import Line, Lines
 from firstlight.views.charts.svg import draw_svg
 
@@ -92,10 +93,10 @@ def title_of(warm_up: WarmUp | SharedWarmUp | None) -> str:
         return "no warm-up"
     if isinstance(warm_up, SharedWarmUp):
         return f"{100 * warm_up.share:g} % for shared weights"
-    plain = RECIPES["plain"]
-    epochs = "" if warm_up.epochs == 1 else f", {warm_up.epochs} epochs"
-    differs = (warm_up.learning_rate, warm_up.momentum) != (plain.learning_rate, plain.momentum)
-    rate = f", rate {warm_up.learning_rate:g}, momentum {warm_up.momentum:g}" if differs else ""
+    recipe, plain = warm_up.recipe, WARM_UPS["plain"]
+    epochs = "" if recipe.epochs == 1 else f", {recipe.epochs} epochs"
+    differs = (recipe.learning_rate, recipe.momentum) != (plain.learning_rate, plain.momentum)
+    rate = f", rate {recipe.learning_rate:g}, momentum {recipe.momentum:g}" if differs else ""
     return f"{100 * warm_up.share:g} %{epochs}{rate}"
 
 
@@ -107,7 +108,7 @@ def ranked(name: str, criterion: str, *, warmed: bool) -> RankRow:
 
     def formula(utilities: Utilities, _known: Known) -> Numbers:
         values = np.stack([utilities[name] for name in asks], axis=1)
-        return judge(by, np.where(np.isfinite(values), values, -np.inf))
+        return pool_utilities(by, np.where(np.isfinite(values), values, -np.inf))
 
     return RankRow(name, asks, formula=formula if isinstance(by, Ensemble) else None)
 
@@ -178,7 +179,7 @@ def _ablation(lab: Lab) -> Findings:
 
 
 def _images_seen(warm_up: WarmUp | SharedWarmUp | None) -> float:
-    return 0.0 if warm_up is None else warm_up.share * warm_up.epochs
+    return 0.0 if warm_up is None else warm_up.share * warm_up.recipe.epochs
 
 
 def _gain(lab: Lab, what: str, level: Level, first: Numbers, second: Numbers, truth: Numbers) -> Finding:

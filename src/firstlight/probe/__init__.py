@@ -1,4 +1,4 @@
-"""What can be measured of an untrained network."""
+"""Quantities of untrained networks, each measured once."""
 
 from firstlight.probe.batch import Batches
 from firstlight.probe.probe import Probe

@@ -1,30 +1,37 @@
-"""Quantities of the network with other weights than its own, or after a few steps; all on copies."""
+"""Quantities of changed copies of the network: with other weights, or after a few steps of training."""
 
 from __future__ import annotations
 
 import copy
 import functools
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import torch
 from torch import Tensor, nn
 
 from firstlight.core.errors import UnsupportedError
 from firstlight.core.seeds import torch_generator
-from firstlight.probe import attention, blocks, gradients, perturbation, steps, variants
+from firstlight.probe import gradients
 from firstlight.probe.backward import BackwardQuantities
 from firstlight.probe.batch import Batch
-from firstlight.probe.memory import quantity
 from firstlight.probe.observe import dtype_of
+from firstlight.probe.subject import quantity
+
+# Each is imported by the quantity that needs it: most proxies need none of them.
+if TYPE_CHECKING:
+    from firstlight.probe import blocks, steps
 
 
 class AlteredQuantities(BackwardQuantities):
     @quantity
     def path_sum(self, *, batch_norm: bool = False) -> float:
-        """Sum over weights of |w d/dw| of the summed outputs for an input of ones, all weights replaced by their size.
+        """Return the sum over weights of |w d/dw| of the summed outputs for an input of ones, with weights |w|.
 
-        One pass forward and back of one sample in float64, on a copy. BatchNorm passes on what it gets unless kept.
+        Cost: one forward and one backward pass of one sample in float64, on a copy. BatchNorm is removed unless
+        `batch_norm`.
         """
+        from firstlight.probe import variants
+
         twin = self._with(variants.absolute(self.model, batch_norm=batch_norm))
         with twin._watched("path sum", training=True):
             found = gradients.loss_gradients(twin.model, lambda: twin._logits(twin._ones()).sum())
@@ -33,10 +40,12 @@ class AlteredQuantities(BackwardQuantities):
 
     @quantity
     def synaptic_terms(self) -> tuple[float, float]:
-        """Diversity of attention and saliency of other linear maps for an input of ones, weights replaced by sizes.
+        """Return the diversity of attention and the saliency of other linear layers for an input of ones, weights |w|.
 
-        One pass forward and back of one sample in float64, on a copy.
+        Cost: one forward and one backward pass of one sample in float64, on a copy.
         """
+        from firstlight.probe import attention, variants
+
         twin = self._with(variants.absolute(self.model, batch_norm=True))
         weights = attention.attention_weights(twin.model)
         others = attention.other_linear_weights(twin.model, weights)
@@ -45,13 +54,19 @@ class AlteredQuantities(BackwardQuantities):
 
     @quantity
     def training_steps(self, *, recipe: Literal["sgd", "adagrad"], batches: int = 4) -> steps.TrainingSteps:
-        """Gradients along one step of training for each of the first batches, on a copy, in train mode.
+        """Train a copy for one step on each of the first batches, in train mode, and return the gradients on the way.
 
-        `sgd`: plain SGD at rate 1; weights of convolutions and linear maps are watched. `adagrad`: Adagrad at 0.04
-        (eps 0.01), warmed up over 50 of 500 steps and falling by half a cosine, gradients clipped at norm 5, which
-        makes the first four rates 1e-8, 1e-8, 8e-4 and 1.6e-3; all parameters that are not frozen are trained and
-        watched. One pass forward and back for each batch.
+        Cost: one forward and one backward pass for each batch.
+
+        Args:
+            recipe: "sgd" is plain SGD with a learning rate of 1; gradients of the weights of convolutions and linear
+                layers are kept. "adagrad" is Adagrad (eps 0.01) with a peak rate of 0.04, warmed up over 50 of 500
+                steps and followed by half a cosine, with gradients clipped at norm 5. Its first four rates are 1e-8,
+                1e-8, 8e-4 and 1.6e-3; gradients of all parameters that are not frozen are kept.
+            batches: The number of steps.
         """
+        from firstlight.probe import steps
+
         self._require_batches(batches)
         twin = self._with(copy.deepcopy(self.model))
         losses = [functools.partial(twin._loss_of, self._batch_for_loss(index)) for index in range(batches)]
@@ -62,26 +77,34 @@ class AlteredQuantities(BackwardQuantities):
                 return steps.take_steps(losses, watched, torch.optim.SGD(twin.model.parameters(), lr=1.0))
             watched = {name: p for name, p in twin.model.named_parameters() if p.requires_grad}
             if not watched:
-                raise UnsupportedError("all parameters are frozen; leave those to be trained unfrozen.")
-            optimiser = torch.optim.Adagrad(watched.values(), lr=0.04, eps=1e-2)
+                raise UnsupportedError("all parameters are frozen; unfreeze those to be trained.")
+            optimizer = torch.optim.Adagrad(watched.values(), lr=0.04, eps=1e-2)
             schedule = steps.warm_cosine(0.04, 500, 50, floor=1e-8)
-            # the published code is one step behind: the first two have the lowest rate
-            return steps.take_steps(losses, watched, optimiser, rate=lambda step: schedule(max(0, step - 1)), clip=5.0)
+            # the published code is one step behind: the first two steps have the lowest rate
+            return steps.take_steps(losses, watched, optimizer, rate=lambda step: schedule(max(0, step - 1)), clip=5.0)
 
     @quantity
     def feature_change(
         self, *, step: float = 1e-2, samples: int = 16, draw: int = 0, given: Tensor | None = None
     ) -> tuple[float, float]:
-        """ln of how far the last feature map moves when noise inputs move by `step`, and ln of BatchNorm's scale.
+        """Return the log of the change of the last feature map when inputs move, and the log of BatchNorm's scale.
 
-        Two forward passes of so many samples on a copy with weights drawn from N(0, 1), in train mode. `given` (two
-        batches of inputs) keeps the weights and takes these in place of noise; `draw` numbers independent draws.
+        Cost: two forward passes on a copy with weights drawn from N(0, 1), in train mode.
+
+        Args:
+            step: The size of the move.
+            samples: The number of noise inputs.
+            draw: The number of the draw; draws are independent.
+            given: Two batches of inputs and directions, shape (2, samples, ...), in place of noise. The network then
+                keeps its weights.
         """
+        from firstlight.probe import perturbation, variants
+
         if given is None:
             generator = torch_generator(self.seed, "feature change", str(draw))
             image = self.batches[0].image
             pair = torch.randn(2, samples, *image.shape[1:], generator=generator).to(image)
-            twin = self._with(variants.reinitialised(self.model, generator, kaiming=False))
+            twin = self._with(variants.reinitialized(self.model, generator, kaiming=False))
         else:
             pair, twin = given, self._with(copy.deepcopy(self.model))
         recorder = perturbation.LastFeatures()
@@ -94,16 +117,18 @@ class AlteredQuantities(BackwardQuantities):
 
     @quantity
     def block_statistics(self, *, given: bool = False) -> blocks.BlockStatistics:
-        """Richness of the features behind each block, and how gradients pass between neighbours.
+        """Return how rich the features behind each block are, and how gradients pass between neighboring blocks.
 
-        One forward pass of the batch's size and one backward pass in pieces, on a copy with weights drawn by Kaiming's
-        rule and noise for input. `given` keeps the weights and inputs, and takes a fixed pattern for the random signs.
+        Cost: one forward pass of a batch and one backward pass block by block, on a copy with Kaiming initialization
+        and noise as input. `given` keeps the weights and inputs, and uses a fixed pattern in place of random signs.
         """
+        from firstlight.probe import blocks, variants
+
         generator = torch_generator(self.seed, "blocks")
         batch, model = self.batches[0], self.model
         if not given:
             batch = batch.map(lambda x: torch.randn(x.shape, generator=generator).to(x) if x.is_floating_point() else x)
-            model = variants.reinitialised(model, generator, kaiming=True)
+            model = variants.reinitialized(model, generator, kaiming=True)
 
         def signs(like: Tensor) -> Tensor:
             if given:
@@ -114,12 +139,12 @@ class AlteredQuantities(BackwardQuantities):
         recorder = blocks.BlockRecorder()
         watched = twin._watched("blocks", training=not self.is_transformer())
         with watched, gradients.differentiable(model, *model.parameters()), recorder.watching(blocks.blocks_of(model)):
-            # inputs that can be differentiated serve a block that comes before all weights
+            # a block before all weights needs inputs that require gradients
             twin._forward(batch, lambda x: x.clone().requires_grad_().clone() if x.is_floating_point() else x.clone())
             return blocks.block_statistics(recorder.features, signs)
 
     def layer_groups(self) -> dict[str, str]:
-        """For each parameter's name, a text that is equal for parameters of one shape in modules of one description."""
+        """Return a text for each parameter, equal for parameters of the same size in modules that print alike."""
         owners = dict(self.model.named_modules())
         return {
             name: f"{owners[name.rpartition('.')[0]]} {parameter.numel()}"
@@ -127,7 +152,7 @@ class AlteredQuantities(BackwardQuantities):
         }
 
     def is_transformer(self) -> bool:
-        """Whether it normalises tokens rather than channels."""
+        """Return True if the network has LayerNorm, which normalizes tokens rather than channels."""
         return any(isinstance(module, nn.LayerNorm) for module in self.model.modules())
 
     def _ones(self) -> Batch:

@@ -1,4 +1,4 @@
-"""Which weights of a transformer belong to attention, and how much each contributes to paths through the network."""
+"""The attention weights of a transformer, and how much they contribute to paths through the network."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _PART = re.compile(r"(to_)?(q|k|v|qkv|kv|query|key|value|query_key_value|[qkvo]_
 
 
 def attention_weights(model: nn.Module) -> list[Tensor]:
-    """Of PyTorch's attention layers, and of linear maps named as those of attention beside one that makes queries."""
+    """Return the weights of `nn.MultiheadAttention`, and of linear layers named like those of attention."""
     found: list[Tensor] = []
     for module in model.modules():
         if isinstance(module, nn.MultiheadAttention):
@@ -25,17 +25,20 @@ def attention_weights(model: nn.Module) -> list[Tensor]:
         if any(_QUERY.fullmatch(name) for name in linear):
             found += [child.weight for name, child in linear.items() if _PART.fullmatch(name)]
     if not found:
-        raise UnsupportedError("the network has no attention layers (nn.MultiheadAttention, or linear maps named qkv).")
+        raise UnsupportedError(
+            "the network has no attention layers (nn.MultiheadAttention, or linear layers named qkv)."
+        )
     return found
 
 
 def other_linear_weights(model: nn.Module, attention: list[Tensor]) -> list[Tensor]:
+    """Return the weights of the linear layers that are not part of attention."""
     known = set(map(id, attention))
     return [m.weight for m in model.modules() if isinstance(m, nn.Linear) and id(m.weight) not in known]
 
 
 def synaptic_terms(total: Tensor, attention: list[Tensor], others: list[Tensor]) -> tuple[float, float]:
-    """Diversity of attention: sum of ||d/dW||_* ||W||_*; saliency of the other linear maps: sum of |W d/dW|."""
+    """Return the diversity of attention, sum of ||dW||_* ||W||_*, and the saliency of other layers, sum of |W dW|."""
     gradients: tuple[Tensor | None, ...] = torch.autograd.grad(total, [*attention, *others], allow_unused=True)
     diversity = saliency = 0.0
     for number, (weight, gradient) in enumerate(zip([*attention, *others], gradients, strict=True)):

@@ -1,4 +1,4 @@
-"""The batches a network is shown: one input or several, by position or by name, with or without targets."""
+"""Batches of one or more inputs, given by position or by name, with or without targets."""
 
 from __future__ import annotations
 
@@ -12,13 +12,19 @@ from torch import Tensor
 from firstlight.core.errors import BatchError, UnsupportedError
 
 Inputs = Tensor | tuple[Tensor, ...] | Mapping[str, Tensor]
-# A tensor, (inputs, targets), or a list of these; several inputs of one network are a tuple or a dictionary themselves
+# A tensor, (inputs, targets), or a list of these; several inputs of a network are a tuple or a dictionary of tensors
 Batches = Inputs | tuple[Inputs, Tensor | None] | Sequence[Inputs | tuple[Inputs, Tensor | None]]
 
 
 @dataclass(frozen=True)
 class Batch:
-    """What one forward pass takes. `names` are given where the network takes its inputs by name."""
+    """The inputs and targets of one forward pass.
+
+    Attributes:
+        inputs: The inputs; their first dimension counts the samples.
+        targets: Class labels, or whatever the loss takes.
+        names: The names of the inputs, if the network takes them by name.
+    """
 
     inputs: tuple[Tensor, ...]
     targets: Tensor | None = None
@@ -28,10 +34,11 @@ class Batch:
         return len(self.inputs[0])
 
     def head(self, count: int) -> Batch:
-        """The first samples."""
+        """Return the first `count` samples."""
         return self.map(lambda x: x[:count], None if self.targets is None else self.targets[:count])
 
     def chunks(self, size: int) -> list[Batch]:
+        """Split the batch into chunks of at most `size` samples."""
         starts = range(0, len(self), size)
         targets = [None if self.targets is None else self.targets[start : start + size] for start in starts]
         return [
@@ -40,47 +47,49 @@ class Batch:
         ]
 
     def map(self, change: Callable[[Tensor], Tensor], targets: Tensor | None = None) -> Batch:
+        """Return a batch of changed inputs, with the given targets."""
         return replace(self, inputs=tuple(map(change, self.inputs)), targets=targets)
 
     def feed(self, model: Callable[..., Any], change: Callable[[Tensor], Any] = torch.clone) -> Any:
-        """The model's output; by default it gets copies, since a first layer may work in place."""
+        """Run the model on the inputs; by default on copies, since a first layer may work in place."""
         inputs = [change(x) for x in self.inputs]
         return model(**dict(zip(self.names, inputs, strict=True))) if self.names else model(*inputs)
 
     @property
     def image(self) -> Tensor:
-        """The one input, for measurements that need a single one whose entries can move."""
+        """The only input, for measurements along a curve in input space."""
         if len(self.inputs) != 1:
-            raise UnsupportedError(f"this needs a network with one input; this one takes {len(self.inputs)}.")
+            raise UnsupportedError(f"a network with a single input is needed; this one takes {len(self.inputs)}.")
         if not self.inputs[0].is_floating_point():
-            raise UnsupportedError("this needs inputs that can move; this network takes whole numbers.")
+            raise UnsupportedError("floating-point inputs are needed; this network takes integers.")
         return self.inputs[0]
 
     def described(self) -> str:
+        """Return shape, type and device of each input, for error messages."""
         return ", ".join(f"{tuple(x.shape)} {x.dtype} on {x.device}" for x in self.inputs)
 
 
 def as_batches(batches: Any, device: torch.device, dtype: torch.dtype | None) -> list[Batch]:
-    """Batches as users write them, moved to where the network lives; floating-point inputs take its precision."""
+    """Read batches as users write them; they move to the device, and floating-point inputs to the precision."""
     if isinstance(batches, (Tensor, Mapping)) or _is_pair(batches) or _is_loaded_pair(batches):
         items: list[Any] = [batches]
     elif isinstance(batches, tuple) and all(isinstance(item, Tensor) for item in batches):
         raise BatchError(
-            f"A tuple of {len(batches)} tensors can be several inputs or several batches. Write inputs as "
+            f"A tuple of {len(batches)} tensors is ambiguous: several inputs, or several batches. Write inputs as "
             "((a, b, c), targets), with None for no targets, and batches as a list."
         )
     else:
         items = list(batches) if isinstance(batches, Iterable) else [None]
     found = []
     for number, item in enumerate(items, start=1):
-        item = tuple(item) if isinstance(item, list) else item  # as a DataLoader gives them
+        item = tuple(item) if isinstance(item, list) else item  # as a DataLoader yields it
         inputs, targets = item if _is_pair(item) else (item, None)
         tensors = _tensors(inputs)
         if not tensors or any(x.ndim == 0 or len(x) == 0 for x in tensors):
             raise BatchError(
-                "Batches must be a tensor, a pair (inputs, targets), or a list of these, each with one sample or more; "
-                "several inputs of a network are a tuple or a dictionary of tensors in place of the tensor, written "
-                f"((a, b), targets). Got {type(item).__name__}."
+                "Batches must be a tensor, a pair (inputs, targets), or a list of these, each with one sample or more. "
+                "Several inputs of a network are a tuple or a dictionary of tensors, as in ((a, b), targets). Got "
+                f"{type(item).__name__}."
             )
         count = len(tensors[0])
         if any(len(x) != count for x in tensors) or (
@@ -89,14 +98,14 @@ def as_batches(batches: Any, device: torch.device, dtype: torch.dtype | None) ->
             sizes = [tuple(x.shape) for x in tensors] + ([] if targets is None else [tuple(targets.shape)])
             raise BatchError(f"Inputs and targets of batch {number} differ in their number of samples: {sizes}.")
         if not all(bool(x.isfinite().all()) for x in tensors):
-            raise BatchError(f"Batch {number} holds inputs that are NaN or infinite; clean the data first.")
+            raise BatchError(f"Batch {number} contains NaN or infinite inputs; clean the data first.")
         moved = tuple(x.to(device, dtype) if x.is_floating_point() else x.to(device) for x in tensors)
         names = tuple(inputs) if isinstance(inputs, Mapping) else ()
-        if targets is not None:  # labels come as whole numbers of any size
+        if targets is not None:  # labels may be integers of any width
             targets = targets.to(device) if targets.is_floating_point() else targets.to(device).long()
         found.append(Batch(moved, targets, names))
     if not found:
-        raise BatchError("No batches were given; a proxy needs at least one batch of inputs.")
+        raise BatchError("No batches were given; proxies need at least one batch of inputs.")
     return found
 
 
@@ -107,7 +116,7 @@ def _tensors(inputs: Any) -> tuple[Tensor, ...]:
 
 
 def _is_loaded_pair(item: object) -> bool:
-    """Inputs and targets in a list, as a DataLoader gives them: tensors of different dimensions are no two batches."""
+    """Return True for [inputs, targets] as a DataLoader yields it; two batches would have the same dimensions."""
     return (
         isinstance(item, list)
         and len(item) == 2

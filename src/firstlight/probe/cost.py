@@ -1,4 +1,4 @@
-"""What a network costs to run: parameters and multiply-accumulates, activations and memory."""
+"""The cost of a network: parameters, multiply-accumulates, activations and memory."""
 
 from __future__ import annotations
 
@@ -19,9 +19,12 @@ from torch.utils.flop_counter import flop_registry
 
 @dataclass(frozen=True)
 class Cost:
-    """`macs` counts multiply-accumulates of convolutions and matrix products for one input (FLOPs / 2).
+    """Parameters and multiply-accumulates.
 
-    Recurrent layers are fused kernels without a formula and count nothing.
+    Attributes:
+        params: The number of parameters.
+        macs: The multiply-accumulates of convolutions and matrix products for one input (FLOPs / 2). Recurrent layers
+            are fused kernels without a formula and count as 0.
     """
 
     params: int
@@ -30,18 +33,21 @@ class Cost:
 
 @dataclass(frozen=True)
 class Footprint:
-    """`activations` is how many numbers convolutions and matrix products put out for one input.
+    """Activations and memory.
 
-    `memory` is the most that one forward pass of one input needs at a time, in bytes: weights, buffers, and all tensors
-    that are alive together. It is what plain PyTorch holds without gradients, but for the scratch space of its kernels.
+    Attributes:
+        activations: The number of outputs of convolutions and matrix products for one input.
+        memory: The peak memory of a forward pass of one input, in bytes: weights, buffers, and all tensors that are
+            alive at the same time. It is what plain PyTorch holds without gradients, apart from the workspace of its
+            kernels.
     """
 
     activations: int
     memory: int
 
 
-class _Onlooker(TorchDispatchMode):
-    """Sees every operation of PyTorch while it is entered."""
+class _Observer(TorchDispatchMode):
+    """A dispatch mode that observes every operation of PyTorch."""
 
     def __init__(self) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
@@ -54,26 +60,30 @@ class _Onlooker(TorchDispatchMode):
         kwargs: Mapping[str, Any] | None = None,
     ) -> Any:
         out = func(*args, **(kwargs or {}))
-        self.saw(flop_registry.get(func._overloadpacket), out, args, kwargs or {})
+        self.record(flop_registry.get(func._overloadpacket), out, args, kwargs or {})
         return out
 
-    def saw(self, formula: Callable[..., int] | None, out: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
-        """The operation's result and arguments; `formula` is for its FLOPs, if it is a product."""
+    def record(
+        self, formula: Callable[..., int] | None, out: Any, args: Sequence[Any], kwargs: Mapping[str, Any]
+    ) -> None:
+        """Record an operation; `formula` counts its FLOPs, if it is a convolution or matrix product."""
         raise NotImplementedError
 
 
-class _FlopCounter(_Onlooker):
-    """Adds up PyTorch's own FLOP formulas; unlike `FlopCounterMode` it keeps no tally by module, which costs most."""
+class _FlopCounter(_Observer):
+    """Adds up PyTorch's own FLOP formulas; faster than `FlopCounterMode`, which also counts by module."""
 
     total = 0
 
-    def saw(self, formula: Callable[..., int] | None, out: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+    def record(
+        self, formula: Callable[..., int] | None, out: Any, args: Sequence[Any], kwargs: Mapping[str, Any]
+    ) -> None:
         if formula is not None:
             self.total += formula(*args, **kwargs, out_val=out)
 
 
-class _FootprintCounter(_Onlooker):
-    """Adds up what products put out, and follows which storages are alive."""
+class _FootprintCounter(_Observer):
+    """Counts the outputs of products, and tracks which storages are alive."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -82,7 +92,9 @@ class _FootprintCounter(_Onlooker):
         self._alive = 0
         self._users: Counter[int] = Counter()  # how many tensors share a storage
 
-    def saw(self, formula: Callable[..., int] | None, out: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+    def record(
+        self, formula: Callable[..., int] | None, out: Any, args: Sequence[Any], kwargs: Mapping[str, Any]
+    ) -> None:
         made = [leaf for leaf in tree_leaves(out) if isinstance(leaf, Tensor)]
         if formula is not None:
             self.activations += made[0].numel()
@@ -90,7 +102,7 @@ class _FootprintCounter(_Onlooker):
             self.follow(tensor)
 
     def hold(self, *tensors: Tensor) -> None:
-        """These are there all the time."""
+        """Count tensors that stay alive throughout."""
         for tensor in tensors:
             self._count(tensor)
 
@@ -122,7 +134,7 @@ def measure_cost(model: nn.Module, *inputs: Tensor, **named: Tensor) -> Cost:
 
 
 def measure_footprint(model: nn.Module, *inputs: Tensor, **named: Tensor) -> Footprint:
-    """The same for activations and memory, those of the inputs included."""
+    """Count activations and memory of one forward pass, that of the inputs included."""
     counter = _FootprintCounter()
     counter.hold(*model.parameters(), *model.buffers(), *inputs, *named.values())
     with _plain_kernels(), counter:
@@ -132,11 +144,11 @@ def measure_footprint(model: nn.Module, *inputs: Tensor, **named: Tensor) -> Foo
 
 @contextmanager
 def _plain_kernels() -> Iterator[None]:
-    """No gradients, and attention in products that have a formula: fused kernels of it count nothing."""
+    """Disable gradients and fused attention kernels, which have no FLOP formula."""
     fast_path = torch.backends.mha.get_fastpath_enabled()
     torch.backends.mha.set_fastpath_enabled(False)
     try:
-        # under inference mode, linear maps would pass by the counter
+        # in inference mode, linear layers would bypass the counter
         with torch.inference_mode(False), torch.no_grad(), sdpa_kernel(SDPBackend.MATH):
             yield
     finally:

@@ -1,4 +1,4 @@
-"""How strongly the output bends as the input moves along a circle."""
+"""Curvature of the output as the input moves along a circle."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from firstlight.core.errors import UnsupportedError
 from firstlight.core.seeds import torch_generator
 from firstlight.probe.jet import Jet, constant
 
-# Pixels of an image's side from which on its curve is long enough
+# The side of an image, in pixels, from which on curvature is more than noise
 LARGE_SIDE = 64
-# Those of a curve that are looked at
+# The number of principal components of a curve that are shown
 COMPONENTS = 3
-# Curvature, in units of the output, from which on it may be that of rounding errors. Networks of the benchmarks stay
-# below 3e3, 500 of NAS-Bench-201 among them; rounding errors of float32 gave 1e6 to 2e8.
+# Curvature, relative to the size of the output, above which it may be that of rounding errors. Networks of the
+# benchmarks, among them 500 of NAS-Bench-201, stay below 3e3; rounding errors of float32 gave 1e6 to 2e8.
 DOUBTFUL = 1e5
-# From float32 to float64 rounding errors shrink to 2e-9 (measured: 1e-9 to 4e-9); what is above this moves indeed
+# From float32 to float64, rounding errors shrink to about 2e-9 (measured: 1e-9 to 4e-9); real motion does not
 SHRINKS_TO = 1e-6
 ONLY_ROUNDING = (
-    "the output does not move with the input: in float64 as in float32 there are only rounding errors, and these have "
-    "no curvature. Mostly it is BatchNorm, which sees one image here and gives each channel a mean of 0, when nothing "
-    "but the pooling follows. Put a ReLU before the pooling (--skeleton rectified=1 in the spaces darts and transnas), "
-    "or ask for independence, the other part of Dextr."
+    "the output does not depend on the input: its derivatives are rounding errors, in float64 as in float32. The usual "
+    "cause is BatchNorm right before the global pooling: each channel of a single image then has a mean of 0. Put a "
+    "ReLU before the pooling (--skeleton rectified=1 in the spaces darts and transnas), or use independence, the other "
+    "part of Dextr."
 )
 
 
@@ -36,9 +36,9 @@ ONLY_ROUNDING = (
 class OutputJet:
     """Value, velocity and acceleration of all outputs at each point of the curve, shape (points, outputs).
 
-    They are carried through the network in its own precision and reduced in float64. For NAS-Bench-201 in float32 the
-    curvature is within 1 % of the one carried in float64 for nine networks out of ten (8 % at worst of 150, where a
-    ReLU flips): far less than another draw of the circle changes, and float64 would cost 2.4 times as much.
+    They are carried through the network in its own precision and reduced in float64. For NAS-Bench-201 in float32, the
+    curvature is within 1 % of that in float64 for nine networks out of ten (8 % for the worst of 150, where a ReLU
+    flips). Another draw of the circle changes it far more, and float64 takes 2.4 times as long.
     """
 
     value: Tensor
@@ -48,13 +48,13 @@ class OutputJet:
 
 
 def is_small(shape: tuple[int, ...]) -> bool:
-    """Whether images of this shape are so small that curvature is mostly noise."""
+    """Return True if images of this shape are so small that curvature is mostly noise."""
     return len(shape) == 3 and min(shape[1:]) < LARGE_SIDE
 
 
 @functools.lru_cache(maxsize=4)
 def circle_basis(dimension: int, seed: int) -> Tensor:
-    """Two random orthonormal directions, shape (dimension, 2), in float64; the same for all networks of a run."""
+    """Draw two orthonormal directions, shape (dimension, 2), in float64; the same for all networks of a run."""
     normal = torch.randn(dimension, 2, generator=torch_generator(seed, "curve"), dtype=torch.float64)
     basis: Tensor = torch.linalg.svd(normal, full_matrices=False).U
     return basis
@@ -63,7 +63,7 @@ def circle_basis(dimension: int, seed: int) -> Tensor:
 def output_jet(
     model: Callable[[Any], Any], shape: tuple[int, ...], basis: Tensor, thetas: tuple[float, ...], like: Tensor
 ) -> OutputJet:
-    """Derivatives of the output along theta -> basis @ (cos theta, sin theta), one batch of one for each theta."""
+    """Return the derivatives of the output along theta -> basis @ (cos theta, sin theta), with a batch of one each."""
     points = [_derivatives(model, _on_circle(basis, theta).view(3, *shape).to(like)) for theta in thetas]
     value, velocity, acceleration = torch.cat(points, dim=1)
     return OutputJet(value, velocity, acceleration, shape)
@@ -72,39 +72,39 @@ def output_jet(
 def output_curve(
     model: Callable[[Tensor], Any], shape: tuple[int, ...], basis: Tensor, thetas: tuple[float, ...], like: Tensor
 ) -> Tensor:
-    """The outputs themselves along theta -> basis @ (cos theta, sin theta), shape (points, outputs), in float64."""
+    """Return the outputs along theta -> basis @ (cos theta, sin theta), shape (points, outputs), in float64."""
     with torch.no_grad():
         points = [model(_on_circle(basis, theta)[:1].view(1, *shape).to(like)) for theta in thetas]
     return torch.cat([point.reshape(1, -1).double().cpu() for point in points])
 
 
 def _on_circle(basis: Tensor, theta: float) -> Tensor:
-    """Value, velocity and acceleration of the curve at theta, in float64."""
+    """Return value, velocity and acceleration of the curve at theta, in float64."""
     cos, sin = math.cos(theta), math.sin(theta)
     coefficients = torch.tensor([(cos, sin), (-sin, cos), (-cos, -sin)], dtype=torch.float64)
     return coefficients @ basis.double().cpu().T
 
 
 def _derivatives(model: Callable[[Any], Any], parts: Tensor) -> Tensor:
-    if parts.ndim == 4:  # images: convolutions on the CPU are a fifth faster on pixels that lie together
+    if parts.ndim == 4:  # convolutions of images on the CPU are a fifth faster with channels last
         parts = parts.contiguous(memory_format=torch.channels_last)
     with torch.no_grad():
         out = model(Jet(parts.unsqueeze(1)))
-    if isinstance(out, Tensor):  # nothing that moves has reached the output
+    if isinstance(out, Tensor):  # the output does not depend on the input
         out = constant(out)
     if not isinstance(out, Jet):
         kind = type(out).__name__
         raise UnsupportedError(
-            f"curvature needs a network that returns one tensor; this one returns a {kind}. "
+            f"curvature needs a network that returns a single tensor; this one returns a {kind}. "
             "Wrap it in a module that returns the logits alone."
         )
     parts = out.parts.reshape(3, 1, -1).double().cpu()
-    # derivatives of what is not a number mean nothing, even where they happen to be finite
+    # derivatives of NaN are meaningless, even where they happen to be finite
     return parts if bool(parts[0].isfinite().all()) else torch.full_like(parts, math.nan)
 
 
 def curvature(jet: OutputJet, coordinates: Tensor | None = None) -> float | None:
-    """Sum over the points of |v|^-3 sqrt(|v|^2 |a|^2 - (v.a)^2); None where the output does not move."""
+    """Return the sum over the points of |v|^-3 sqrt(|v|^2 |a|^2 - (v.a)^2); None if the output is constant."""
     velocity, acceleration = jet.velocity, jet.acceleration
     if coordinates is not None:
         velocity, acceleration = velocity[:, coordinates], acceleration[:, coordinates]
@@ -114,33 +114,34 @@ def curvature(jet: OutputJet, coordinates: Tensor | None = None) -> float | None
 
 
 def _curvatures(velocity: Tensor, acceleration: Tensor) -> Tensor:
-    """For each point; not a number where the output does not move."""
+    """Return the curvature at each point; NaN where the output is constant."""
     vv, aa, va = (velocity**2).sum(1), (acceleration**2).sum(1), (velocity * acceleration).sum(1)
     return vv**-1.5 * (vv * aa - va**2).clamp(min=0).sqrt()
 
 
 def is_doubtful(jet: OutputJet) -> bool:
-    """Whether the output bends so sharply, for its size, that velocity and acceleration may be rounding errors.
+    """Return True if the curvature is so large, for the size of the output, that it may be that of rounding errors.
 
-    Those of a network that normalises are about eps times what its features have, and the curvature |a| / |v|^2 is then
-    1 / eps times an ordinary one.
+    In a network with normalization, rounding errors are about eps times the derivatives of the features, and the
+    curvature |a| / |v|^2 is then 1 / eps times its usual size.
     """
     sharpness = _curvatures(jet.velocity, jet.acceleration) * jet.value.norm(dim=1).clamp(min=1)
     return bool((sharpness > DOUBTFUL).any())
 
 
 def is_only_rounding(coarse: OutputJet, fine: OutputJet) -> bool:
-    """Whether the speed of the output in float32 all but vanishes in float64, as rounding errors do."""
+    """Return True if the velocity in float32 all but vanishes in float64, as rounding errors do."""
     before, after = coarse.velocity.norm(dim=1), fine.velocity.norm(dim=1)
     return bool(((after > 0) & (after < SHRINKS_TO * before)).any())
 
 
 def principal_components(curve: Tensor) -> tuple[Tensor, float]:
-    """Places in the first three principal components, at a mean square radius of 1, and their share of the variance."""
-    centred = curve - curve.mean(0)
-    if float(centred.abs().max()) == 0:
-        raise UnsupportedError("the output does not change with the input: there is no curve.")
-    u, sigma, _ = torch.linalg.svd(centred, full_matrices=False)
+    """Return the curve in its first three principal components, scaled to a mean square radius of 1, and their share
+    of the variance."""
+    centered = curve - curve.mean(0)
+    if float(centered.abs().max()) == 0:
+        raise UnsupportedError("the output does not depend on the input: there is no curve.")
+    u, sigma, _ = torch.linalg.svd(centered, full_matrices=False)
     kept = min(COMPONENTS, len(sigma))
     places = torch.zeros(len(curve), COMPONENTS, dtype=curve.dtype)
     places[:, :kept] = u[:, :kept] * sigma[:kept]
@@ -149,6 +150,6 @@ def principal_components(curve: Tensor) -> tuple[Tensor, float]:
 
 
 def bending(places: Tensor) -> float:
-    """The length of a closed curve of unit mean square radius, a circle's being 1; the more it bends, the longer."""
+    """Return the length of a closed curve of unit mean square radius, relative to that of a circle."""
     steps = places - places.roll(1, dims=0)
     return float(torch.linalg.vector_norm(steps, dim=1).sum()) / (2 * math.pi)

@@ -1,4 +1,4 @@
-"""Feature maps as they leave each module, reduced to one number each while the forward pass goes on."""
+"""Statistics of feature maps, each reduced to one number during the forward pass."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from firstlight.core.seeds import torch_generator
 
 Modules = Literal["all", "leaf"]
 
-# Gram matrices of one shape of map wait to be reduced together; this bounds how many (in float64 entries, 32 MiB)
+# Gram matrices of maps of one shape are collected and reduced together, up to this many float64 entries (32 MiB)
 _WAITING_LIMIT = 2**22
 _STATELESS = {nn.ReLU, nn.AvgPool2d, nn.MaxPool2d}
 
@@ -27,10 +27,13 @@ _STATELESS = {nn.ReLU, nn.AvgPool2d, nn.MaxPool2d}
 class MapStack:
     """What is kept of feature maps of one shape, each read as a matrix (rows, columns) in float64.
 
-    Rows are the entries of a map's first dimension: channels of a convolution, tokens of a transformer, units of a
-    vector. `grams` holds the products of all pairs of rows of each map, or of all pairs of columns where `by_columns`,
-    which is so unless there are more of these; `modules` made the maps. `row_grams` and `row_sums` are there if a
-    statistic asks for them.
+    Attributes:
+        rows: The size of a map's first dimension: channels of a convolution, tokens of a transformer.
+        columns: The product of its other dimensions.
+        modules: The module that made each map.
+        grams: The products of all pairs of rows of each map; of all pairs of columns if there are fewer columns.
+        row_grams: The products of all pairs of rows, if a statistic needs them.
+        row_sums: The sum of each row, if a statistic needs it.
     """
 
     rows: int
@@ -46,15 +49,16 @@ class MapStack:
 
     @cached_property
     def energies(self) -> Tensor:
-        """Sum of squares of each map; not finite if any of its entries is not."""
+        """The sum of squares of each map; not finite if any of its entries is not."""
         return self.grams.diagonal(dim1=1, dim2=2).sum(1)
 
 
 @runtime_checkable
 class Statistic(Hashable, Protocol):
-    """What a stack of maps is reduced to: one number for each. Hashable, and equal if it does the same.
+    """A reduction of feature maps to one number each. Hashable; equal objects do the same.
 
-    `by_rows` says whether it reads `row_grams` and `row_sums`.
+    Attributes:
+        by_rows: True if it reads `row_grams` and `row_sums`.
     """
 
     by_rows: ClassVar[bool]
@@ -64,10 +68,13 @@ class Statistic(Hashable, Protocol):
 
 @dataclass(frozen=True)
 class FeatureValues:
-    """For each module call, in order: the module's name, and what its output was reduced to.
+    """The statistic of every module call.
 
-    `not_finite` counts maps with an entry that is NaN or infinite; their values mean nothing. `matrices` counts the
-    maps that are more than a vector.
+    Attributes:
+        names: The name of the module of each call, in order.
+        values: The statistic of its output.
+        not_finite: The number of maps with a NaN or infinite entry; their values are meaningless.
+        matrices: The number of maps that are not vectors.
     """
 
     names: tuple[str, ...]
@@ -76,19 +83,19 @@ class FeatureValues:
     matrices: int
 
 
-# position, module, and what `MapStack` keeps of the map
+# Position, module, and what `MapStack` keeps of the map
 _Kept = tuple[int, nn.Module, Tensor, Tensor, Tensor]
 
 
 class FeatureRecorder:
-    """A hook that reduces each first sample's output to a few numbers as it passes, and lets the feature map go.
+    """A hook that reduces the first sample's output of each module at once, so that no feature map is kept.
 
-    What is bound to be equal is reduced once: an output that a module merely hands on (a container's last child, an
-    identity), and what stateless layers of one kind make of the same tensor.
+    Outputs that must be equal are reduced once: one that a module merely passes on (a container, an identity), and
+    those of stateless layers with the same settings and the same input.
     """
 
     def __init__(self, statistics: Iterable[Statistic], seed: int) -> None:
-        # each has random numbers of its own, so that none depends on what else is asked for
+        # each has its own generator, so that none depends on which others are measured
         self._statistics = {statistic: torch_generator(seed, "features", repr(statistic)) for statistic in statistics}
         self._by_rows = any(statistic.by_rows for statistic in self._statistics)
         self._names: list[str] = []
@@ -105,9 +112,9 @@ class FeatureRecorder:
     def watching(
         self, model: nn.Module, modules: Modules, logits_in: Callable[[Any], Any] | None = None
     ) -> Iterator[None]:
-        """Record the calls of the model's modules; one hook for all of them leaves the modules themselves untouched.
+        """Record the calls of the model's modules by one global hook, which leaves the modules untouched.
 
-        `logits_in` finds the logits in what the network returns, if that is not one tensor.
+        `logits_in` finds the logits in the output of the network, if that is not a single tensor.
         """
         names = {
             module: name or "<root>"
@@ -161,7 +168,7 @@ class FeatureRecorder:
         self._positions.append(position)
 
     def _known(self, action: Hashable, tensor: Tensor) -> int | None:
-        """Where the result of the action on this very tensor stands, if neither has changed since."""
+        """Return the position of the result of this action on this tensor, if the tensor has not changed since."""
         reference, version, position = self._seen.get((action, id(tensor)), (None, 0, 0))
         unchanged = reference is not None and reference() is tensor and version == tensor._version
         return position if unchanged else None
@@ -192,13 +199,13 @@ class FeatureRecorder:
             }
             for tensor in (grams, row_grams, row_sums):
                 tensor[~finite] = 0.0
-            stack = replace(stack)  # which forgets the energies
+            stack = replace(stack)  # drops the cached energies
         found = [reduce(stack, random).cpu() for reduce, random in self._statistics.items()]
         self._reduced.append((list(positions), found))
 
 
 def _settings_of(module: nn.Module) -> Hashable:
-    """What a stateless layer does: equal for layers that do the same."""
+    """Return the settings of a stateless layer; layers with equal settings do the same."""
     settings = (value for name, value in vars(module).items() if name[0] != "_" and name != "training")
     return type(module), *map(repr, settings)
 

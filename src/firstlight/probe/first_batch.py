@@ -1,4 +1,4 @@
-"""Quantities of the first batch: one forward pass in train mode, and as many backward passes as were asked for."""
+"""Quantities of the first batch: one forward pass in train mode, and the backward passes that are asked for."""
 
 from __future__ import annotations
 
@@ -22,71 +22,70 @@ from firstlight.probe.gradients import (
     weights_of,
 )
 from firstlight.probe.kernel import GramRecorder
-from firstlight.probe.memory import quantity
 from firstlight.probe.observe import random_state
 from firstlight.probe.rectifiers import PATTERN_SAMPLES, CodeRecorder, ReluCodes, rectifiers_of
-from firstlight.probe.subject import Subject, are_probabilities, refuse_other_labels
+from firstlight.probe.subject import Subject, are_probabilities, quantity, refuse_other_labels
 
-# What can be measured of the pass; those in `Probe.expected` are measured together
+# What the pass can measure; pieces in `Probe.expected` are measured together
 Piece = Literal["codes", "kernel", "jacobian", "gradients", "fisher", "hessian", "width"]
 PIECES: tuple[Piece, ...] = get_args(Piece)
 OF_LOSS = {"gradients", "fisher", "hessian"}
-# What comes with every pass that computes logits
+# What every pass that computes logits yields
 FREE = {"width", "random"}
 
 
 class FirstBatchQuantities(Subject):
     def relu_codes(self) -> ReluCodes:
-        """What ReLUs treat alike in the first batch. The forward pass."""
+        """Return the on/off codes of ReLUs in the first batch. Cost: the forward pass."""
         found: ReluCodes = self._piece("codes")
         return found
 
     def label_kernel(self) -> Tensor:
-        """Gram matrix (N, N) of per-sample gradients of the logit of each sample's own label, in float64.
+        """Return the Gram matrix (N, N) of per-sample gradients of the logit of each sample's own label, in float64.
 
-        A backward pass without weight gradients, and products layer by layer. BatchNorm couples samples; see
-        `kernel.GramRecorder` for what that makes of it.
+        Cost: a backward pass without weight gradients, and products layer by layer. BatchNorm couples samples; see
+        `kernel.GramRecorder` for the consequences.
         """
         found: Tensor = self._piece("kernel")
         return found
 
     def input_jacobian(self) -> Tensor:
-        """Gradient of the sum of all outputs with respect to each sample's inputs (N, inputs).
+        """Return the gradient of the sum of all outputs with respect to each sample's inputs, shape (N, inputs).
 
-        A backward pass without weight gradients. BatchNorm couples samples: what arrives at one is the gradient of the
-        outputs of all.
+        Cost: a backward pass without weight gradients. BatchNorm couples samples: the gradient of one sample is that of
+        the outputs of all.
         """
         found: Tensor = self._piece("jacobian")
         return found
 
     def first_loss_gradients(self) -> LossGradients:
-        """Loss and its gradient with respect to each layer's weight. A backward pass."""
+        """Return the loss and its gradient with respect to each layer's weight. Cost: a backward pass."""
         found: LossGradients = self._piece("gradients")
         return found
 
     def fisher(self) -> float:
-        """Sensitivity of the loss to channels; see `gradients.FisherRecorder`. Free with the loss gradients."""
+        """Return the Fisher sensitivity of channels; see `gradients.FisherRecorder`. Free with the loss gradients."""
         found: float = self._piece("fisher")
         return found
 
     def hessian_gradient_product(self) -> float:
-        """Sum over weights of W times H g. Another pass through the backward pass, which is kept differentiable."""
+        """Return the sum over weights of W times H g. Cost: a backward pass through the backward pass."""
         found: float = self._piece("hessian")
         return found
 
     def labels(self) -> Tensor:
-        """One class for each sample. Free with all the others but the codes."""
+        """Return one class for each sample. Free with every quantity but the codes."""
         targets = self._batch_with_targets(0).targets
         assert targets is not None
         if targets.is_floating_point() and are_probabilities(targets):
             targets = targets.argmax(1)
         if targets.ndim != 1 or targets.is_floating_point():
-            raise UnsupportedError("this needs one class label for each sample.")
+            raise UnsupportedError("one class label for each sample is needed.")
         refuse_other_labels(targets, self.logit_width())
         return targets
 
     def logit_width(self) -> int:
-        """How many logits a sample has. Free with all the others but the codes."""
+        """Return the number of logits of a sample. Free with every quantity but the codes."""
         found: int = self._piece("width")
         return found
 
@@ -106,15 +105,15 @@ class FirstBatchQuantities(Subject):
         return found[piece]
 
     def _require(self, piece: Piece) -> None:
-        """Refuse a piece that network and batch do not have, before any pass is made for it."""
+        """Raise `UnsupportedError` if the network or the batch lacks what a piece needs, before any pass is made."""
         if piece == "codes":
             rectifiers_of(self.model)
         if piece == "jacobian" and not any(x.is_floating_point() for x in self.batches[0].inputs):
-            raise UnsupportedError("the Jacobian needs inputs that can move; this network takes whole numbers.")
+            raise UnsupportedError("the Jacobian needs floating-point inputs; this network takes integers.")
         if piece == "kernel":
             targets = self._batch_with_targets(0).targets
             if targets is not None and (targets.ndim != 1 or targets.is_floating_point()):
-                raise UnsupportedError("the kernel of label logits needs one whole-number label for each sample.")
+                raise UnsupportedError("the kernel of label logits needs one integer label for each sample.")
         if piece in OF_LOSS:
             self._batch_for_loss(0)
         if piece in OF_LOSS | {"kernel"}:
@@ -130,7 +129,10 @@ class FirstBatchQuantities(Subject):
         return True
 
     def _attempt(self, wanted: set[str], *, any_error: bool = False) -> dict[str, Any] | None:
-        """The pieces; None if memory runs out, or for `any_error`. A retry starts when the failed pass is let go."""
+        """Return the pieces; None if memory runs out, or on any error with `any_error`.
+
+        The caller retries after the failed pass has been freed.
+        """
         try:
             return self._measure(wanted)
         except Exception as error:
@@ -139,7 +141,7 @@ class FirstBatchQuantities(Subject):
         return None
 
     def _measure_in_chunks(self, piece: Piece) -> dict[str, Any]:
-        """With ever smaller parts of the batch, where these add up to the same value; else out of memory it is."""
+        """Measure ever smaller chunks of the batch if they add up to the same value; else raise `MemoryError`."""
         batch = self.batches[0]
         size = len(batch)
         while size > 1 and self._adds_up(piece):
@@ -147,14 +149,14 @@ class FirstBatchQuantities(Subject):
             chunks = batch.chunks(size)
             parts = [found for chunk in chunks if (found := self._with(self.model, [chunk])._attempt({piece}))]
             if any(part["random"] for part in parts):
-                break  # other random numbers than those of the whole batch
+                break  # the whole batch would draw other random numbers
             if len(parts) == len(chunks):
                 shares = [len(chunk) / len(batch) for chunk in chunks]
                 return {piece: _joined(piece, [part[piece] for part in parts], shares)}
-        raise MemoryError(f"a batch of {len(batch)} ({batch.described()}) does not fit into memory, nor do its parts.")
+        raise MemoryError(f"neither the batch of {len(batch)} ({batch.described()}) nor its parts fit into memory.")
 
     def _adds_up(self, piece: Piece) -> bool:
-        """Whether samples know nothing of each other, so that parts of the batch make up the whole."""
+        """Return True if samples are independent, so that the values of chunks add up to that of the batch."""
         coupled = any(isinstance(module, nn.modules.batchnorm._BatchNorm) for module in self.model.modules())
         return not coupled and (piece == "jacobian" or (piece in ("gradients", "fisher") and self._loss is None))
 
@@ -163,9 +165,9 @@ class FirstBatchQuantities(Subject):
         return self._pass(wanted, careful=True) or {} if found is None else found
 
     def _pass(self, wanted: set[str], *, careful: bool) -> dict[str, Any] | None:
-        """The pieces; None if an activation that is needed was overwritten, or a layer was cut off from the inputs.
+        """Return the pieces; None if a needed activation was overwritten, or a layer gets no gradient from the inputs.
 
-        `careful` copies activations, and lets gradients set out from all weights.
+        `careful` copies activations, and differentiates with respect to all weights.
         """
         batch = self.batches[0]
         weights = weights_of(self.model) if wanted & (OF_LOSS | {"kernel"}) else {}
@@ -178,7 +180,7 @@ class FirstBatchQuantities(Subject):
         found: dict[str, Any] = {}
         with ExitStack() as context:
             context.enter_context(self._watched("first batch", training=True))
-            # fused attention cannot be differentiated twice, and none of the pieces should depend on who else asks
+            # fused attention cannot be differentiated twice, and no piece may depend on which others are measured
             context.enter_context(sdpa_kernel(SDPBackend.MATH))
             context.enter_context(differentiable(self.model, *sources))
             if "codes" in wanted:
@@ -197,7 +199,8 @@ class FirstBatchQuantities(Subject):
                 found["width"] = logits.shape[1] if logits.ndim > 1 else 1
                 if "kernel" in wanted:
                     total = self._label_logits(logits, batch).sum()
-                    with gram.listening():  # down to the inputs, which takes no weight gradients; then what is beside
+                    # from the inputs first, without weight gradients; then the layers that do not depend on the inputs
+                    with gram.listening():
                         _gradients(total, leaves, keep=True)
                         beside = [layer.weight for layer in layers if layer in gram.unmet] if sources else []
                         _gradients(total, beside, keep=len(wanted) > 1)
@@ -226,7 +229,7 @@ class FirstBatchQuantities(Subject):
 
 
 def _joined(piece: Piece, parts: list[Any], shares: list[float]) -> Any:
-    """What the whole batch would have given, from its parts and their shares in the number of samples."""
+    """Combine the values of chunks, given their shares of the samples, to the value of the whole batch."""
     if piece == "jacobian":
         return torch.cat(parts)
     if piece == "fisher":  # the gradient of a mean over samples, squared, and a mean of that
@@ -235,7 +238,7 @@ def _joined(piece: Piece, parts: list[Any], shares: list[float]) -> Any:
 
 
 def _moving(leaves: list[Tensor]) -> Any:
-    """Hand out copies of the leaves in turn, since a first layer may work in place."""
+    """Return a function that yields copies of the leaves in turn, since a first layer may work in place."""
     given = iter(leaves)
     return lambda x: next(given).clone() if x.is_floating_point() else x.clone()
 
@@ -253,7 +256,7 @@ def _jacobian(total: Tensor, leaves: list[Tensor], *, keep: bool) -> Tensor:
 
 
 def _hessian_product(gradients: dict[str, Tensor], weights: dict[str, Tensor]) -> float:
-    """Sum of W * H g: the gradient of g . g' with g' = g held fixed is H g."""
+    """Return the sum of W * H g: the gradient of g . g' with g' = g held fixed is H g."""
     slope = sum(((gradient * gradient.detach()).sum() for gradient in gradients.values()), start=torch.zeros(()))
     if not slope.requires_grad:
         return 0.0

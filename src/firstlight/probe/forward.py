@@ -1,4 +1,4 @@
-"""Quantities of forward passes: cost, feature maps, codes of ReLUs, the curvature of the output."""
+"""Quantities of forward passes: cost, feature maps, codes of ReLUs, curvature of the output."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from firstlight.core.errors import DataError, FirstlightError, UnsupportedError,
 from firstlight.probe import curvature, features, rectifiers
 from firstlight.probe.cost import Cost, measure_cost
 from firstlight.probe.first_batch import FirstBatchQuantities
-from firstlight.probe.memory import quantity
+from firstlight.probe.subject import quantity
 
 
 class ForwardQuantities(FirstBatchQuantities):
     @quantity
     def cost(self) -> Cost:
-        """Parameters, and multiply-accumulates for one input. One forward pass of one sample, unless known before."""
+        """Return parameters and multiply-accumulates for one input. Cost: a forward pass of one input, unless known."""
         batch = self.batches[0].head(1)
         with self._watched("cost", training=False), self._explained(batch):
             cost: Cost = batch.feed(functools.partial(measure_cost, self.model))
         return cost
 
     def classes_if_known(self) -> int | None:
-        """How many logits a sample has, by a forward pass of one in eval mode; None where that cannot be told."""
+        """Return the number of logits of a sample, by a forward pass in eval mode; None if it cannot be determined."""
         try:
             with self._watched("classes", training=False), torch.no_grad():
                 logits = self._logits(self.batches[0].head(1))
-        except FirstlightError:  # what the model does wrong is said where it is measured
+        except FirstlightError:  # the measurements themselves report what is wrong with the model
             return None
         return logits.shape[1] if logits.ndim == 2 else None
 
@@ -38,12 +38,15 @@ class ForwardQuantities(FirstBatchQuantities):
     def feature_statistic(
         self, statistic: features.Statistic, *, modules: features.Modules = "all", images: int = 1
     ) -> features.FeatureValues:
-        """One number for the first sample's output of every module call, in train mode. One forward pass.
+        """Reduce the first sample's output of every module call to one number, in train mode.
 
-        The pass is made with the first `images` samples, which BatchNorm takes its statistics from, and also serves all
-        statistics in `expected`. `modules="all"` counts containers and the network itself, which repeat the output of
-        their last child, as the reference implementation of Dextr does; `modules="leaf"` counts only modules that
-        contain no others.
+        Cost: one forward pass, which also serves all statistics in `expected`.
+
+        Args:
+            statistic: The reduction, such as `spectra.InverseCondition()`.
+            modules: "all" includes containers and the network itself, which repeat the output of their last child, as
+                in the reference implementation of Dextr; "leaf" only modules without children.
+            images: The number of samples in the pass, from which BatchNorm takes its statistics.
         """
         keys = {
             wanted: ("feature_statistic", wanted, modules, images)
@@ -62,9 +65,9 @@ class ForwardQuantities(FirstBatchQuantities):
 
     @quantity
     def relu_patterns(self, samples: int) -> rectifiers.ReluCodes:
-        """The codes of the first batch, in train mode; `patterns` of ReLU units over the first samples.
+        """Return the codes of the first batch, with the patterns of ReLU units over the first `samples` samples.
 
-        One forward pass, in which BatchNorm sees the whole first batch; free with `relu_codes` for 16 samples.
+        Cost: one forward pass in train mode of the whole first batch; free with `relu_codes` for 16 samples.
         """
         if samples == rectifiers.PATTERN_SAMPLES:
             return self.relu_codes()
@@ -72,7 +75,7 @@ class ForwardQuantities(FirstBatchQuantities):
 
     @quantity
     def relu_inner_products(self) -> Tensor:
-        """Products of the real inputs of all ReLUs for each pair of samples (N, N), train mode. One forward pass."""
+        """Return the products of ReLU inputs for each pair of samples, shape (N, N). Cost: a forward pass."""
         return self._relu_pass(rectifiers.CodeRecorder(len(self.batches[0]), real_valued=True)).products()
 
     def _relu_pass(self, recorder: rectifiers.CodeRecorder) -> rectifiers.CodeRecorder:
@@ -84,27 +87,31 @@ class ForwardQuantities(FirstBatchQuantities):
     def output_jet(
         self, *, basis: Tensor | None = None, thetas: tuple[float, ...] = (0.0,), size: tuple[int, ...] | None = None
     ) -> curvature.OutputJet:
-        """Value, velocity and acceleration of every output along a unit circle in input space, in train mode.
+        """Return value, velocity and acceleration of every output along a unit circle in input space, in train mode.
 
-        The cost is that of one forward pass on three inputs for each point. `basis` (inputs x 2, orthonormal) spans the
-        circle; by default it is drawn from the seed. `size` is the shape of an input on the curve; by default the usual
-        one, but for images of less than 64 pixels in width or height twice that, if the network accepts it: at the size
-        of CIFAR images the curvature would be mostly noise.
+        Cost: one forward pass of three inputs for each point.
+
+        Args:
+            basis: Orthonormal directions that span the circle, shape (inputs, 2). Default: drawn from the seed.
+            thetas: The points of the circle, as angles.
+            size: The shape of an input on the curve. Default: that of the batch; images of less than 64 pixels in width
+                or height are doubled in size if the network accepts it, because at the size of CIFAR images the
+                curvature is mostly noise.
         """
         usual = tuple(self.batches[0].image.shape[1:])
         if size is None and basis is None and curvature.is_small(usual):
             try:
                 return self._jet_at((usual[0], 2 * usual[1], 2 * usual[2]), None, thetas)
             except UnsupportedError:
-                pass  # made for one input size, such as a transformer with a table of positions
+                pass  # the network takes one input size, such as a transformer with positional embeddings
         return self._jet_at(size or usual, basis, thetas)
 
     @quantity
     def output_curve(self, points: int, *, size: tuple[int, ...] | None = None) -> Tensor:
-        """Every output at so many points of the circle of `output_jet`, shape (points, outputs), in train mode.
+        """Return every output at evenly spaced points of the circle of `output_jet`, shape (points, outputs).
 
-        The points divide the circle evenly and the first is where `output_jet` stands. The cost is that of one forward
-        pass on one input for each; `size` is the shape of an input on the curve, by default that of `output_jet`.
+        The first point is that of `output_jet`. Cost: one forward pass of one input for each point, in train mode.
+        `size` is the shape of an input on the curve; by default that of `output_jet`.
         """
         shape = size or self.output_jet().shape
         thetas = tuple(2 * math.pi * number / points for number in range(points))
@@ -122,11 +129,19 @@ class ForwardQuantities(FirstBatchQuantities):
         coordinates: tuple[int, ...] | None = None,
         size: tuple[int, ...] | None = None,
     ) -> float | None:
-        """Curvature of the output along the circle, summed over `thetas`; None where the output does not move.
+        """Return the curvature of the output along the circle, summed over `thetas`; None if the output is constant.
 
-        `coordinates` picks outputs, with repeats if wanted; by default all of them count. Costs nothing beyond
-        `output_jet`, unless that looks like rounding errors: then a second one, in float32 if the network is in float64
-        and else the other way round, shows whether the output moves. If it does, the curvature is that in float64.
+        Free with `output_jet`, unless its derivatives look like rounding errors. Then a second jet in the other
+        precision (float32 or float64) shows whether the output moves. If it does, the curvature is that in float64.
+
+        Args:
+            basis: As in `output_jet`.
+            thetas: As in `output_jet`.
+            coordinates: The outputs that count; an output may be repeated. Default: all.
+            size: As in `output_jet`.
+
+        Raises:
+            UnsupportedError: If the derivatives are nothing but rounding errors.
         """
         jet = self.output_jet(basis=basis, thetas=thetas, size=size)
         if curvature.is_doubtful(jet):

@@ -1,4 +1,4 @@
-"""Gradients of the loss with respect to the weights of convolutions and linear maps, and what comes with them."""
+"""Gradients of the loss with respect to the weights of convolutions and linear layers, and what derives from them."""
 
 from __future__ import annotations
 
@@ -14,15 +14,18 @@ from firstlight.probe.observe import LayerListener
 
 Weights = dict[str, Tensor]
 _ATTENTION_WEIGHTS = ("in_proj_weight", "q_proj_weight", "k_proj_weight", "v_proj_weight")
-# What a backward pass starts from: a scalar made of the network's output for a batch
+# Computes the scalar that a backward pass starts from
 Scalar = Callable[[], Tensor]
 
 
 @dataclass(frozen=True)
 class LossGradients:
-    """The loss of one batch and its gradient with respect to each layer's weight, by the layer's name.
+    """The loss of one batch and its gradients.
 
-    Layers that the loss does not depend on are absent.
+    Attributes:
+        loss: The loss.
+        weights: The gradient of each layer's weight by the layer's name; without layers that the loss does not depend
+            on.
     """
 
     loss: float
@@ -30,19 +33,19 @@ class LossGradients:
 
 
 def layers_of(model: nn.Module) -> list[nn.Conv2d | nn.Linear]:
-    """The layers that gradient proxies look at: convolutions and linear maps, wherever they are nested."""
+    """Return the layers that gradient proxies read: all convolutions and linear layers."""
     layers = [module for module in model.modules() if isinstance(module, (nn.Conv2d, nn.Linear))]
     for layer in layers:
         if not isinstance(layer._parameters.get("weight"), nn.Parameter):
             raise UnsupportedError(
-                f"the weight of {layer} is computed from other parameters (weight_norm, parametrize); gradients are "
-                "taken with respect to plain weights."
+                f"the weight of {layer} is computed from other parameters (weight_norm, parametrize); only gradients "
+                "of plain weights are supported."
             )
     return layers
 
 
 def weights_of(model: nn.Module) -> Weights:
-    """The weights of these layers by the layer's name, and of PyTorch's attention by their own; tied ones once."""
+    """Return the weights of these layers and of PyTorch's attention by name; tied weights once."""
     layers_of(model)
     found: dict[Tensor, str] = {}
     for name, module in model.named_modules():
@@ -53,22 +56,21 @@ def weights_of(model: nn.Module) -> Weights:
                 if (weight := getattr(module, inner)) is not None:
                     found.setdefault(weight, f"{name}.{inner}".lstrip("."))
     if not found:
-        raise UnsupportedError("the network has no Conv2d or Linear layer, so that there are no weights to look at.")
+        raise UnsupportedError("the network has no Conv2d or Linear layer, whose weights are needed.")
     return {name: weight for weight, name in found.items()}
 
 
 def refuse_hidden_layers(model: nn.Module) -> None:
-    """Where inputs and outputs of single layers are needed."""
+    """Raise `UnsupportedError` if the inputs and outputs of single layers cannot be observed."""
     if any(isinstance(module, nn.MultiheadAttention) for module in model.modules()):
         raise UnsupportedError(
-            "nn.MultiheadAttention does not let its linear maps be watched one by one; write attention with nn.Linear "
-            "layers to measure this."
+            "the linear layers inside nn.MultiheadAttention cannot be observed; write attention with nn.Linear layers."
         )
 
 
 @contextmanager
 def differentiable(model: nn.Module, *parameters: Tensor) -> Iterator[None]:
-    """Differentiate with respect to these parameters and no others, frozen or not; as it was before, afterwards."""
+    """Differentiate with respect to these parameters only, frozen or not; restores `requires_grad` afterwards."""
     before = [(parameter, parameter.requires_grad) for parameter in model.parameters()]
     try:
         for parameter, _ in before:
@@ -83,7 +85,7 @@ def differentiable(model: nn.Module, *parameters: Tensor) -> Iterator[None]:
 
 
 def loss_gradients(model: nn.Module, loss: Scalar) -> LossGradients:
-    """One forward and one backward pass."""
+    """Compute the loss and its gradients by one forward and one backward pass."""
     weights = weights_of(model)
     with differentiable(model, *weights.values()):
         value = loss()
@@ -91,7 +93,7 @@ def loss_gradients(model: nn.Module, loss: Scalar) -> LossGradients:
 
 
 def average(parts: Sequence[tuple[float, LossGradients]]) -> LossGradients:
-    """Of parts of a batch, each with its share of the samples."""
+    """Average the gradients of chunks of a batch, each given with its share of the samples."""
     weights: Weights = {}
     for share, part in parts:
         for name, gradient in part.weights.items():
@@ -100,17 +102,19 @@ def average(parts: Sequence[tuple[float, LossGradients]]) -> LossGradients:
 
 
 def gradients_of(value: Tensor, weights: Mapping[str, Tensor], *, differentiable: bool = False) -> Weights:
+    """Return the gradient of each weight by name; without weights that the value does not depend on."""
     if not value.requires_grad:
-        raise UnsupportedError("the loss does not depend on any weight of a convolution or linear map.")
+        raise UnsupportedError("the loss does not depend on the weight of any convolution or linear layer.")
     gradients = torch.autograd.grad(value, list(weights.values()), allow_unused=True, create_graph=differentiable)
     return {name: gradient for name, gradient in zip(weights, gradients, strict=True) if gradient is not None}
 
 
 class FisherRecorder(LayerListener):
-    """Meets each layer's output with its gradient.
+    """Combines each layer's output with its gradient.
 
-    `total` is the sum over layers and their output channels of half the mean over samples of (sum over positions of
-    activation times its gradient) squared, times the number of weights of a channel.
+    Attributes:
+        total: The sum over layers and their output channels of half the mean over samples of (sum over positions of
+            activation times gradient) squared, times the number of weights of a channel.
     """
 
     def __init__(self, copies: bool) -> None:
@@ -127,7 +131,7 @@ class FisherRecorder(LayerListener):
 
 
 def fisher_of_layer(activation: Tensor, gradient: Tensor, *, channels_last: bool) -> float:
-    """Sum over channels of half the mean over samples of (sum over positions of a times its gradient) squared."""
+    """Return the sum over channels of half the mean over samples of (sum over positions of a da) squared."""
     product = activation * gradient
     if product.ndim > 2:
         positions = tuple(range(1, product.ndim - 1)) if channels_last else tuple(range(2, product.ndim))
@@ -137,8 +141,13 @@ def fisher_of_layer(activation: Tensor, gradient: Tensor, *, channels_last: bool
 
 @dataclass(frozen=True)
 class SampleGradients:
-    """Of the gradients of single samples: the sum over weights of |sum of their signs|, the number of weights reached,
-    and the sum of their squared norms."""
+    """Statistics of the gradients of single samples.
+
+    Attributes:
+        sign_agreement: The sum over weights of |sum over samples of the sign of the gradient|.
+        weights: The number of weights that the loss depends on.
+        energy: The sum over samples of the squared norm of the gradient.
+    """
 
     sign_agreement: float
     weights: int
@@ -146,13 +155,13 @@ class SampleGradients:
 
 
 def sample_gradients(model: nn.Module, losses: Iterator[Scalar]) -> SampleGradients:
-    """One pass forward and back for each loss."""
+    """Compute them by one forward and one backward pass for each loss."""
     signs: Weights = {}
     energy = 0.0
     for loss in losses:
         for name, gradient in loss_gradients(model, loss).weights.items():
             energy += float(gradient.double().square().sum())
-            sign = gradient.sign() + 0 * gradient  # which keeps what is not a number
+            sign = gradient.sign() + 0 * gradient  # keeps NaN
             signs[name] = signs[name].add_(sign) if name in signs else sign
     agreement = sum(float(sign.abs().double().sum()) for sign in signs.values())
     return SampleGradients(agreement, sum(sign.numel() for sign in signs.values()), energy)

@@ -1,4 +1,4 @@
-"""The neural tangent kernel of a batch: products of per-sample gradients, gathered layer by layer."""
+"""The neural tangent kernel of a batch: products of per-sample gradients, summed layer by layer."""
 
 from __future__ import annotations
 
@@ -16,25 +16,26 @@ Layer = nn.Conv2d | nn.Linear
 
 
 class GramRecorder(LayerListener):
-    """Theta_ij = <G_i, G_j> in float64, G_i the gradient of sample i's output with respect to weights and biases.
+    """Computes Theta_ij = <G_i, G_j> in float64, with G_i the gradient of sample i's output in weights and biases.
 
-    A single backward pass of the sum of all samples' outputs brings each layer the gradient of its own output; with the
-    layer's input that makes the per-sample gradients of its weights, of which only the products are kept. Nothing is
+    A single backward pass of the sum of all samples' outputs yields the gradient of each layer's output. Together with
+    the layer's input it gives the per-sample gradients of its weights, of which only the products are kept. Nothing is
     differentiated with respect to weights.
 
-    BatchNorm in train mode couples samples: sample i's output then depends on all of them, and what arrives at sample
-    i's activations is the gradient of the sum of all outputs. That is the published definition (HNAS); without
-    BatchNorm it is the tangent kernel itself.
+    BatchNorm in train mode couples samples: the output of sample i depends on all of them, and its activations receive
+    the gradient of the sum of all outputs. This is the published definition (HNAS). Without BatchNorm it is the tangent
+    kernel itself.
     """
 
     def __init__(self, samples: int, copies: bool) -> None:
         super().__init__(copies)
         self._samples = samples
         self._uses: Counter[Tensor] = Counter()
-        self._sums: dict[Tensor, Tensor] = {}  # per-sample gradients of what is used more than once
+        self._sums: dict[Tensor, Tensor] = {}  # per-sample gradients of parameters used more than once
         self._gram = torch.zeros(samples, samples, dtype=torch.float64)
 
     def gram(self) -> Tensor:
+        """Return the Gram matrix, shape (samples, samples)."""
         for gradients in self._sums.values():
             self._gram += _products(gradients)
         return self._gram
@@ -42,11 +43,11 @@ class GramRecorder(LayerListener):
     def keep(self, layer: nn.Module, inputs: tuple[Tensor, ...], output: Tensor) -> Tensor:
         if len(output) != self._samples:
             raise UnsupportedError(
-                f"a layer sees {len(output)} rows for {self._samples} samples, so that its gradients cannot be told "
-                "apart by sample."
+                f"a layer gets {len(output)} rows for {self._samples} samples, so its gradients cannot be assigned to "
+                "samples."
             )
         if not inputs[0].numel() or not output.numel():
-            raise UnsupportedError(f"{layer} turns nothing into {tuple(output.shape)}; there is nothing to look at.")
+            raise UnsupportedError(f"{layer} has an empty input or output, of shape {tuple(output.shape)}.")
         assert isinstance(layer, Layer)
         self._uses.update(parameters_of(layer))
         return inputs[0]
@@ -65,7 +66,7 @@ def parameters_of(layer: Layer) -> list[Tensor]:
 
 
 def per_sample_gradients(layer: Layer, x: Tensor, gradient: Tensor) -> list[Tensor]:
-    """Of the layer's weight and of its bias, if it has one, each of shape (samples, numbers)."""
+    """Return the gradients of the layer's weight and of its bias, if it has one, each of shape (samples, entries)."""
     samples = len(x)
     if isinstance(layer, nn.Linear):
         x, gradient = x.reshape(samples, -1, layer.in_features), gradient.reshape(samples, -1, layer.out_features)
@@ -80,7 +81,7 @@ def per_sample_gradients(layer: Layer, x: Tensor, gradient: Tensor) -> list[Tens
 
 
 def _columns(layer: nn.Conv2d, x: Tensor) -> Tensor:
-    """For each position of the output, the entries of the input that its kernel covers."""
+    """Return, for each position of the output, the entries of the input that the kernel covers."""
     if layer.kernel_size == (1, 1) and layer.stride == (1, 1) and layer.padding in ((0, 0), "valid"):
         return x
     if isinstance(layer.padding, str) or layer.padding_mode != "zeros":
@@ -96,7 +97,7 @@ def _products(gradients: Tensor) -> Tensor:
 
 
 def coupled_gram(outputs: Tensor, parameters: Sequence[Tensor]) -> Tensor:
-    """Products of the true gradients of all outputs, coupling of samples and all: one backward pass for each output."""
+    """Return products of the exact gradients, with coupled samples; one backward pass for each output."""
     rows = [
         torch.cat([torch.zeros(0).to(outputs), *(gradient.flatten() for gradient in gradients)])
         for gradients in _coupled_gradients(outputs, parameters)
@@ -105,7 +106,7 @@ def coupled_gram(outputs: Tensor, parameters: Sequence[Tensor]) -> Tensor:
 
 
 def coupled_trace(outputs: Tensor, parameters: Sequence[Tensor]) -> float:
-    """The trace of that matrix by the same backward passes, with the gradients of one output in memory at a time."""
+    """Return the trace of `coupled_gram`, with the gradients of one output in memory at a time."""
     return sum(
         float(torch.linalg.vector_norm(gradient, dtype=torch.float64).square())
         for gradients in _coupled_gradients(outputs, parameters)
@@ -114,7 +115,7 @@ def coupled_trace(outputs: Tensor, parameters: Sequence[Tensor]) -> float:
 
 
 def _coupled_gradients(outputs: Tensor, parameters: Sequence[Tensor]) -> Iterator[list[Tensor]]:
-    """Of each output in turn, with respect to the parameters that it depends on."""
+    """Yield the gradients of each output with respect to the parameters that it depends on."""
     for output in outputs:
         found = torch.autograd.grad(output, parameters, retain_graph=True, allow_unused=True)
-        yield [gradient.to_dense() for gradient in found if gradient is not None]  # some embeddings give sparse ones
+        yield [gradient.to_dense() for gradient in found if gradient is not None]  # embeddings may give sparse ones

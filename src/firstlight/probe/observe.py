@@ -1,4 +1,4 @@
-"""Watching a network without leaving a trace: whatever a measurement changes is put back when it ends."""
+"""Observe a network without a trace: whatever a measurement changes is restored when it ends."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from torch.nn.parameter import is_lazy
 
 @contextmanager
 def undisturbed(model: nn.Module, *, training: bool, seed: int) -> Iterator[None]:
-    """Run with `model` in the given mode and all random streams set to `seed`; afterwards restore everything.
+    """Put the model in the given mode and seed all random generators; restore everything afterwards.
 
-    Restored are each module's mode and other attributes, its parameters, submodules and hooks by name, every buffer
-    (running statistics and their counters), gradients, what is frozen, and the random state of PyTorch on the CPU and
-    on the model's devices, of NumPy and of Python. Measurements remove their own hooks; numbers that the model writes
-    into its own weights stay (see `keeping_weights`).
+    Restores each module's mode and other attributes, its parameters, submodules and hooks by name, every buffer
+    (running statistics and their counters), gradients, `requires_grad`, and the random state of PyTorch (CPU and the
+    model's devices), NumPy and Python. Measurements remove their own hooks. Values that the model writes into its own
+    weights stay; see `keeping_weights`.
     """
     modules = list(model.modules())
-    # what a forward pass stores in attributes would keep its whole graph alive
+    # a tensor that a forward pass stores in an attribute would keep its whole graph alive
     owned = [owner for module in modules for owner in (module.__dict__, *_registers(module))]
-    before = [dict(owner) if owner else None for owner in owned]  # most are without any hooks
+    before = [dict(owner) if owner else None for owner in owned]  # most registers are empty
     tensors = [tensor for module in modules for tensor in module._parameters.values() if tensor is not None]
     parameters = [(tensor, tensor.requires_grad, tensor.grad) for tensor in tensors]
     python_state, numpy_state = random.getstate(), np.random.get_state()
@@ -36,7 +36,7 @@ def undisturbed(model: nn.Module, *, training: bool, seed: int) -> Iterator[None
         try:
             if accelerators:
                 torch.manual_seed(seed)
-            else:  # torch.manual_seed would ask every backend there is, which takes 40 times as long
+            else:  # torch.manual_seed asks every backend, which takes 40 times as long
                 torch.default_generator.manual_seed(seed)
             random.seed(seed)
             np.random.seed(seed % 2**32)
@@ -64,7 +64,7 @@ def undisturbed(model: nn.Module, *, training: bool, seed: int) -> Iterator[None
 
 @contextmanager
 def keeping_weights(model: nn.Module) -> Iterator[None]:
-    """Put back the weights that the model itself writes into as it runs, as layers do that keep their norms small."""
+    """Restore weights that the model itself changes as it runs, as layers with a norm constraint do."""
     there = [parameter for parameter in model.parameters() if not is_lazy(parameter) and not parameter.is_meta]
     before = [(parameter, parameter.data, parameter.detach().clone()) for parameter in there]
     try:
@@ -78,7 +78,7 @@ def keeping_weights(model: nn.Module) -> Iterator[None]:
 
 @contextmanager
 def hooked(modules: Iterable[nn.Module], hook: Callable[..., Any], *, before: bool = False) -> Iterator[None]:
-    """Have `hook` called behind the forward pass of each module, or before it; gone afterwards."""
+    """Call `hook` after the forward pass of each module, or before it; the hooks are removed afterwards."""
     handles = [
         module.register_forward_pre_hook(hook) if before else module.register_forward_hook(hook) for module in modules
     ]
@@ -90,12 +90,18 @@ def hooked(modules: Iterable[nn.Module], hook: Callable[..., Any], *, before: bo
 
 
 class LayerListener(ABC):
-    """Keeps a tensor of each layer on the way forward, and meets it again with the gradient of the layer's output.
+    """Keeps a tensor of each layer in the forward pass, and meets it with the gradient of the layer's output.
 
-    With `copies` the tensors are copied; without, `overwritten` tells whether a later layer wrote into one of them, so
-    that what was measured means nothing. `cut_off` tells whether there was a layer that no gradient could come to,
-    since nothing before it is differentiated; `unmet` are the layers that none has come to yet. Each call is met once,
-    and only in backward passes of `listening`; others through the same graph are let pass.
+    Each call of a layer is met once, and only in backward passes within `listening`; other backward passes through the
+    same graph are ignored.
+
+    Args:
+        copies: Copy the tensors.
+
+    Attributes:
+        overwritten: True if a later layer wrote into a tensor that was not copied, so that the measurement is void.
+        cut_off: True if no gradient can reach some layer, because nothing before it is differentiated.
+        unmet: The layers that no gradient has reached yet.
     """
 
     def __init__(self, copies: bool) -> None:
@@ -107,11 +113,11 @@ class LayerListener(ABC):
 
     @abstractmethod
     def keep(self, layer: nn.Module, inputs: tuple[Tensor, ...], output: Tensor) -> Tensor:
-        """The tensor to be met again."""
+        """Return the tensor to keep."""
 
     @abstractmethod
     def meet(self, layer: nn.Module, kept: Tensor, gradient: Tensor) -> None:
-        """Measure, from what was kept and the gradient of the layer's output."""
+        """Measure, given the kept tensor and the gradient of the layer's output."""
 
     @property
     def unmet(self) -> list[nn.Module]:
@@ -147,12 +153,12 @@ class LayerListener(ABC):
 
 
 def random_state(model: nn.Module) -> Tensor:
-    """Of the generator that layers on the model's device draw from: what changes it is random."""
+    """Return the state of the generator on the model's device; a pass that changes it is random."""
     accelerators = _accelerators(model)
     return torch.get_device_module(accelerators[0]).get_rng_state() if accelerators else torch.get_rng_state()
 
 
-# In which a module has its parameters, buffers, submodules and hooks by name
+# The attributes in which a module keeps its parameters, buffers, submodules and hooks by name
 _REGISTERS = [name for name, value in vars(nn.Module()).items() if isinstance(value, dict)]
 
 
@@ -162,7 +168,7 @@ def _registers(module: nn.Module) -> list[dict[str, Any]]:
 
 
 def _lend_copies(owners: list[dict[str, Tensor | None]]) -> None:
-    """Let modules work on copies of their buffers; one buffer that several modules share stays one."""
+    """Replace buffers by copies; a buffer that several modules share stays shared."""
     copies: dict[int, Tensor] = {}
     for buffers in owners:
         for name, buffer in buffers.items():
@@ -171,13 +177,13 @@ def _lend_copies(owners: list[dict[str, Tensor | None]]) -> None:
 
 
 def device_of(model: nn.Module) -> torch.device:
-    """Where the model lives: the device of its first parameter or buffer, else the CPU."""
+    """Return the device of the model's first parameter or buffer; the CPU if it has none."""
     tensor = _first_tensor(model)
     return torch.device("cpu") if tensor is None else tensor.device
 
 
 def dtype_of(model: nn.Module) -> torch.dtype | None:
-    """The precision the model computes in: that of its first floating-point parameter; None if it has none."""
+    """Return the precision of the model's first floating-point parameter; None if it has none."""
     return next((p.dtype for p in model.parameters() if p.dtype.is_floating_point), None)
 
 

@@ -1,4 +1,4 @@
-"""A network under observation, and everything measured of it so far."""
+"""The probe: an untrained network with everything measured of it so far."""
 
 from __future__ import annotations
 
@@ -7,14 +7,36 @@ from firstlight.probe.forward import ForwardQuantities
 
 
 class Probe(ForwardQuantities, AlteredQuantities):
-    """An untrained network, the batches it is shown, and the quantities that proxies ask of it.
+    """An untrained network, the batches it is shown, and the quantities that proxies read.
 
-    The network is measured where it lives (device and precision) and comes back as it went in: weights, buffers, mode,
-    gradients, hooks and random state. A quantity is a pure function of the network, the batches and the seed; it is
-    measured once and remembered. Those of forward passes are in `forward.py`, those of the first batch in
-    `first_batch.py`, those of other backward passes in `backward.py`, those of changed copies in `altered.py`.
+    A quantity is a method, and a pure function of the network, the batches and the seed. It is measured when it is
+    first asked for, on the device and in the precision of the network, and answered from memory afterwards. The network
+    comes back as it was: weights, buffers, mode, gradients, hooks and random state.
 
-    `loss(logits, targets)` is cross-entropy unless given. `logits` names the logits in the output of a network that
-    returns a tuple (a number) or a dictionary (a key). `cost` is given where it is known from a formula. `expected`
-    holds what will be asked for later and costs little when measured along with something else.
+    Quantities of forward passes are defined in `forward.py`, those of the first batch in `first_batch.py`, those of
+    other backward passes in `backward.py`, and those of changed copies of the network in `altered.py`.
+
+    Args:
+        model: The network; not in half precision, without lazy layers and without TorchScript.
+        batches: One batch or a list of batches. A batch is a tensor of inputs, or a pair (inputs, targets). Several
+            inputs of a network are a tuple or a dictionary of tensors.
+        loss: The loss as a function of logits and targets. Default: cross-entropy.
+        logits: Where the logits are in the output of a network that returns a tuple (a number) or a dictionary (a key).
+        seed: Seed of everything that is drawn at random.
+        cost: The cost of the network, if it is known without counting.
+
+    Attributes:
+        expected: Quantities that will be asked for later, such as "gradients" or a feature statistic. A pass that can
+            measure one of them at little cost does so.
+
+    Raises:
+        BatchError: If the batches make no sense.
+        ModelError: If the network cannot be measured.
+
+    Example:
+        >>> import torch
+        >>> from firstlight import Probe
+        >>> probe = Probe(torch.nn.Linear(4, 2), torch.randn(8, 4))
+        >>> probe.cost().params
+        10
     """

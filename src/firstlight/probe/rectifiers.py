@@ -1,4 +1,4 @@
-"""Which ReLUs are on for which sample: the binary codes that tell inputs apart."""
+"""Binary codes of ReLUs: which units are on for which sample."""
 
 from __future__ import annotations
 
@@ -12,19 +12,21 @@ from torch import Tensor, nn
 from firstlight.core.errors import UnsupportedError
 from firstlight.probe.observe import hooked
 
-# Signs of so many samples fit into one whole number
+# The number of samples whose signs fit into one integer
 _BITS = 62
-# Over how many of the first samples the patterns of units are told apart unless said otherwise
+# The default number of samples over which the patterns of units are distinguished
 PATTERN_SAMPLES = 16
 
 
 @dataclass(frozen=True)
 class ReluCodes:
-    """What the inputs of all ReLU modules tell of a batch of N samples.
+    """The on/off codes of all ReLU modules for a batch of N samples.
 
-    `agreement` (N, N) counts the units that are on for both or off for both samples; `units` is the number of units.
-    `patterns` counts the different on/off patterns that units of feature maps show over the first samples. Codes of
-    inputs that are not `finite` mean nothing.
+    Attributes:
+        agreement: For each pair of samples, the number of units that are on for both or off for both, shape (N, N).
+        units: The number of units.
+        patterns: The number of different on/off patterns that units of feature maps show over the first samples.
+        finite: False if an input was NaN or infinite, so that the codes are meaningless.
     """
 
     agreement: Tensor
@@ -34,17 +36,20 @@ class ReluCodes:
 
 
 def rectifiers_of(model: nn.Module) -> list[nn.Module]:
+    """Return the ReLU modules; raises `UnsupportedError` if there are none."""
     rectifiers: list[nn.Module] = [module for module in model.modules() if isinstance(module, nn.ReLU)]
     if not rectifiers:
-        raise UnsupportedError("the network has no ReLU modules, so that there are no on/off codes to compare.")
+        raise UnsupportedError("the network has no ReLU modules (nn.ReLU), whose on/off codes are compared.")
     return rectifiers
 
 
 class CodeRecorder:
-    """Forward hooks on every ReLU module; what they see is reduced as it passes.
+    """Forward hooks on every ReLU module, which reduce its inputs at once.
 
-    `real_valued` adds up products of the real inputs in place of counting signs; `pattern_samples` says over how many
-    of the first samples the on/off patterns of units are told apart, 0 for not at all.
+    Args:
+        samples: The number of samples in the batch.
+        real_valued: Sum products of the inputs themselves instead of their signs.
+        pattern_samples: The number of first samples over which the patterns of units are distinguished; 0 for none.
     """
 
     def __init__(self, samples: int, *, real_valued: bool = False, pattern_samples: int = 0) -> None:
@@ -63,7 +68,7 @@ class CodeRecorder:
         flat = x.reshape(len(x), -1)
         codes = flat if self._real_valued else torch.where(flat > 0, 1.0, -1.0).to(flat.dtype)
         self._products += (codes @ codes.T).cpu()
-        self._finite &= bool(flat.sum().isfinite())  # one number that is none makes the sum none
+        self._finite &= bool(flat.sum().isfinite())  # a NaN or infinite entry makes the sum so
         self._units += flat.shape[1]
         if self._pattern_samples and x.ndim == 4:
             self._patterns.append(_different(_packed(flat[: self._pattern_samples] > 0)))
@@ -78,7 +83,7 @@ class CodeRecorder:
 
 
 def _packed(on: Tensor) -> Tensor:
-    """Each unit's on/off pattern over the samples, 62 to a whole number: shape (numbers, units)."""
+    """Pack each unit's on/off pattern over the samples, 62 to an integer: shape (integers, units)."""
     words = []
     for bits in on.split(_BITS):
         word = torch.zeros(bits.shape[1], dtype=torch.int64, device=on.device)
@@ -89,6 +94,6 @@ def _packed(on: Tensor) -> Tensor:
 
 
 def _different(words: Tensor) -> Tensor:
-    # sorting numbers is much faster than sorting columns
+    # sorting integers is much faster than sorting columns
     different: Tensor = torch.unique(words[0])[None] if len(words) == 1 else torch.unique(words, dim=1)
     return different

@@ -1,4 +1,4 @@
-"""How linearly independent the rows of a feature map are: ways to say it in one number."""
+"""Statistics of feature maps: how linearly independent their rows are."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from torch import Tensor, nn
 
 from firstlight.probe.features import MapStack
 
-# How many rows of a map are drawn where not all count, unless said otherwise; as published
+# The default number of rows that sampled statistics draw from a map, as published
 FEW_ROWS = 8
-_NORMALISING = (nn.modules.batchnorm._NormBase, nn.LayerNorm, nn.GroupNorm)
-# A normalisation layer answers with entries of the size of its gain, unless it was fed a constant: then with noise
+_NORMALIZING = (nn.modules.batchnorm._NormBase, nn.LayerNorm, nn.GroupNorm)
+# The output of a normalization layer has the size of its gain; below this fraction it is the noise of a constant
 _NOISE_RMS = 1e-3
-# A row whose variance is smaller than this part of its mean square does not vary
+# A row whose variance is below this fraction of its mean square is constant
 _ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
 class InverseCondition:
-    """sigma_min / sigma_max of each map: 1 for orthogonal rows of one length, 0 if a row repeats others or all is zero.
+    """sigma_min / sigma_max of each map: 1 for orthogonal rows of equal length, 0 for linearly dependent rows.
 
-    A vector has one singular value, so that its ratio is 1.
+    A vector has a single singular value, so its ratio is 1; a map of zeros has 0.
     """
 
     by_rows: ClassVar[bool] = False
@@ -34,13 +34,13 @@ class InverseCondition:
             return (stack.energies > 0).double()
         wanted = _signals(stack)
         if stack.by_columns:
-            wanted &= ~_centred_by_normalisation(stack)
+            wanted &= ~_centered_by_normalization(stack)
         return _ratios(stack.grams, wanted)
 
 
 @dataclass(frozen=True)
 class LargestSingularValue:
-    """sigma_max of each map: how far it can stretch a vector. That of a vector is its length."""
+    """sigma_max of each map: its operator norm. That of a vector is its length."""
 
     by_rows: ClassVar[bool] = False
 
@@ -51,7 +51,7 @@ class LargestSingularValue:
 
 @dataclass(frozen=True)
 class SampledInverseCondition:
-    """n / b times sigma_min / sigma_max of b rows drawn at random from each map's n; maps of fewer rows as a whole."""
+    """n / b times sigma_min / sigma_max of b random rows of each map of n rows; smaller maps are used as a whole."""
 
     rows: int
     by_rows: ClassVar[bool] = True
@@ -65,10 +65,13 @@ class SampledInverseCondition:
 
 @dataclass(frozen=True)
 class SmallestCorrelation:
-    """The smallest eigenvalue of the matrix of Pearson correlations between rows; 0 with a row that does not vary.
+    """The smallest eigenvalue of the matrix of Pearson correlations between rows; 0 if a row is constant.
 
-    It is 0 for vectors and wherever there are at least as many rows as columns. With `rows`, so many rows are drawn at
-    random from each map's n and the eigenvalue is multiplied by n / rows; maps of fewer rows count as a whole.
+    It is 0 for vectors and for maps with at least as many rows as columns.
+
+    Attributes:
+        rows: The number of rows to draw at random from each map of n rows; the eigenvalue is multiplied by n / rows.
+            Smaller maps are used as a whole. Default: all rows.
     """
 
     rows: int | None = None
@@ -91,7 +94,7 @@ class SmallestCorrelation:
 
 
 def _ratios(grams: Tensor, wanted: Tensor, rank: int | None = None) -> Tensor:
-    """sigma_min / sigma_max over the largest `rank` singular values of the wanted maps; 0 for the others."""
+    """Return sigma_min / sigma_max over the largest `rank` singular values of the wanted maps; 0 for the others."""
     eigenvalues = torch.linalg.eigvalsh(grams if bool(wanted.all()) else grams[wanted])
     smallest, largest = eigenvalues[:, -(rank or grams.shape[1])].clamp(min=0), eigenvalues[:, -1]
     ratios = torch.zeros(len(grams), dtype=torch.float64, device=grams.device)
@@ -100,36 +103,36 @@ def _ratios(grams: Tensor, wanted: Tensor, rank: int | None = None) -> Tensor:
 
 
 def _sampled(stack: MapStack, rows: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
-    """Gram matrices and sums of rows drawn without replacement, others for each map."""
+    """Return Gram matrices and sums of rows drawn without replacement, independently for each map."""
     maps = torch.arange(len(stack.grams), device=stack.grams.device)[:, None]
     drawn = torch.stack([torch.randperm(stack.rows, generator=generator)[:rows] for _ in maps]).to(maps.device)
     return stack.row_grams[maps[:, :, None], drawn[:, :, None], drawn[:, None, :]], stack.row_sums[maps, drawn]
 
 
 def _signals(stack: MapStack) -> Tensor:
-    """Which maps hold more than rounding: a normalisation that was fed a constant answers far below its gain."""
+    """Return which maps are more than rounding errors, which a normalization layer makes of a constant."""
     mean_squares = (stack.energies / (stack.rows * stack.columns)).tolist()
     noise = [
-        mean_square <= 0.1 and isinstance(module, _NORMALISING) and mean_square <= _NOISE_RMS**2 * _squared_gain(module)
+        mean_square <= 0.1 and isinstance(module, _NORMALIZING) and mean_square <= _NOISE_RMS**2 * _squared_gain(module)
         for module, mean_square in zip(stack.modules, mean_squares, strict=True)
     ]
     return ~torch.tensor(noise, device=stack.grams.device)
 
 
-def _squared_gain(normalisation: nn.Module) -> float:
-    weight = getattr(normalisation, "weight", None)
+def _squared_gain(normalization: nn.Module) -> float:
+    weight = getattr(normalization, "weight", None)
     return 1.0 if weight is None else float(weight.detach().square().mean())
 
 
-def _centred_by_normalisation(stack: MapStack) -> Tensor:
-    """Which maps have rows of mean zero, so that the columns add up to nothing: one singular value is zero."""
-    normalised = [isinstance(module, _NORMALISING) for module in stack.modules]
-    centred = stack.grams.sum((1, 2)) <= 1e-10 * stack.energies
-    return centred & torch.tensor(normalised, device=centred.device)
+def _centered_by_normalization(stack: MapStack) -> Tensor:
+    """Return which maps have rows of mean zero, because of which one singular value is zero."""
+    normalized = [isinstance(module, _NORMALIZING) for module in stack.modules]
+    centered = stack.grams.sum((1, 2)) <= 1e-10 * stack.energies
+    return centered & torch.tensor(normalized, device=centered.device)
 
 
 def split_vectors(ratios: Sequence[float]) -> tuple[list[float], list[float]]:
-    """Maps, and the vectors behind the last of them: these have a ratio of exactly 1."""
+    """Split ratios into those of maps and those of the vectors after the last map, which are exactly 1."""
     count = len(ratios)
     while count > 1 and ratios[count - 1] == 1:
         count -= 1

@@ -1,4 +1,4 @@
-"""Gradients along a few steps of training, taken on a copy of the network."""
+"""Gradients along a few steps of training."""
 
 from __future__ import annotations
 
@@ -12,8 +12,13 @@ from torch import Tensor, nn
 
 @dataclass(frozen=True)
 class TrainingSteps:
-    """For each batch, before its step: the loss and the gradient of each watched parameter; and the parameters after
-    the last step."""
+    """What was recorded during training.
+
+    Attributes:
+        losses: The loss of each batch before its step.
+        gradients: The gradients of the watched parameters by name, for each batch.
+        weights: The watched parameters after the last step.
+    """
 
     losses: list[float]
     gradients: list[dict[str, Tensor]]
@@ -23,32 +28,34 @@ class TrainingSteps:
 def take_steps(
     losses: Iterable[Callable[[], Tensor]],
     watched: dict[str, Tensor],
-    optimiser: torch.optim.Optimizer,
+    optimizer: torch.optim.Optimizer,
     *,
     rate: Callable[[int], float] | None = None,
     clip: float | None = None,
 ) -> TrainingSteps:
-    """One forward pass, one backward pass and one step of the optimiser for each loss."""
+    """Take a step of the optimizer for each loss, at a cost of one forward and one backward pass."""
     values, gradients = [], []
-    trained = [parameter for group in optimiser.param_groups for parameter in group["params"]]
+    trained = [parameter for group in optimizer.param_groups for parameter in group["params"]]
     for number, loss in enumerate(losses):
-        optimiser.zero_grad()
+        optimizer.zero_grad()
         value = loss()
         value.backward()
         if clip is not None:
             nn.utils.clip_grad_norm_(trained, clip)
         if rate is not None:
-            for group in optimiser.param_groups:
+            for group in optimizer.param_groups:
                 group["lr"] = rate(number)
         values.append(float(value.detach()))
         gradients.append({name: p.grad.clone() for name, p in watched.items() if p.grad is not None})
-        optimiser.step()
+        optimizer.step()
     return TrainingSteps(values, gradients, {name: p.detach().clone() for name, p in watched.items()})
 
 
 def warm_cosine(peak: float, steps: int, warm_up: int, floor: float = 0.0) -> Callable[[int], float]:
-    """A learning rate that rises from `floor` along a line over `warm_up` steps, and falls to it by half a cosine until
-    `steps`; steps count from 0."""
+    """Return a schedule that rises linearly from `floor` over `warm_up` steps, then falls by half a cosine to `floor`.
+
+    Steps count from 0; the last one is `steps`.
+    """
 
     def rate(step: int) -> float:
         if step < warm_up:

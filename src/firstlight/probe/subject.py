@@ -1,11 +1,13 @@
-"""A network, the batches it is shown, and how it is run: watched without a trace, its errors explained."""
+"""The network of a probe, its batches, how it is run, and the memory of what was measured."""
 
 from __future__ import annotations
 
 import copy
+import functools
+import inspect
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, cast
 
 import torch
 import torch.nn.functional as F
@@ -19,13 +21,16 @@ from firstlight.probe.cost import Cost
 from firstlight.probe.observe import device_of, dtype_of, undisturbed
 
 if TYPE_CHECKING:
-    from typing_extensions import Self  # of Python 3.11 and later
+    from typing import Self  # of Python 3.11 and later
 
 Loss = Callable[[Any, Any], Tensor]
+P = ParamSpec("P")
+R = TypeVar("R")
+S = TypeVar("S", bound="Subject")
 
 
 class Subject:
-    """What `Probe` measures, how it is run, and what is known of it already; see there."""
+    """The network, the batches and the memory of a `Probe`, which describes the arguments."""
 
     def __init__(
         self,
@@ -47,7 +52,7 @@ class Subject:
         self._memory: dict[Any, Any] = {} if cost is None else {("cost",): cost}
 
     def _with(self, model: nn.Module, batches: list[Batch] | None = None) -> Self:
-        """The same measurements of another network, or with other batches."""
+        """Return a probe with an empty memory of another network, or with other batches."""
         twin = copy.copy(self)
         twin.model, twin._memory, twin.expected = model, {}, set()
         twin.batches = self.batches if batches is None else batches
@@ -55,17 +60,17 @@ class Subject:
 
     @property
     def rounding(self) -> float:
-        """The relative error of a number in the precision that the network computes in."""
+        """The relative rounding error of the precision in which the network computes."""
         return torch.finfo(dtype_of(self.model) or torch.get_default_dtype()).eps
 
     def _batch_with_targets(self, index: int) -> Batch:
         batch = self.batches[index]
         if batch.targets is None:
-            raise UnsupportedError("this needs targets; pass batches as pairs (inputs, targets).")
+            raise UnsupportedError("the batches have no targets; pass pairs (inputs, targets).")
         return batch
 
     def _batch_for_loss(self, index: int) -> Batch:
-        """A loss of the user's own may do without targets."""
+        """Return a batch; targets are required unless the user gave a loss, which may not need them."""
         return self._batch_with_targets(index) if self._loss is None else self.batches[index]
 
     def _loss_of(self, batch: Batch) -> Tensor:
@@ -75,12 +80,12 @@ class Subject:
         if self._loss is not None:
             value = self._loss(logits, targets)
             if not isinstance(value, Tensor) or value.numel() != 1:
-                raise BatchError(f"The loss must be one number; it is {value!r:.200}.")
+                raise BatchError(f"The loss must be a single number; it is {value!r:.200}.")
             return value.reshape(())
         assert targets is not None
         if targets.is_floating_point() and (targets.shape != logits.shape or not are_probabilities(targets)):
             raise UnsupportedError(
-                "targets that are not class labels need a loss of their own; pass loss=, such as "
+                "targets that are not class labels need a loss; pass loss=, such as "
                 "torch.nn.functional.mse_loss or binary_cross_entropy_with_logits."
             )
         self._check_labels(logits, targets)
@@ -91,13 +96,13 @@ class Subject:
             return
         if targets.ndim != logits.ndim - 1 or logits.ndim < 2:
             raise UnsupportedError(
-                f"labels of shape {tuple(targets.shape)} do not go with logits of {tuple(logits.shape)}; give one "
-                "class label for each sample, or a loss of your own with loss=."
+                f"labels of shape {tuple(targets.shape)} do not match logits of shape {tuple(logits.shape)}; give one "
+                "class label for each sample, or pass a loss of your own with loss=."
             )
         if len(targets) != len(logits):
             raise UnsupportedError(
-                f"the network returns {len(logits)} rows for {len(targets)} samples, so that labels do not go with "
-                "them; give a loss of your own with loss=."
+                f"the network returns {len(logits)} rows for {len(targets)} samples, which labels do not match; pass a "
+                "loss of your own with loss=."
             )
         refuse_other_labels(targets, logits.shape[1])
 
@@ -105,14 +110,14 @@ class Subject:
         logits = self.logits_in(self._forward(batch, change))
         if not isinstance(logits, Tensor):
             raise UnsupportedError(
-                f"the logits are a {type(logits).__name__}; expected a tensor. Name it with logits=."
+                f"the logits are a {type(logits).__name__}, not a tensor. Say where they are with logits=."
             )
         if not logits.numel():
-            raise UnsupportedError(f"the network returns {tuple(logits.shape)}, which holds no numbers.")
+            raise UnsupportedError(f"the network returns an empty tensor of shape {tuple(logits.shape)}.")
         return logits
 
     def logits_in(self, output: Any) -> Any:
-        """The part of the network's output that holds the logits."""
+        """Return the logits in the output of the network."""
         if self._logits_name is None:
             if isinstance(output, (tuple, list, dict)):
                 there = ", ".join(map(repr, output)) if isinstance(output, dict) else f"0 to {len(output) - 1}"
@@ -123,22 +128,22 @@ class Subject:
         name = self._logits_name
         if isinstance(output, Tensor):
             raise BatchError(
-                f"The network returns one tensor, so that there is no part {name!r} in it; leave logits out."
+                f"The network returns a single tensor, so there is no part {name!r} in it. Leave logits out."
             )
         if isinstance(name, str) and not isinstance(output, Mapping) and hasattr(output, name):
-            return getattr(output, name)  # a data class, say
+            return getattr(output, name)  # such as a dataclass
         try:
             return output[name]
         except (KeyError, IndexError, TypeError) as error:
             there = f" It has: {', '.join(map(repr, output))}." if isinstance(output, Mapping) else ""
             raise BatchError(
-                f"The output, a {type(output).__name__}, has no part {name!r} that could be the logits.{there}"
+                f"The output is a {type(output).__name__} without a part {name!r} that could be the logits.{there}"
             ) from error
 
     @contextmanager
     def _watched(self, purpose: str, *, training: bool) -> Iterator[None]:
-        # inference tensors carry no version, by which the measurements notice what changed in place; and what is
-        # measured should not depend on the caller's precision
+        # Inference tensors have no version counter, which measurements need to detect in-place changes. Autocast is
+        # off because a measurement should not depend on the caller's precision.
         full_precision = torch.autocast(device_of(self.model).type, enabled=False)
         undone = undisturbed(self.model, training=training, seed=derive(self.seed, purpose))
         with torch.inference_mode(False), full_precision, undone:
@@ -146,7 +151,7 @@ class Subject:
 
     @contextmanager
     def _explained(self, batch: Batch) -> Iterator[None]:
-        """Name the batch that the model's own error came from."""
+        """Turn an error of the model into a `ModelError` that describes the batch."""
         try:
             yield
         except FirstlightError:
@@ -156,7 +161,7 @@ class Subject:
                 raise
             if "Expected more than 1 value per channel" in str(error):
                 raise UnsupportedError(
-                    f"train-mode BatchNorm sees one value for each channel in a batch of {batch.described()}; "
+                    f"BatchNorm in train mode sees one value for each channel in a batch of {batch.described()}; "
                     "use a larger batch or larger inputs."
                 ) from error
             raise ModelError(
@@ -165,7 +170,7 @@ class Subject:
             ) from error
 
     def _hint(self, batch: Batch) -> str:
-        """What is the matter if a single image was given where a batch of them is taken."""
+        """Explain the error if it looks as if a single image was given in place of a batch."""
         convolves = any(isinstance(module, nn.Conv2d) for module in self.model.modules())
         if not convolves or all(inputs.ndim != 3 for inputs in batch.inputs):
             return ""
@@ -176,17 +181,44 @@ class Subject:
             return batch.feed(self.model, change)
 
 
+def quantity(method: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S, P], R]:
+    """Memoize a method of a probe by its arguments.
+
+    The result is kept in `_memory`, under the name of the method and its arguments in the order of its signature. A
+    method whose pass yields other quantities at no cost enters them there under their own keys.
+    """
+    signature = inspect.signature(method)
+
+    @functools.wraps(method)
+    def remembered(self: S, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        bound = signature.bind(self, *args, **kwargs)
+        bound.apply_defaults()
+        key = (method.__name__, *(_key(value) for value in bound.args[1:]), *map(_key, bound.kwargs.values()))
+        if key not in self._memory:
+            self._memory[key] = method(self, *args, **kwargs)
+        return cast(R, self._memory[key])
+
+    return remembered
+
+
+def _key(argument: object) -> object:
+    if isinstance(argument, Tensor):
+        return "tensor", argument.shape, argument.dtype, argument.numpy(force=True).tobytes()
+    return argument
+
+
 def refuse_other_labels(labels: Tensor, classes: int) -> None:
+    """Raise `BatchError` if a label is not one of the classes."""
     low, high = int(labels.min()), int(labels.max())
     if low < 0 or high >= classes:
         raise BatchError(
-            f"Labels run from {low} to {high}; the network tells apart {classes} classes, so that labels must be 0 to "
+            f"Labels range from {low} to {high}; the network has {classes} classes, so labels must be 0 to "
             f"{classes - 1}."
         )
 
 
 def are_probabilities(targets: Tensor) -> bool:
-    """Whether each row shares 1 among two classes or more, as one-hot labels do."""
+    """Return True if each row is a distribution over two classes or more, as one-hot labels are."""
     if targets.ndim != 2 or targets.shape[1] < 2 or bool((targets < 0).any()):
         return False
     return bool(torch.allclose(targets.sum(1), targets.new_ones(len(targets)), atol=1e-4))
@@ -195,15 +227,15 @@ def are_probabilities(targets: Tensor) -> bool:
 def _refuse_unfinished(model: nn.Module) -> None:
     if not isinstance(model, nn.Module):
         raise ModelError(f"Expected a torch.nn.Module, got a {type(model).__name__}.")
-    if any(isinstance(module, LazyModuleMixin) for module in model.modules()):  # they change class once they are run
+    if any(isinstance(module, LazyModuleMixin) for module in model.modules()):  # they change class when they first run
         raise ModelError("The model has lazy layers whose shapes are not known yet; run it once on a batch first.")
     if any(isinstance(module, torch.jit.ScriptModule) for module in model.modules()):
         raise ModelError(
-            "The model holds TorchScript (torch.jit), whose layers cannot be watched or put back as they were; give "
-            "the Python model that it was made from."
+            "The model contains TorchScript (torch.jit), whose layers cannot be observed or restored; give the Python "
+            "model that it was made from."
         )
     if dtype_of(model) in (torch.float16, torch.bfloat16):
         raise ModelError(
             f"The model is in half precision ({dtype_of(model)}), in which gradients and singular values are mostly "
-            "rounding; measure model.float() instead."
+            "rounding errors; give model.float() instead."
         )

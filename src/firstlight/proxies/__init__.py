@@ -1,11 +1,10 @@
-"""Proxies: formulas that score an untrained network. `PROXIES` knows where each one lives."""
+"""Proxies: formulas that score an untrained network. `PROXIES` knows the module of each one."""
 
 from __future__ import annotations
 
-from types import ModuleType
 from typing import TYPE_CHECKING
 
-from firstlight.core.registry import Registry
+from firstlight.core.registry import Kind, Registry
 
 if TYPE_CHECKING:
     from firstlight.proxies.base import Proxy
@@ -30,22 +29,26 @@ _NAMES = {
 ENSEMBLES = ("log_rank", "rank_mean", "az_nas", "sigeo_rank", "sigeo_loss_rank")
 
 
-def _is_proxy(entry: object) -> bool:
+def _read_proxy(entry: object) -> Proxy | None:
     from firstlight.proxies.base import Proxy
 
-    return isinstance(entry, Proxy)
-
-
-def _proxies_of(module: ModuleType) -> dict[str, Proxy]:
-    return {entry.name: entry for entry in vars(module).values() if _is_proxy(entry)}
+    return entry if isinstance(entry, Proxy) else None
 
 
 PROXIES: Registry[Proxy] = Registry(
-    "proxy",
+    Kind(
+        "proxy",
+        _read_proxy,
+        "firstlight.proxies",
+        "Write the decorator @firstlight.proxy above a function of your own, and give the object or its module:name; "
+        f"or name one of {', '.join(sorted(' '.join(_NAMES.values()).split()))}.",
+    ),
     {name: f"{__name__}.{module}" for module, names in _NAMES.items() for name in names.split()},
-    _proxies_of,
-    "firstlight.proxies",
-    _is_proxy,
 )
+"""All proxies by name: the built-in ones, those of installed packages, and those added in this process.
+
+>>> firstlight.PROXIES["dextr"].summary
+'Independent channels, and an output of high curvature.'
+"""
 
 __all__ = ["ENSEMBLES", "PROXIES"]

@@ -3,25 +3,37 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import inspect
 import math
+import numbers
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, overload
 
 from firstlight.core.errors import DivergedError, FirstlightError, SettingError, UnsupportedError, is_out_of_memory
 from firstlight.core.importing import import_named, module_of, name_of
-from firstlight.core.settings import Settings, settings_of
+from firstlight.core.settings import marked, settings_of, summary
 from firstlight.probe import Probe
 from firstlight.probe.cost import Cost
 
-# In `Proxy.after_warm_up`: all kinds of data that are not named
-ANY_DATA = "*"
 Status = Literal["ok", "non_finite", "unsupported", "out_of_memory", "failed"]
+# What a proxy needs besides the network: nothing but the shape of an input, inputs, or inputs with labels.
+Needs = Literal["nothing", "inputs", "labels"]
 
 
 class Parts:
-    """What a proxy's formula returns: its value, the named parts it was made of, and a remark if one is due."""
+    """The value of a proxy with its named parts, for proxies that return more than a number.
+
+    Args:
+        value: The value.
+        note: A remark on this value, shown beside it.
+        **parts: Numbers that the value is made of, by name.
+
+    >>> found = firstlight.Parts(5.0, note="of two layers", first=2.0, second=3.0)
+    >>> found.parts
+    {'first': 2.0, 'second': 3.0}
+    """
 
     def __init__(self, value: float, *, note: str = "", **parts: float) -> None:
         self.value = float(value)
@@ -31,7 +43,20 @@ class Parts:
 
 @dataclass(frozen=True)
 class Score:
-    """A proxy's answer about one network. `value` is NaN unless `status` is "ok"; there are no sentinel numbers."""
+    """What a proxy says about one network. There are no sentinel numbers: without a value, `status` says why.
+
+    Attributes:
+        value: The value of the formula; NaN unless `status` is "ok".
+        parts: The named parts of the value, if the proxy tells any.
+        status: "ok", "non_finite" (the formula gave infinity or NaN), "unsupported" (the proxy is not defined for this
+            network), "out_of_memory" or "failed".
+        note: A remark, or the reason for a missing value.
+        seconds: How long the measurement took.
+        higher_is_better: The direction of the proxy.
+
+    >>> firstlight.Score(2.0, higher_is_better=False).utility
+    -2.0
+    """
 
     value: float
     parts: Mapping[str, float] = field(default_factory=dict)
@@ -42,29 +67,31 @@ class Score:
 
     @property
     def ok(self) -> bool:
+        """Whether there is a value."""
         return self.status == "ok"
 
     @property
     def utility(self) -> float:
-        """The value turned so that higher is better, whatever the proxy's direction; NaN unless `ok`."""
+        """The value, negated if lower is better, so that a search can maximize it; NaN unless `ok`."""
         if not self.ok:
             return math.nan
         return self.value if self.higher_is_better else -self.value
 
     @classmethod
     def without_value(cls, status: Status, note: str, seconds: float = 0.0) -> Score:
+        """Return a score that has no value."""
         return cls(math.nan, status=status, note=note, seconds=seconds)
 
     @classmethod
     def of_parts(cls, found: Parts) -> Score:
-        """What a formula returned; a value that is no number is not `ok`."""
+        """Return the score of what a formula returned; a value that is not finite has the status "non_finite"."""
         if not math.isfinite(found.value):
             return cls(math.nan, found.parts, "non_finite", found.note or f"the formula gave {found.value}")
         return cls(found.value, found.parts, "ok", found.note)
 
     @classmethod
     def of_error(cls, error: Exception) -> Score:
-        """What there is in place of a value; errors of our own explain themselves, others are told by their kind."""
+        """Return the score of a formula that raised. Errors of Firstlight explain themselves, others get their type."""
         if isinstance(error, UnsupportedError):
             return cls.without_value("unsupported", str(error))
         if isinstance(error, DivergedError):
@@ -73,7 +100,7 @@ class Score:
         return cls.without_value("out_of_memory" if is_out_of_memory(error) else "failed", note)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values; numbers that JSON cannot hold become null."""
+        """Return plain values; numbers that JSON cannot hold become None."""
         parts = {name: _finite_or_none(part) for name, part in self.parts.items()}
         return {
             "value": _finite_or_none(self.value),
@@ -87,9 +114,13 @@ class Score:
 
 @dataclass(frozen=True)
 class NetworkScore:
-    """What is known of one network: its scores by the text of the request, and its cost.
+    """What is known about one network.
 
-    The cost is None where there is nothing to count: the network cannot be built or run, or its worker was lost.
+    Attributes:
+        architecture: The text of its architecture, or the name of a model.
+        scores: Its scores by the text of the request.
+        cost: Its parameters and MACs; None if the network cannot be built or run, or if its worker was lost.
+        reused: Whether all scores come from the store.
     """
 
     architecture: str
@@ -99,7 +130,7 @@ class NetworkScore:
 
     @property
     def seconds(self) -> float:
-        """Of computing, now or when the scores were new."""
+        """How long the scores took to compute, now or earlier."""
         return math.fsum(score.seconds for score in self.scores.values())
 
     def to_dict(self) -> dict[str, Any]:
@@ -111,30 +142,73 @@ class NetworkScore:
 
 
 @dataclass(frozen=True)
+class AfterWarmUp:
+    """Marks a setting that has another default for warmed-up weights: `rate: Annotated[float, AfterWarmUp(2.0)] = 1.0`.
+
+    Attributes:
+        value: The default for warmed-up weights.
+        by_data: Other defaults for some kinds of data, such as "images".
+    """
+
+    value: Any
+    by_data: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class Proxy:
-    """A formula with the facts about it. Call it with a `Probe`."""
+    """A formula that scores an untrained network, with the facts about it. Make one with the decorator `proxy`.
+
+    Attributes:
+        name: The name of the function.
+        function: The formula, which takes a `Probe` and its settings as keyword-only arguments.
+        reference: A key of the bibliography; "" if it was never published.
+        higher_is_better: The direction.
+        needs: What it needs besides the network: "nothing" but the shape of an input, "inputs", or "labels" too.
+        revision: The version of the formula's values; stored scores of another revision are not reused.
+        batch_size: Inputs in a batch unless the user says otherwise.
+        expects: Quantities that others can measure for it along the way (see `Probe.expected`).
+        beside: Names of proxies that are always reported beside it.
+    """
 
     name: str
-    function: Callable[..., Parts]
-    reference: str
-    higher_is_better: bool
-    needs_data: bool
-    needs_labels: bool
-    revision: int
+    function: Callable[..., Parts | float]
+    reference: str = ""
+    higher_is_better: bool = True
+    needs: Needs = "inputs"
+    revision: int = 1
     batch_size: int = 1
-    batches: int = 1
-    fewest_batches: int = 1
     expects: tuple[Hashable, ...] = ()
-    after_warm_up: Mapping[str, Settings] = field(default_factory=dict, hash=False)
     beside: tuple[str, ...] = ()
 
     @property
-    def summary(self) -> str:
-        return (inspect.getdoc(self.function) or "").split("\n", 1)[0]
+    def needs_data(self) -> bool:
+        """Whether the values of the inputs matter."""
+        return self.needs != "nothing"
 
     @property
+    def needs_labels(self) -> bool:
+        """Whether it needs labels."""
+        return self.needs == "labels"
+
+    @functools.cached_property
+    def num_batches(self) -> int:
+        """Number of batches unless the user says otherwise: the default of its setting `batches`, if it has one."""
+        return int(self.settings["batches"].default) if "batches" in self.settings else 1
+
+    @property
+    def summary(self) -> str:
+        """The first line of the docstring."""
+        return summary(self.function)
+
+    @functools.cached_property
     def settings(self) -> dict[str, inspect.Parameter]:
+        """The settings by name."""
         return settings_of(self.function)
+
+    def after_warm_up(self, data_kind: str) -> dict[str, Any]:
+        """Return the defaults of settings for weights that were warmed up on a kind of data, by name."""
+        marks = {name: marked(setting, AfterWarmUp) for name, setting in self.settings.items()}
+        return {name: mark.by_data.get(data_kind, mark.value) for name, mark in marks.items() if mark is not None}
 
     @property
     def full_name(self) -> str:
@@ -142,10 +216,22 @@ class Proxy:
         return f"{module_of(self.function)}:{self.name}"
 
     def __call__(self, probe: Probe, **settings: Any) -> Parts:
-        return self.function(probe, **settings)
+        """Evaluate the formula.
+
+        Raises:
+            SettingError: If it returns neither a number nor `Parts`.
+        """
+        found: object = self.function(probe, **settings)
+        if isinstance(found, Parts):
+            return found
+        if not isinstance(found, bool) and isinstance(found, numbers.Real):
+            return Parts(float(found))
+        raise SettingError(
+            f"The proxy {self.name!r} returned {_described(found)}. It must return a float or firstlight.Parts."
+        )
 
     def __reduce__(self) -> tuple[Callable[[str], Any], tuple[str]]:
-        """Functions do not travel to other processes: there the proxy is found by its name, or imported."""
+        """Functions cannot be sent to other processes: there the proxy is found by its name, or imported."""
         from firstlight.proxies import PROXIES
         from firstlight.proxies.requests import find_proxy
 
@@ -161,52 +247,75 @@ class Proxy:
         return import_named, (address,)
 
 
-# As users give them: one or several, by name (separated by commas) or as objects
+# As users give them: one or several, by name (separated by commas) or as objects.
 Proxies = str | Proxy | Sequence[str | Proxy]
+Formula = Callable[..., Parts | float]
+
+
+@overload
+def proxy(function: Formula, /) -> Proxy: ...
+
+
+@overload
+def proxy(
+    *,
+    reference: str = "",
+    higher_is_better: bool = True,
+    needs: Needs = "inputs",
+    revision: int = 1,
+    batch_size: int = 1,
+    expects: tuple[Hashable, ...] = (),
+    beside: tuple[str, ...] = (),
+) -> Callable[[Formula], Proxy]: ...
 
 
 def proxy(
+    function: Formula | None = None,
+    /,
     *,
-    reference: str,
+    reference: str = "",
     higher_is_better: bool = True,
-    needs_data: bool = True,
-    needs_labels: bool = False,
+    needs: Needs = "inputs",
     revision: int = 1,
     batch_size: int = 1,
-    batches: int = 1,
-    fewest_batches: int = 1,
     expects: tuple[Hashable, ...] = (),
-    after_warm_up: Mapping[str, Settings] | None = None,
     beside: tuple[str, ...] = (),
-) -> Callable[[Callable[..., Parts]], Proxy]:
-    """Make a proxy of a formula `f(probe, *, setting=default, ...) -> Parts`; its name is the function's.
+) -> Proxy | Callable[[Formula], Proxy]:
+    """Make a proxy of a formula. A decorator, with or without parentheses.
 
-    Raise `revision` when the formula's values change, so that stored scores of the old one are not reused.
-    `batch_size` and `batches` are what it is given unless the user says otherwise; less than `fewest_batches` is
-    refused. `expects` are quantities that others can measure for it along the way (see `Probe.expected`).
-    `after_warm_up` are settings that its authors take for trained weights, by the kind of data that networks take, with
-    `"*"` for all other kinds. `beside` names
-    proxies that are always asked and told together with it, since it is to be compared with them.
+    The function takes a `Probe` and returns a number or `Parts`. Its keyword-only arguments are settings, which users
+    write behind its name: `mine:scale=2`. A setting `batches` is the number of batches that it looks at.
+
+    Args:
+        function: The formula.
+        reference: A key of the bibliography or any other text that says where the formula was published.
+        higher_is_better: Whether networks of a higher value are better.
+        needs: What it needs besides the network: "nothing" but the shape of an input, "inputs", or "labels" too.
+        revision: Raise it when the values of the formula change, so that stored scores are not reused.
+        batch_size: Inputs in a batch unless the user says otherwise.
+        expects: Quantities that others can measure for it along the way (see `Probe.expected`).
+        beside: Names of proxies that are always reported beside it.
+
+    Returns:
+        The proxy, which every call takes where it takes the name of one.
+
+    >>> @firstlight.proxy
+    ... def width(probe):
+    ...     return max(parameter.shape[0] for parameter in probe.model.parameters())
+    >>> firstlight.score(torch.nn.Linear(4, 7), torch.zeros(1, 4), width)["width"].value
+    7.0
     """
 
-    def decorate(function: Callable[..., Parts]) -> Proxy:
+    def decorate(function: Formula) -> Proxy:
         return Proxy(
-            function.__name__,
-            function,
-            reference,
-            higher_is_better,
-            needs_data,
-            needs_labels,
-            revision,
-            batch_size,
-            batches,
-            fewest_batches,
-            expects,
-            after_warm_up or {},
-            beside,
+            function.__name__, function, reference, higher_is_better, needs, revision, batch_size, expects, beside
         )
 
-    return decorate
+    return decorate if function is None else decorate(function)
+
+
+def _described(value: object) -> str:
+    return "nothing" if value is None else f"a {type(value).__name__}"
 
 
 def _finite_or_none(value: float) -> float | None:

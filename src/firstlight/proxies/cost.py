@@ -1,4 +1,4 @@
-"""Size: how large a network is, and how much work one input makes."""
+"""Size: the number of parameters, and the computations for one input."""
 
 from __future__ import annotations
 
@@ -6,25 +6,25 @@ from firstlight.probe import Probe
 from firstlight.proxies.base import Parts, proxy
 
 
-@proxy(reference="", needs_data=False)
+@proxy(needs="nothing")
 def params(probe: Probe) -> Parts:
     """Number of parameters: the baseline.
 
         M = number of parameters
 
     Scale: the count itself. Higher counts as better: a baseline that every other proxy should beat.
-    Cost: none for the spaces that know a formula, else one forward pass of one sample.
+    Cost: none for spaces with a formula, else one forward pass of one sample.
     """
     return Parts(probe.cost().params)
 
 
-@proxy(reference="", needs_data=False)
+@proxy(needs="nothing")
 def macs(probe: Probe) -> Parts:
     """Multiply-accumulates for one input (FLOPs / 2).
 
         M = number of multiply-accumulates of convolutions and matrix products
 
     Scale: the count itself. Higher counts as better: a baseline that every other proxy should beat.
-    Cost: none for the spaces that know a formula, else one forward pass of one sample.
+    Cost: none for spaces with a formula, else one forward pass of one sample.
     """
     return Parts(probe.cost().macs)

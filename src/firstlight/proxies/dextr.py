@@ -15,30 +15,31 @@ from firstlight.probe.features import FeatureValues
 from firstlight.probe.spectra import FEW_ROWS, InverseCondition, SampledInverseCondition
 from firstlight.proxies.base import Parts, proxy
 
-VECTORS = "every output is a vector, so that independence says nothing but how many modules there are"
+VECTORS = "every output is a vector, so that independence only counts modules"
 NO_SIGNAL = "the output does not change with the input: no curvature"
-ON_A_LINE = "a single output moves with the input, and on a line nothing bends; measure independence alone"
+ON_A_LINE = "a single output changes with the input, and a line has no curvature; measure independence alone"
 OWN_SIZE = "the network takes no larger inputs, so its curvature was measured at its own input size: expect noise"
 
 
 @proxy(reference="Asthana2025dextr", revision=4, expects=(InverseCondition(),))
 def dextr(probe: Probe, *, variant: Literal["paper", "official"] = "paper", images: int = 1) -> Parts:
-    """Channels that are independent, and an output that bends.
+    """Independent channels, and an output of high curvature.
 
         M = ln(1 + S) ln(1 + k) / ( ln(1 + S) + ln(1 + k) )
         S = sum over all module outputs X of sigma_min(X) / sigma_max(X)
         k = curvature of the output as the input moves along a circle
 
     M is half the harmonic mean of ln(1 + S) and ln(1 + k) (Eq. 8). S is high when no channel repeats another, k when
-    small input changes bend the output. A network that no signal passes through has no curvature; its score is 0, the
-    lowest. One whose output moves by rounding errors only, since BatchNorm takes the mean of a single image away and
-    nothing but the pooling follows, cannot be judged: it has no score.
-
-    `variant="official"` follows the published code: a curve of 64x64 images at least, ten output coordinates drawn with
-    repeats, and ln(1 + S) alone where the curvature is undefined or cannot be computed. `images` is how many samples
-    BatchNorm takes its statistics from; the feature maps are those of the first.
+    small changes of the input bend the output. A network that no signal passes through has no curvature and the lowest
+    score, 0. There is no score if the output changes by rounding errors only, which happens if BatchNorm subtracts the
+    mean of a single image and only pooling follows.
 
     Scale: about 1 to 3 on NAS-Bench-201. Higher is better. Cost: about seven forward passes of one image.
+
+    Args:
+        variant: The formula of the `paper`, or the `official` code: a curve of images of at least 64x64 pixels, ten
+            random output coordinates, and ln(1 + S) alone where there is no curvature.
+        images: Number of samples that BatchNorm takes its statistics from; the feature maps are those of the first.
     """
     if variant == "official":
         return _official(probe, images)
@@ -52,10 +53,14 @@ def dextr_opt(probe: Probe, *, rows: int = FEW_ROWS, images: int = 1) -> Parts:
         M = ln(1 + S) ln(1 + k) / ( ln(1 + S) + ln(1 + k) )
         S = sum over all module outputs X of (n / b) sigma_min(X') / sigma_max(X')
 
-    X' are b = `rows` of the n rows of X, drawn at random (Eq. 22); outputs with fewer rows count as a whole. k is the
-    curvature of `dextr`, and `images` what it is there.
+    X' are b random rows of the n rows of X (Eq. 22); outputs with fewer rows are used as a whole. k is the curvature of
+    `dextr`.
 
     Scale: about 2 to 4 on NAS-Bench-201. Higher is better. Cost: about six forward passes of one image.
+
+    Args:
+        rows: Number of rows b.
+        images: Number of samples that BatchNorm takes its statistics from; the feature maps are those of the first.
     """
     return _combined(probe, probe.feature_statistic(SampledInverseCondition(rows), images=images))
 
@@ -67,9 +72,10 @@ def independence(probe: Probe, *, images: int = 1) -> Parts:
         M = ln(1 + S)
         S = sum over all module outputs X of sigma_min(X) / sigma_max(X)
 
-    `images` is how many samples BatchNorm takes its statistics from; the feature maps are those of the first.
-
     Scale: about 1.3 to 4.5 on NAS-Bench-201. Higher is better. Cost: about three forward passes of one image.
+
+    Args:
+        images: Number of samples that BatchNorm takes its statistics from; the feature maps are those of the first.
     """
     found = probe.feature_statistic(InverseCondition(), images=images)
     if not found.matrices:
@@ -79,15 +85,15 @@ def independence(probe: Probe, *, images: int = 1) -> Parts:
 
 @proxy(reference="Asthana2025dextr", revision=3)
 def curvature(probe: Probe) -> Parts:
-    """How strongly the output bends: a part of Dextr.
+    """Curvature of the output along a curve: a part of Dextr.
 
         M = ln(1 + k)
         k = sqrt( |v|^2 |a|^2 - (v . a)^2 ) / |v|^3
 
-    v and a are velocity and acceleration of the output as the input moves along a random circle of unit radius; M = 0
-    where no signal reaches the output, and there is no M where it moves by rounding errors only. Images of less than 64
-    pixels in width or height are enlarged to twice that; a note says so when the network takes its own size only, and
-    the value is then mostly noise.
+    v and a are the velocity and the acceleration of the output as the input moves along a random circle of unit radius.
+    M = 0 if no signal reaches the output, and there is no M if the output changes by rounding errors only. Images of
+    less than 64 pixels in width or height are enlarged to twice that. If the network takes only its own size, a note
+    says so, and the value is mostly noise.
 
     Scale: about 3 to 8 on NAS-Bench-201. Higher is better. Cost: about four forward passes of one image.
     """
@@ -116,7 +122,7 @@ def curvature_term(probe: Probe) -> float | None:
 
 
 def _official(probe: Probe, images: int) -> Parts:
-    """As the published code does it, with its ways out where something cannot be computed."""
+    """Return the score of the published code, with its fallbacks where something cannot be computed."""
     s = log1p(float(probe.feature_statistic(InverseCondition(), images=images).values.sum()))
     shape = tuple(probe.batches[0].image.shape[1:])
     size = shape[:1] + tuple(max(LARGE_SIDE, side) for side in shape[1:]) if len(shape) == 3 else shape

@@ -1,7 +1,7 @@
-"""Several proxies as one: networks of a pool are ranked by each, and the ranks are put together.
+"""Ensembles: networks of a pool are ranked by each of several proxies, and the ranks are aggregated.
 
-Ranks make proxies of any scale comparable, but they only mean something within a pool. So an ensemble is no proxy: it
-judges all networks of a pool at once, and every network that joins may change what the others are worth.
+Ranks make proxies of any scale comparable, but they only mean something within a pool. So an ensemble is not a proxy:
+it evaluates all networks of a pool at once, and every network that joins may change the utility of the others.
 """
 
 from __future__ import annotations
@@ -16,44 +16,49 @@ from numpy.typing import NDArray
 from firstlight.core.errors import ParseError, SettingError, UnknownNameError
 from firstlight.proxies import PROXIES
 from firstlight.proxies.base import NetworkScore, Proxy
-from firstlight.proxies.requests import ProxyRequest, not_a_proxy, split_name, with_companions
+from firstlight.proxies.requests import ProxyRequest, find_proxy, with_companions
 
 Figures = NDArray[np.float64]
 
 
 def _log_rank(shares: Figures, weights: Figures) -> Figures:
-    """Sum of ln(rank / n): a network that is worst by one proxy is hardly saved by the others. At best 0."""
+    """Sum of ln(rank / n): the others can hardly make up for a proxy that ranks a network last. At best 0."""
     return np.asarray(np.sum(weights * np.log(shares), axis=1))
 
 
 def _rank_mean(shares: Figures, weights: Figures) -> Figures:
-    """Mean of rank / n: a weakness by one proxy is made up for by a strength by another. At best 1."""
+    """Mean of rank / n: a good rank by one proxy makes up for a bad one by another. At best 1."""
     return np.asarray(np.sum(weights * shares, axis=1) / np.sum(weights))
 
 
-# how ranks as shares of the pool's size, a row for each network, and the weights of those who ranked become one number
+# Each takes ranks as shares of the pool's size (a row for each network) and the weights of the members.
 AGGREGATIONS: dict[str, Callable[[Figures, Figures], Figures]] = {
     "log_rank": _log_rank,
     "rank_mean": _rank_mean,
 }
-# beyond it, the other members would have no say at all
+# With a larger one, the other members would not matter at all.
 LARGEST_WEIGHT = 1e9
-# ensembles that have a name of their own; their members are looked up when one is asked for
+# Ensembles with a name of their own; members are looked up when one is asked for.
 NAMED = {
     "az_nas": "log_rank(az_expressivity,az_progressivity,az_trainability,macs)",
-    # SiGeo's terms, whatever their scales; and those of them that carried information in our measurements
+    # SiGeo's terms, independent of their scales; and those of them that carried information in our measurements
     "sigeo_rank": "rank_mean(zico:batches=4,fr_norm,loss)",
     "sigeo_loss_rank": "rank_mean(zico:batches=4,loss*0.5)",
 }
-# What is asked and told together with one of these
+# Proxies that are always reported beside an ensemble.
 BESIDE = dict.fromkeys(("sigeo_rank", "sigeo_loss_rank"), ("zico", "loss", "params"))
 
 
 @dataclass(frozen=True)
 class Ensemble:
-    """Members with weights, and how their ranks are put together.
+    """Members with weights, and how their ranks are aggregated.
 
     Text form: `rank_mean(dextr,params)`, with weights `log_rank(dextr*2,params)`, or a name such as `az_nas`.
+
+    Attributes:
+        aggregation: A name of `AGGREGATIONS`.
+        requests: The members.
+        weights: Their weights.
     """
 
     aggregation: str
@@ -62,6 +67,7 @@ class Ensemble:
 
     @classmethod
     def parse(cls, text: str) -> Ensemble:
+        """Read the text form."""
         written = NAMED.get(text.strip(), text)
         name, bracket, rest = written.partition("(")
         if name.strip() not in AGGREGATIONS:
@@ -75,7 +81,9 @@ class Ensemble:
         for member in rest.rstrip()[:-1].split(","):
             request, weight = _parse_member(written, position, member)
             if request in members:
-                raise SettingError(f"{str(request)!r} is twice in {written!r}. Give it a weight instead: {request}*2.")
+                raise SettingError(
+                    f"{str(request)!r} occurs twice in {written!r}. Give it a weight instead: {request}*2."
+                )
             members[request] = weight
             position += len(member) + 1
         return cls(name.strip(), tuple(members), tuple(members.values()))
@@ -85,20 +93,18 @@ class Ensemble:
         text = f"{self.aggregation}({','.join(members)})"
         return next((name for name, meaning in NAMED.items() if meaning == text), text)
 
-    def shares(self, worths: Figures) -> Figures:
-        """Each network's rank by each member, over the size of the pool: 1 is best. Without a score it ranks lowest.
+    def shares(self, utilities: Figures) -> Figures:
+        """Return each network's rank by each member, divided by the size of the pool: 1 is best.
 
-        Ranks ascend with worth, and networks that are equal share the mean of their ranks.
+        Ranks ascend with the utility, and networks that are equal share the mean of their ranks. Networks without a
+        score rank lowest.
         """
-        from scipy.stats import rankdata  # slow to import, and most commands have no need of it
+        from scipy.stats import rankdata  # slow to import, and most commands do not need it
 
-        return rankdata(worths, axis=0) / max(len(worths), 1)
-
-    def judge(self, worths: Figures) -> Figures:
-        """How good each network of the pool is: higher is better."""
-        return self.aggregate(self.shares(worths))
+        return rankdata(utilities, axis=0) / max(len(utilities), 1)
 
     def aggregate(self, shares: Figures) -> Figures:
+        """Return the utility of each network of the pool from its ranks as shares."""
         return AGGREGATIONS[self.aggregation](shares, np.array(self.weights))
 
 
@@ -106,16 +112,12 @@ Criterion = ProxyRequest | Ensemble
 
 
 def parse_criterion(text: str | Proxy) -> Criterion:
-    """What networks can be ordered by: a proxy with its settings, or as an object, or an ensemble."""
-    if isinstance(text, Proxy):
-        return ProxyRequest.of(text)
+    """Read what networks can be ranked by: a proxy with its settings, a proxy as an object, or an ensemble."""
     if not isinstance(text, str):
-        raise not_a_proxy(text)
+        return ProxyRequest.of(find_proxy(text))
     if "," in text and "(" not in text:
-        raise SettingError(
-            f"{text!r} names several, but the order is that of one proxy or of an ensemble, such as rank_mean({text})."
-        )
-    name = split_name(text.partition("(")[0])[0].strip()
+        raise SettingError(f"{text!r} names several proxies. Name one, or an ensemble such as rank_mean({text}).")
+    name = PROXIES.split(text.partition("(")[0])[0].strip()
     if "(" in text or name in NAMED or name in AGGREGATIONS:
         return Ensemble.parse(text)
     if name not in PROXIES and ":" not in name:
@@ -124,42 +126,47 @@ def parse_criterion(text: str | Proxy) -> Criterion:
 
 
 def after_warm_up(by: Criterion, data_kind: str) -> Criterion:
-    """With the settings that authors of proxies take for warmed-up weights."""
+    """Return the criterion with the settings for warmed-up weights."""
     if isinstance(by, Ensemble):
         return replace(by, requests=tuple(request.after_warm_up(data_kind) for request in by.requests))
     return by.after_warm_up(data_kind)
 
 
 def asked_for(by: Criterion) -> list[ProxyRequest]:
-    """The proxies that must be asked, and those that are to be told beside them."""
+    """Return the proxies to measure: the members, and those that are reported beside them."""
     beside = [ProxyRequest.parse(text) for text in BESIDE.get(str(by), ())]
     return with_companions([*members(by), *beside])
 
 
 def members(by: Criterion) -> tuple[ProxyRequest, ...]:
-    """The proxies that must be asked."""
+    """Return the proxies that a criterion consists of."""
     return by.requests if isinstance(by, Ensemble) else (by,)
 
 
-def worths(by: Criterion, networks: Sequence[NetworkScore]) -> Figures:
-    """One row for each network, one column for each member: higher is better, -inf without a score."""
+def member_utilities(by: Criterion, networks: Sequence[NetworkScore]) -> Figures:
+    """Return a row for each network and a column for each member: higher is better, -inf without a score."""
     names = [str(member) for member in members(by)]
     scores = ([network.scores[name] for name in names] for network in networks)
     rows = [[score.utility if score.ok else -math.inf for score in own] for own in scores]
     return np.array(rows, dtype=float).reshape(len(networks), len(names))
 
 
-def judge(by: Criterion, worths: Figures) -> Figures:
-    """How good each network of the pool is: higher is better, -inf for one without a score by any member."""
-    found = by.judge(worths) if isinstance(by, Ensemble) else worths[:, 0]
-    scored = (worths > -math.inf).any(axis=1)
+def pool_utilities(by: Criterion, by_member: Figures) -> Figures:
+    """Return the utility of each network of a pool: higher is better, -inf for one without any score.
+
+    Args:
+        by: The proxy or ensemble.
+        by_member: What `member_utilities` returns.
+    """
+    found = by.aggregate(by.shares(by_member)) if isinstance(by, Ensemble) else by_member[:, 0]
+    scored = (by_member > -math.inf).any(axis=1)
     return np.where(scored, found, -math.inf)
 
 
 def utilities(by: Criterion, networks: Sequence[NetworkScore]) -> list[float | None]:
-    """The same, with None in place of -inf."""
-    merits = judge(by, worths(by, networks)).tolist()
-    return [None if merit == -math.inf else merit for merit in merits]
+    """Return the utility of each network of a pool: higher is better, None without any score."""
+    found = pool_utilities(by, member_utilities(by, networks)).tolist()
+    return [None if utility == -math.inf else utility for utility in found]
 
 
 def _parse_member(text: str, position: int, member: str) -> tuple[ProxyRequest, float]:
@@ -170,7 +177,7 @@ def _parse_member(text: str, position: int, member: str) -> tuple[ProxyRequest, 
     for bracket in "()":
         if bracket in member:
             raise ParseError(
-                text, position + member.index(bracket), "a proxy with its settings, for ensembles do not nest,"
+                text, position + member.index(bracket), "a proxy with its settings (ensembles cannot be nested)"
             )
     request = ProxyRequest.parse(name)
     if not star:

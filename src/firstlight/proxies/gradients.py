@@ -1,4 +1,4 @@
-"""Gradients of the loss: what the weights of convolutions and linear maps feel of it."""
+"""Gradients of the loss: with respect to the weights of convolutions and linear maps."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from firstlight.proxies.base import Parts, proxy
 ZERO_COST = "Abdelfattah2021zerocost"
 
 
-@proxy(reference=ZERO_COST, needs_labels=True, batch_size=64, expects=("gradients",))
+@proxy(reference=ZERO_COST, needs="labels", batch_size=64, expects=("gradients",))
 def grad_norm(probe: Probe) -> Parts:
     """Norm of the loss gradient, summed over layers.
 
@@ -21,67 +21,67 @@ def grad_norm(probe: Probe) -> Parts:
 
     g_l is the gradient of the batch's mean loss with respect to the layer's weight.
 
-    Scale: about 1 to 200 on NAS-Bench-201. Higher is better. Cost: one pass forward and back of the batch, shared by
-    all gradient proxies.
+    Scale: about 1 to 200 on NAS-Bench-201. Higher is better. Cost: one forward and backward pass of the batch,
+    shared by all gradient proxies.
     """
     return Parts(sum(_norm(g) for g in probe.loss_gradients().weights.values()))
 
 
-@proxy(reference="Lee2019snip", needs_labels=True, batch_size=64, expects=("gradients",))
+@proxy(reference="Lee2019snip", needs="labels", batch_size=64, expects=("gradients",))
 def snip(probe: Probe) -> Parts:
     """How much removing each weight would change the loss.
 
         M = sum over all weights of |W * g|
 
-    g is the gradient of the batch's mean loss: the change is that of first order.
+    g is the gradient of the batch's mean loss: the change is of first order.
 
     Scale: about 1 to 500 on NAS-Bench-201. Higher is better. Cost: that of `grad_norm`, shared with it.
     """
     return Parts(sum(_total((w * g).abs()) for w, g in _weights_and_gradients(probe)))
 
 
-@proxy(reference=ZERO_COST, needs_labels=True, batch_size=64, expects=("gradients",))
+@proxy(reference=ZERO_COST, needs="labels", batch_size=64, expects=("gradients",))
 def plain(probe: Probe) -> Parts:
     """Derivative of the loss as all weights grow together.
 
         M = sum over all weights of W * g
 
-    g is the gradient of the batch's mean loss; `snip` without the sign taken off.
+    g is the gradient of the batch's mean loss. This is `snip` with signs.
 
-    Scale: around zero. Higher counts as better, as published; on NAS-Bench-201 it ranks networks the wrong way round.
+    Scale: around zero. Higher counts as better, as published; on NAS-Bench-201 the opposite holds.
     Cost: that of `grad_norm`, shared with it.
     """
     return Parts(sum(_total(w * g) for w, g in _weights_and_gradients(probe)))
 
 
-@proxy(reference=ZERO_COST, needs_data=False)
+@proxy(reference=ZERO_COST, needs="nothing")
 def l2_norm(probe: Probe) -> Parts:
     """Norm of the weights, summed over layers.
 
         M = sum over layers l of ||W_l||_2
 
-    Needs no data: it measures depth and width under the usual initialisations.
+    It needs no data: with the usual initializations, it measures depth and width.
 
     Scale: about 50 to 400 on NAS-Bench-201. Higher is better. Cost: none.
     """
     return Parts(sum(_norm(w) for w in probe.weights().values()))
 
 
-@proxy(reference="Turner2020blockswap", needs_labels=True, batch_size=64, expects=("gradients", "fisher"))
+@proxy(reference="Turner2020blockswap", needs="labels", batch_size=64, expects=("gradients", "fisher"))
 def fisher(probe: Probe) -> Parts:
     """How sensitive the loss is to each channel.
 
         M = sum over layers and channels of f times the number of weights of the channel
         f = 1/2 mean over samples of (sum over positions of a * d)^2
 
-    a is the channel's activation, d the gradient of the batch's mean loss with respect to it.
+    a is the channel's activation, and d the gradient of the batch's mean loss with respect to it.
 
     Scale: many orders of magnitude; compare ranks. Higher is better. Cost: that of `grad_norm`, shared with it.
     """
     return Parts(probe.fisher())
 
 
-@proxy(reference="Wang2020grasp", needs_labels=True, batch_size=64, expects=("gradients", "hessian"))
+@proxy(reference="Wang2020grasp", needs="labels", batch_size=64, expects=("gradients", "hessian"))
 def grasp(probe: Probe) -> Parts:
     """Whether removing weights would slow gradient descent down.
 
@@ -89,25 +89,28 @@ def grasp(probe: Probe) -> Parts:
 
     H is the Hessian of the batch's mean loss and g its gradient.
 
-    Scale: either sign, many orders of magnitude. Higher is better. Cost: about three passes forward and back beyond
-    `grad_norm`.
+    Scale: either sign, many orders of magnitude. Higher is better. Cost: about three forward and backward passes
+    beyond `grad_norm`.
     """
     return Parts(-probe.hessian_gradient_product())
 
 
-@proxy(reference="Zhang2022gradsign", needs_labels=True, batch_size=64, revision=2)
+@proxy(reference="Zhang2022gradsign", needs="labels", batch_size=64, revision=2)
 def gradsign(probe: Probe, *, samples: int = 16, form: Literal["sum", "mean"] = "sum") -> Parts:
-    """Whether the gradients of samples pull the same way.
+    """Whether the gradients of samples have the same signs.
 
         M = sum over weights of |sum over samples i of sign(g_i)|
 
-    g_i is the gradient of sample i's loss, for the first `samples` samples of the batch, each run by itself in train
-    mode, so that BatchNorm couples nothing. `form="mean"` takes the mean over weights, as the published code does,
-    layers that the loss does not depend on left out: it says nothing of the network's size, and by itself little of its
-    worth.
+    g_i is the gradient of sample i's loss. Each sample is run by itself in train mode, so that BatchNorm does not
+    couple them.
 
-    Scale: 0 to the number of samples times that of weights. Higher is better. Cost: one pass forward and back for each
-    sample.
+    Scale: 0 to the number of samples times that of weights. Higher is better. Cost: one forward and backward pass for
+    each sample.
+
+    Args:
+        samples: Number of samples of the batch.
+        form: The `sum` over weights, or the `mean`, as in the published code, without layers that the loss does not
+            depend on. The mean says nothing about the network's size, and by itself little about its performance.
     """
     found = probe.sample_gradients(min(samples, len(probe.batches[0])))
     mean = found.sign_agreement / found.weights if found.weights else 0.0

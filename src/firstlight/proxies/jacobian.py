@@ -1,4 +1,4 @@
-"""Input Jacobians: can the network tell samples apart by what its outputs react to?"""
+"""Input Jacobians: how differently outputs react to the inputs of different samples."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from firstlight.core.errors import UnsupportedError
 from firstlight.probe import Probe
 from firstlight.proxies.base import Parts, proxy
 
-# What logarithms and inverses are kept away from zero by, as published
+# Keeps logarithms and inverses away from zero, as published.
 K = 1e-5
 MANY_CLASSES = 100
 
@@ -25,11 +25,11 @@ def jacov(probe: Probe) -> Parts:
     C is the correlation matrix between the samples' gradients of the summed outputs with respect to the input.
     BatchNorm couples samples, as published.
 
-    Scale: minus the batch size at best, far below for correlated samples. Higher is better. Cost: one pass forward and
-    back without weight gradients, shared with `epe_nas`.
+    Scale: minus the batch size at best, far below for correlated samples. Higher is better. Cost: one forward
+    and backward pass without weight gradients, shared with `epe_nas`.
     """
     if len(probe.batches[0]) < 2:
-        raise UnsupportedError("correlations between samples need a batch of two samples or more.")
+        raise UnsupportedError("correlations between samples need a batch of two or more samples.")
     correlations = _correlations(probe.input_jacobian().double())
     if not bool(correlations.isfinite().all()):
         return Parts(nan)
@@ -37,16 +37,16 @@ def jacov(probe: Probe) -> Parts:
     return Parts(-float((eigenvalues.log() + 1 / eigenvalues).sum()))
 
 
-@proxy(reference="Lopes2021epenas", needs_labels=True, batch_size=64, expects=("jacobian",))
+@proxy(reference="Lopes2021epenas", needs="labels", batch_size=64, expects=("jacobian",))
 def epe_nas(probe: Probe) -> Parts:
     """How the Jacobians of samples of one class are correlated.
 
         M = sum over classes of |E|
         E = sum over pairs of samples of the class of ln(|correlation| + 1e-5)
 
-    The correlations are those of `jacov`; each sample is paired with itself, too. With more than 100 logits E is
-    divided by the number of the class's samples, classes of one sample are left out, and M is the sum over pairs of
-    classes of |E - E'| over the number of classes.
+    The correlations are those of `jacov`; each sample is also paired with itself. With more than 100 logits, E is
+    divided by the number of samples of the class, classes of one sample are left out, and M is the sum over pairs of
+    classes of |E - E'| divided by the number of classes.
 
     Scale: grows with the number of samples of a class. Higher is better. Cost: that of `jacov`, shared with it.
     """
@@ -67,7 +67,7 @@ def epe_nas(probe: Probe) -> Parts:
 
 
 def _correlations(rows: Tensor) -> Tensor:
-    """Pearson correlations between rows; a row that does not vary is correlated with nothing."""
+    """Return the Pearson correlations between rows; a constant row has the correlation 0."""
     centred = rows - rows.mean(1, keepdim=True)
     norms = torch.linalg.vector_norm(centred, dim=1, keepdim=True)
     unit = torch.where(norms == 0, 0.0, centred / norms)

@@ -12,7 +12,7 @@ from firstlight.probe import Probe
 from firstlight.proxies.base import Parts, proxy
 
 
-@proxy(reference="Shu2022hnas", needs_labels=True, batch_size=64, expects=("kernel",))
+@proxy(reference="Shu2022hnas", needs="labels", batch_size=64, expects=("kernel",))
 def ntk_trace(probe: Probe) -> Parts:
     """Size of per-sample gradients: how fast the network can learn.
 
@@ -22,51 +22,54 @@ def ntk_trace(probe: Probe) -> Parts:
     convolutions and linear maps. BatchNorm couples samples: the gradients are then those of the sum of all logits, as
     published.
 
-    Scale: about 1 to 100 on NAS-Bench-201. Higher is better. Cost: about one and a half passes forward and back, shared
-    with `ntk_condition` and `knas`.
+    Scale: about 1 to 100 on NAS-Bench-201. Higher is better. Cost: about one and a half forward and backward
+    passes, shared with `ntk_condition` and `knas`.
     """
     theta = probe.label_kernel()
     return Parts(sqrt(float(theta.trace()) / len(theta)))
 
 
-@proxy(reference="Shu2022hnas", higher_is_better=False, needs_labels=True, batch_size=64, expects=("kernel",))
+@proxy(reference="Shu2022hnas", higher_is_better=False, needs="labels", batch_size=64, expects=("kernel",))
 def ntk_condition(probe: Probe) -> Parts:
-    """Condition of the tangent kernel: how unevenly networks learn.
+    """Condition number of the tangent kernel: uneven learning.
 
         M = lambda_max(Theta) / lambda_min(Theta)
 
-    Theta is the kernel of `ntk_trace`; its smallest eigenvalue is held above rounding.
+    Theta is the kernel of `ntk_trace`. Its smallest eigenvalue is kept above rounding errors.
 
     Scale: 1 to infinity. Lower is better. Cost: that of `ntk_trace`, shared with it.
     """
     return _condition(probe.label_kernel(), probe.rounding)
 
 
-@proxy(reference="Xu2021knas", needs_labels=True, batch_size=64, expects=("kernel",))
+@proxy(reference="Xu2021knas", needs="labels", batch_size=64, expects=("kernel",))
 def knas(probe: Probe) -> Parts:
-    """Whether samples teach the network the same thing.
+    """Whether the gradients of samples agree.
 
         M = sqrt( |mean over all pairs (i, j) of Theta_ij| )
 
-    Theta is the kernel of `ntk_trace`, of which M is never more.
+    Theta is the kernel of `ntk_trace`, and M is at most that score.
 
     Scale: about 1 to 100 on NAS-Bench-201. Higher is better. Cost: that of `ntk_trace`, shared with it.
     """
     return Parts(sqrt(abs(float(probe.label_kernel().mean()))))
 
 
-@proxy(reference="Shu2022nasi", needs_labels=True, batch_size=64, expects=("gradients",))
+@proxy(reference="Shu2022nasi", needs="labels", batch_size=64, expects=("gradients",))
 def ntk_trace_batch(probe: Probe, *, form: Literal["mean", "sum"] = "mean") -> Parts:
     """Squared norm of the loss gradient: NASI's trace estimate.
 
         M = || (1/b) sum over samples of g_i ||^2      form="mean" (Eq. 12)
         M = sum over samples of || g_i ||^2            form="sum" (Eq. 11)
 
-    g_i is the gradient of sample i's loss; for the sum each sample is run by itself. Both estimate the trace of the
+    g_i is the gradient of sample i's loss; for the sum, each sample is run by itself. Both estimate the trace of the
     tangent kernel up to a constant. Labels may be random and inputs noise.
 
     Scale: many orders of magnitude. Higher is better, up to the point where training becomes unstable. Cost: that of
-    `grad_norm`, shared with it; `form="sum"`: one pass forward and back for each sample, shared with `gradsign`.
+    `grad_norm`, shared with it; `form="sum"`: one forward and backward pass for each sample, shared with `gradsign`.
+
+    Args:
+        form: The squared norm of the `mean` gradient, or the `sum` of squared norms.
     """
     if form == "sum":
         return Parts(probe.sample_gradients().energy)
@@ -80,14 +83,16 @@ def ntk_trace_exact(probe: Probe, *, samples: int = 8) -> Parts:
 
         M = (1/samples) * sum over samples i and logits k of || d f_k(x_i) / d theta ||^2
 
-    f_k is a logit and theta are all parameters, gains and shifts of BatchNorm included. It is the exact value of what
-    `ntk_trace_batch` estimates up to a constant, and meant for checking it: for small networks, on the first `samples`
-    samples. In train mode BatchNorm couples them, and the gradients account for it. Outputs s times as large multiply M
-    by s squared; where only the last layer's weights are, the part of M that is this layer's own stays as it is.
+    f_k is a logit, and theta are all parameters, including those of BatchNorm. This is the exact value of what
+    `ntk_trace_batch` estimates up to a constant, and is meant for checking it on small networks. In train mode
+    BatchNorm couples samples, and the gradients account for that. If outputs are multiplied by s, M is multiplied by s
+    squared; if only the last layer's weights are, its own part of M does not change.
 
     Scale: many orders of magnitude. Higher is better, up to the point where training becomes unstable. Cost: one
-    forward pass of so many samples and a backward pass of all of them for each sample and logit: 80 passes for 8
-    samples and 10 classes.
+    forward pass of the samples, and a backward pass for each sample and logit: 80 for 8 samples and 10 classes.
+
+    Args:
+        samples: Number of samples of the batch.
     """
     count = min(samples, len(probe.batches[0]))
     return Parts(probe.exact_trace(samples=samples) / count)
@@ -95,22 +100,24 @@ def ntk_trace_exact(probe: Probe, *, samples: int = 8) -> Parts:
 
 @proxy(reference="Chen2021tenas", higher_is_better=False, batch_size=64)
 def te_ntk(probe: Probe, *, samples: int = 8, mode: Literal["train", "eval"] = "train") -> Parts:
-    """Condition of TE-NAS's tangent kernel, of the summed outputs.
+    """Condition number of TE-NAS's tangent kernel.
 
         M = lambda_max(Theta) / lambda_min(Theta)
 
     Theta is the Gram matrix of the gradients of each sample's summed outputs with respect to all parameters named
-    weight, those of BatchNorm included, for the first `samples` samples. In train mode BatchNorm couples them and the
-    gradients account for it, which takes a backward pass of the whole batch for each sample; `mode="eval"` uncouples
-    them.
+    weight, including those of BatchNorm.
 
-    Scale: 1 to infinity. Lower is better. Cost: one forward pass and `samples` backward passes of so many samples.
+    Scale: 1 to infinity. Lower is better. Cost: one forward pass of the samples, and a backward pass for each sample.
+
+    Args:
+        samples: Number of samples of the batch.
+        mode: In `train` mode, BatchNorm couples samples, and the gradients account for that; not in `eval` mode.
     """
     return _condition(probe.output_kernel(samples=samples, training=mode == "train"), probe.rounding)
 
 
 def _condition(gram: Tensor, rounding: float) -> Parts:
-    """The smallest eigenvalue is held above this part of the largest: less is rounding."""
+    """Return the condition number. The smallest eigenvalue is kept above this share of the largest one."""
     if not bool(gram.isfinite().all()):
         return Parts(float("nan"), note="gradients are not finite")
     eigenvalues = torch.linalg.eigvalsh(gram)

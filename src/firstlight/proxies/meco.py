@@ -16,11 +16,13 @@ def meco(probe: Probe, *, images: int = 1) -> Parts:
 
         M = sum over all module outputs X of lambda_min(P(X))
 
-    P is the matrix of Pearson correlations between the rows of X. `images` is how many samples BatchNorm takes its
-    statistics from; the feature maps are those of the first.
+    P is the matrix of Pearson correlations between the rows of X.
 
     Scale: 0 to the number of modules, about 0 to 60 on NAS-Bench-201. Higher is better; on spaces that vary the number
     of channels the published sign is negative. Cost: about three forward passes of one image, shared with `dextr`.
+
+    Args:
+        images: Number of samples that BatchNorm takes its statistics from; the feature maps are those of the first.
     """
     return _total(probe, SmallestCorrelation(), images)
 
@@ -31,11 +33,14 @@ def meco_opt(probe: Probe, *, rows: int = FEW_ROWS, images: int = 1) -> Parts:
 
         M = sum over all module outputs X of (n / b) lambda_min(P(X'))
 
-    X' are b = `rows` of the n rows of X, drawn at random; outputs with fewer rows count as a whole. P and `images` are
-    those of `meco`.
+    X' are b random rows of the n rows of X; outputs with fewer rows are used as a whole. P is that of `meco`.
 
     Scale: that of `meco` times about n / 8. Higher is better. Cost: about two forward passes of one image, shared with
     `dextr` and `meco`.
+
+    Args:
+        rows: Number of rows b.
+        images: Number of samples that BatchNorm takes its statistics from; the feature maps are those of the first.
     """
     return _total(probe, SmallestCorrelation(rows), images)
 
@@ -43,5 +48,5 @@ def meco_opt(probe: Probe, *, rows: int = FEW_ROWS, images: int = 1) -> Parts:
 def _total(probe: Probe, statistic: SmallestCorrelation, images: int) -> Parts:
     found = probe.feature_statistic(statistic, images=images)
     if not found.matrices:
-        raise UnsupportedError("every output is a vector, in which there is nothing to correlate.")
+        raise UnsupportedError("every output is a vector, which has no channels to correlate.")
     return Parts(nan if found.not_finite else float(found.values.sum()))

@@ -1,4 +1,4 @@
-"""ReLU codes: how many inputs, or units, the network tells apart by what is on and what is off."""
+"""ReLU codes: how many inputs, or units, have different patterns of active ReLUs."""
 
 from __future__ import annotations
 
@@ -14,15 +14,16 @@ from firstlight.proxies.base import Parts, proxy
 
 @proxy(reference="Mellor2021naswot", batch_size=64, expects=("codes",))
 def naswot(probe: Probe, *, variant: Literal["paper", "hnas"] = "paper") -> Parts:
-    """How differently ReLUs treat the samples of a batch.
+    """How different the ReLU patterns of samples are.
 
         M = ln |det K|
-        K_ij = number of ReLU units that are on for both samples i and j, or off for both
-
-    `variant="hnas"` takes the products of the real ReLU inputs in place of the count.
+        K_ij = number of ReLU units that are active for both samples i and j, or for neither
 
     Scale: about 500 to 800 for a batch of 64 on NAS-Bench-201. Higher is better. Cost: one forward pass of the batch,
     shared with `swap` and `linear_regions`.
+
+    Args:
+        variant: The `paper` counts units; `hnas` takes the inner products of the ReLU inputs instead.
     """
     kernel = probe.relu_inner_products() if variant == "hnas" else probe.relu_codes().agreement
     if not bool(kernel.isfinite().all()):
@@ -32,12 +33,12 @@ def naswot(probe: Probe, *, variant: Literal["paper", "hnas"] = "paper") -> Part
 
 @proxy(reference="Chen2021tenas", batch_size=64, expects=("codes",))
 def linear_regions(probe: Probe) -> Parts:
-    """Number of samples that the network's ReLUs tell apart.
+    """Number of different ReLU patterns among the samples.
 
-        M = number of different on/off patterns over all ReLU units among the samples
+        M = number of different patterns of all ReLU units among the samples
 
-    A network of usual size tells all samples of a small batch apart, and M is the batch size whatever the network; the
-    published protocol shows 3,000 tiny inputs to a network of one channel.
+    For networks of the usual size, all samples of a small batch differ, and M is the batch size; the published protocol
+    uses 3,000 tiny inputs and a network of one channel.
 
     Scale: 1 to the batch size. Higher is better. Cost: that of `naswot`, shared with it.
     """
@@ -50,27 +51,34 @@ def linear_regions(probe: Probe) -> Parts:
 
 @proxy(reference="Peng2024swap", batch_size=64, expects=("codes",))
 def swap(probe: Probe, *, samples: int = 16) -> Parts:
-    """Number of patterns that ReLU units show over a few samples.
+    """Number of different patterns of ReLU units over samples.
 
-        M = number of different on/off patterns over the first `samples` samples among the units
+        M = number of different patterns over the samples among the units
 
-    The units are those of ReLUs behind feature maps of images.
+    The units are those of ReLUs after feature maps of images.
 
     Scale: 1 to 2^samples or the number of units. Higher is better. Cost: that of `naswot`, shared with it.
+
+    Args:
+        samples: Number of samples of the batch.
     """
     return Parts(_patterns(probe, samples))
 
 
 @proxy(reference="Peng2024swap", batch_size=64, expects=("codes",))
 def swap_reg(probe: Probe, *, samples: int = 16, mu: float = 0.0, sigma: float = 0.0) -> Parts:
-    """SWAP, held near a wanted number of parameters.
+    """SWAP, with a preference for a number of parameters.
 
         M = swap * exp( - (P - mu)^2 / sigma )
 
-    swap is the score of `swap` over the first `samples` samples, P the number of parameters in thousands. `mu` and
-    `sigma` must be chosen; without them (sigma = 0) there is no preference for a size and M is that of `swap`.
+    swap is the score of `swap`, and P the number of parameters in thousands.
 
     Scale: that of `swap`. Higher is better. Cost: that of `naswot`, shared with it.
+
+    Args:
+        samples: Number of samples of the batch.
+        mu: Preferred number of parameters, in thousands.
+        sigma: Width of the preference; 0 for no preference, so that M is that of `swap`.
     """
     if sigma < 0:
         raise SettingError(f"swap_reg:sigma is {sigma}; it must be positive, or 0 for no preference.")
@@ -81,5 +89,5 @@ def swap_reg(probe: Probe, *, samples: int = 16, mu: float = 0.0, sigma: float =
 def _patterns(probe: Probe, samples: int) -> float:
     codes = probe.relu_patterns(samples)
     if not codes.patterns:
-        raise UnsupportedError("the network has no ReLU modules behind feature maps of images.")
+        raise UnsupportedError("the network has no ReLU modules after feature maps of images.")
     return codes.patterns if codes.finite else nan

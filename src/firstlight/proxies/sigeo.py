@@ -4,52 +4,58 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import isfinite, log, nan
-from typing import Literal
+from typing import Annotated, Literal
 
 import torch
 from torch import Tensor
 
 from firstlight.core.errors import SettingError
+from firstlight.core.settings import AtLeast
 from firstlight.probe import Probe
 from firstlight.probe.gradients import LossGradients, Weights
 from firstlight.probe.steps import TrainingSteps
-from firstlight.proxies.base import ANY_DATA, Parts, proxy
+from firstlight.proxies.base import AfterWarmUp, Parts, proxy
 
-# What a logarithm is kept away from zero by, as in the published code
+# Keep logarithms away from zero, as in the published code.
 EPSILON = 1e-5
 TINY = 1e-10
-LAMBDAS = ("lambda1", "lambda2", "lambda3")
+# The number of batches that a deviation needs.
+Several = Annotated[int, AtLeast(2)]
 
 
-@proxy(reference="Li2023zico", needs_labels=True, batch_size=64, batches=2, fewest_batches=2, expects=("gradients",))
-def zico(probe: Probe, *, batches: int = 2) -> Parts:
-    """Large and steady gradients over batches.
+@proxy(reference="Li2023zico", needs="labels", batch_size=64, expects=("gradients",))
+def zico(probe: Probe, *, batches: Several = 2) -> Parts:
+    """Large gradients that vary little between batches.
 
         M = sum over layers of ln( sum over weights of mean|g| / sigma )
 
-    The mean of the absolute value and the population deviation sigma of the gradient are taken over batches; weights
-    whose gradient does not vary are left out, and so are layers where none does. One batch has no deviation: at least
-    two are needed.
+    The mean of the absolute value and the population standard deviation sigma of the gradient are taken over batches.
+    Weights whose gradient does not vary are left out.
 
-    Scale: about 50 to 600 on NAS-Bench-201. Higher is better. Cost: one pass forward and back for each batch, shared by
-    all gradient proxies.
+    Scale: about 50 to 600 on NAS-Bench-201. Higher is better. Cost: one forward and backward pass for each batch,
+    shared by all gradient proxies.
+
+    Args:
+        batches: Number of batches; at least 2.
     """
     value = steadiness([entry.weights for entry in probe.all_loss_gradients(batches)], per_layer=True)
-    note = "no gradient varies between the batches: they are equal, or the loss does not reach the weights"
+    note = "no gradient varies between batches: they are equal, or the loss does not depend on the weights"
     return Parts(value, note="" if value else note)
 
 
-@proxy(reference="Zheng2023sigeo", needs_labels=True, batch_size=64, batches=4, expects=("gradients",))
+@proxy(reference="Zheng2023sigeo", needs="labels", batch_size=64, expects=("gradients",))
 def fr_norm(probe: Probe, *, batches: int = 4) -> Parts:
-    """How the loss reacts when all weights grow: Fisher-Rao norm.
+    """Fisher-Rao norm: how the loss reacts to larger weights.
 
         M = ln( (1/k) sum over batches i of (W . g_i)^2 + 1e-5 )
 
-    The sum is the empirical Fisher information in the direction of the weights, over k = `batches` batches; 1e-5 keeps
-    the logarithm from zero.
+    The sum is the empirical Fisher information in the direction of the weights, over k batches.
 
-    Scale: upwards of ln(1e-5) = -11.5. Higher is better without training; it grows as the network is warmed up. Cost:
-    one pass forward and back for each batch, shared by all gradient proxies.
+    Scale: at least ln(1e-5) = -11.5. Higher is better without training; it grows as the network is warmed up. Cost:
+    one forward and backward pass for each batch, shared by all gradient proxies.
+
+    Args:
+        batches: Number of batches k.
     """
     return Parts(fisher_rao(probe.weights(), probe.all_loss_gradients(batches)))
 
@@ -57,46 +63,42 @@ def fr_norm(probe: Probe, *, batches: int = 4) -> Parts:
 @proxy(
     reference="Zheng2023sigeo",
     higher_is_better=False,
-    needs_labels=True,
+    needs="labels",
     batch_size=64,
-    batches=4,
     expects=("gradients",),
 )
 def loss(probe: Probe, *, batches: int = 4) -> Parts:
-    """The loss of the last batch: what a short training reached.
+    """The loss of the last batch, for warmed-up weights.
 
         M = loss_k
 
-    Cross-entropy of the last of k = `batches` batches, in training mode; the third term of `sigeo`. Without any
-    training it is about ln(classes) and says little.
+    Cross-entropy of the last of k batches, in training mode; the third term of `sigeo`. Without any training it is
+    about ln(classes) and says little.
 
-    Scale: about ln(classes) = 2.3 for ten classes without training. Lower is better. Cost: one pass forward and back
-    for each batch, shared by all gradient proxies.
+    Scale: about ln(classes) = 2.3 for ten classes without training. Lower is better. Cost: one forward and backward
+    pass for each batch, shared by all gradient proxies.
+
+    Args:
+        batches: Number of batches k.
     """
     return Parts(probe.all_loss_gradients(batches)[-1].loss)
 
 
 @proxy(
     reference="Zheng2023sigeo",
-    needs_labels=True,
+    needs="labels",
     batch_size=64,
-    batches=4,
-    fewest_batches=2,
     expects=("gradients",),
     revision=2,  # the rates of official-rec are those of its code
-    after_warm_up={
-        "images": tuple(zip(LAMBDAS, (1.0, 50.0, 1.0), strict=True)),
-        ANY_DATA: tuple(zip(LAMBDAS, (1.0, 1.0, 1.0), strict=True)),
-    },
     beside=("zico", "loss", "params"),
 )
 def sigeo(
     probe: Probe,
     *,
-    lambda1: float = 1.0,
-    lambda2: float = 1.0,
-    lambda3: float = 0.0,
-    batches: int = 4,
+    lambda1: Annotated[float, AfterWarmUp(1.0)] = 1.0,
+    lambda2: Annotated[float, AfterWarmUp(1.0, {"images": 50.0})] = 1.0,
+    lambda3: Annotated[float, AfterWarmUp(1.0)] = 0.0,
+    batches: Several = 4,
     neuron_wise: bool = False,
     variant: Literal["paper", "official-cv", "official-rec"] = "paper",
 ) -> Parts:
@@ -106,20 +108,28 @@ def sigeo(
         T1 = sum over layers of ln( sum over weights of mean|g| / sigma )
         T2 = ln( (1/k) sum over batches i of (W . g_i)^2 + 1e-5 )
 
-    T1 is the formula of `zico` and T2 that of `fr_norm`, over k = `batches` batches; loss_k is the loss of the last
-    (Eq. 7). `neuron_wise` takes one logarithm of the sum over all weights together. Without warm-up lambda2 = 1 and
-    lambda3 = 0; after it (`--warmup`) lambda3 = 1, and lambda2 = 50 for images, 1 for other data, unless one
-    of the lambdas is written. ZiCo, loss and parameters are always told beside it.
+    T1 is the formula of `zico` and T2 that of `fr_norm`, over k batches; loss_k is the loss of the last one (Eq. 7).
+    After a warm-up (`--warmup`), lambda3 = 1, and lambda2 = 50 for images and 1 for other data, unless one of the
+    lambdas is given. ZiCo, loss and parameters are always reported beside it.
 
-    The published code lets the weights move between batches and forms the Fisher-Rao term otherwise:
-    `variant="official-cv"` takes a step of SGD at rate 1 after each batch, and 2 ln( sum over layers of |sum of W .
-    g_i| ); `variant="official-rec"` a step of Adagrad on all that is not frozen, and ln |sum of W . g_i|.
+    The published code lets the weights change between batches and has another Fisher-Rao term: `variant="official-cv"`
+    takes a step of SGD at rate 1 after each batch, and 2 ln( sum over layers of |sum of W . g_i| );
+    `variant="official-rec"` takes a step of Adagrad on all that is not frozen, and ln |sum of W . g_i|.
 
-    Scale: about 50 to 600 on NAS-Bench-201. Higher is better. Cost: one pass forward and back for each batch, shared by
-    all gradient proxies (the official variants: their own).
+    Scale: about 50 to 600 on NAS-Bench-201. Higher is better. Cost: one forward and backward pass for each batch,
+    shared by all gradient proxies (the official variants: their own).
+
+    Args:
+        lambda1: Weight of T1.
+        lambda2: Weight of T2.
+        lambda3: Weight of the loss.
+        batches: Number of batches k; at least 2.
+        neuron_wise: Take one logarithm of the sum over all weights together in T1.
+        variant: The `paper`, or the published code for computer vision (`official-cv`) or recommendation
+            (`official-rec`).
     """
     if neuron_wise and variant != "paper":
-        raise SettingError(f"sigeo:neuron_wise is a form of the paper; variant={variant} has none.")
+        raise SettingError(f"sigeo:neuron_wise applies to variant=paper, and the variant is {variant}.")
     if variant == "paper":
         gradients = probe.all_loss_gradients(batches)
         first = steadiness([entry.weights for entry in gradients], per_layer=not neuron_wise)
@@ -134,7 +144,7 @@ def sigeo(
 
 
 def steadiness(gradients: Sequence[Weights], *, per_layer: bool) -> float:
-    """Sum over layers of ln( sum of mean|g| / sigma over weights with sigma > 0 ), or one logarithm of all together."""
+    """Return the sum over layers of ln( sum of mean|g| / sigma ), or one logarithm of all weights together."""
     totals = list(layer_ratios(gradients).values())
     if not all(map(isfinite, totals)):
         return nan
@@ -144,7 +154,7 @@ def steadiness(gradients: Sequence[Weights], *, per_layer: bool) -> float:
 
 
 def layer_ratios(gradients: Sequence[Weights]) -> dict[str, float]:
-    """For each layer; where the loss of some batch does not reach it, its gradient is zero."""
+    """Return the sum of mean|g| / sigma of each layer. Where the loss of a batch does not depend on it, g is zero."""
     reached = {name: gradient for entry in gradients for name, gradient in entry.items()}
     return {
         name: _ratio_sum([entry.get(name, torch.zeros_like(known)) for entry in gradients])
@@ -153,9 +163,9 @@ def layer_ratios(gradients: Sequence[Weights]) -> dict[str, float]:
 
 
 def _ratio_sum(gradients: Sequence[Tensor]) -> float:
-    """Sum over weights of mean|g| / sigma, in two runs over the batches, so that no stack of them is built.
+    """Return the sum over weights of mean|g| / sigma, in two passes over the batches, without stacking them.
 
-    All is measured from the first gradient, so that the deviation of equal ones is exactly zero.
+    All is relative to the first gradient, so that the deviation of equal ones is exactly zero.
     """
     first, count = gradients[0], len(gradients)
     mean = torch.zeros_like(first)
@@ -181,15 +191,18 @@ def fisher_rao(weights: Weights, gradients: Sequence[LossGradients]) -> float:
 
 
 def _official_cv(steps: TrainingSteps) -> tuple[float, float]:
-    """ZiCo's term, and twice ln of the summed sizes of each layer's (sum of gradients) . (last weights)."""
+    """Return ZiCo's term, and 2 ln( sum over layers of |(sum of gradients) . (last weights)| )."""
     ratios = {name: ratio for name, ratio in layer_ratios(steps.gradients).items() if ratio > 0}
     sizes = [abs(_along_weights(steps, name)) for name in ratios]
     return sum(map(log, ratios.values())), 2 * log(sum(sizes) + EPSILON)
 
 
 def _official_rec(steps: TrainingSteps, groups: dict[str, str]) -> tuple[float, float]:
-    """As the published code does it: of each group of equal layers the first weight whose gradient varies counts, by
-    the unbiased deviation; and one size of (sum of gradients) . (last weights) over all groups."""
+    """Return both terms of the published code.
+
+    Of each group of equal layers, the first weight whose gradient varies counts, with the unbiased deviation; and the
+    absolute value of (sum of gradients) . (last weights) is taken over all groups together.
+    """
     members: dict[str, list[str]] = {}
     for name in steps.gradients[0]:
         members.setdefault(groups[name], []).append(name)

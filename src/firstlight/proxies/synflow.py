@@ -8,16 +8,19 @@ from firstlight.probe import Probe
 from firstlight.proxies.base import Parts, proxy
 
 
-@proxy(reference="Tanaka2020synflow", needs_data=False)
+@proxy(reference="Tanaka2020synflow", needs="nothing")
 def synflow(probe: Probe, *, batch_norm: bool = False) -> Parts:
-    """Sum of all paths from input to output, signs taken off.
+    """Sum of the absolute weights of all paths to the output.
 
         M = ln( sum over all weights of |W * dR/dW| )
 
-    R is the sum of the outputs for an input of ones when every weight is replaced by its size, in float64. BatchNorm
-    passes on what it gets, unless `batch_norm` keeps it.
+    R is the sum of the outputs for an input of ones when every weight is replaced by its absolute value, in float64.
 
-    Scale: about 20 to 130 on NAS-Bench-201. Higher is better. Cost: one pass forward and back of one sample in float64.
+    Scale: about 20 to 130 on NAS-Bench-201. Higher is better. Cost: one forward and backward pass of one sample in
+    float64.
+
+    Args:
+        batch_norm: Keep BatchNorm, which is otherwise replaced by the identity.
     """
     total = probe.path_sum(batch_norm=batch_norm)
     return Parts(log(total) if total > 0 else -inf, note="" if total > 0 else "no path leads to the output")

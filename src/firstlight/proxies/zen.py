@@ -1,4 +1,4 @@
-"""Zen-score: how far features move with the input, BatchNorm's scaling undone (Lin et al., ICCV 2021)."""
+"""Zen-score: how much features change with the input, without BatchNorm's scaling (Lin et al., ICCV 2021)."""
 
 from __future__ import annotations
 
@@ -8,17 +8,21 @@ from firstlight.probe import Probe
 from firstlight.proxies.base import Parts, proxy
 
 
-@proxy(reference="Lin2021zennas", needs_data=False)
+@proxy(reference="Lin2021zennas", needs="nothing")
 def zen(probe: Probe, *, step: float = 0.01, samples: int = 16, draws: int = 1) -> Parts:
-    """How far features move with a noise input, BatchNorm undone.
+    """How much features change with noise, without BatchNorm.
 
         M = ln( mean over samples of sum |f(x) - f(x + step x')| )
             + sum over BatchNorm layers of ln sqrt(mean running variance)
 
-    f is the feature map before global pooling; weights and `samples` inputs x, x' are drawn from N(0, 1). M is averaged
-    over `draws` draws.
+    f is the feature map before global pooling; weights and inputs x, x' are drawn from N(0, 1).
 
     Scale: about 10 to 100 on NAS-Bench-201. Higher is better. Cost: two forward passes of 16 samples for each draw.
+
+    Args:
+        step: Size of the change of the input.
+        samples: Number of inputs.
+        draws: Number of draws that M is averaged over.
     """
     found = [probe.feature_change(step=step, samples=samples, draw=draw) for draw in range(draws)]
     change, scale = (sum(terms) / len(found) for terms in zip(*found, strict=True))

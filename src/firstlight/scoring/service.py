@@ -17,20 +17,21 @@ from typing import Any
 from torch import nn
 
 from firstlight.core.errors import SettingError
+from firstlight.core.events import Callback, ignore
 from firstlight.data import Inputs, InputSource, load_inputs
 from firstlight.execution.executor import Executor, Lost
 from firstlight.probe import Probe
 from firstlight.probe.cost import Cost
 from firstlight.proxies.base import NetworkScore, Score
 from firstlight.proxies.requests import ProxyRequest, measure_all
-from firstlight.scoring.checks import check_device, check_seed, skeleton_for
 from firstlight.scoring.repeats import combine, draw_seeds
 from firstlight.spaces.base import Skeleton, Space
+from firstlight.spaces.checks import check_device, check_seed, skeleton_for
 from firstlight.spaces.in_space import InSpace, Surroundings, in_space
 from firstlight.storage.records import ScoreKey
 from firstlight.storage.store import Store
-from firstlight.training.shared_warm_up import LearnedFrom, SharedWarmUp, WatchSteps
-from firstlight.training.warm_up import FOLDER, WarmUp
+from firstlight.training.shared_warm_up import SharedWarmUp
+from firstlight.training.warm_up import FOLDER, LearnedFrom, WarmUp
 
 
 def source_for(
@@ -46,7 +47,7 @@ def source_for(
     """
     requests = list(requests)
     size = max((max(request.proxy.batch_size, request.samples) for request in requests), default=1)
-    count = max((request.batches for request in requests), default=1)
+    count = max((request.num_batches for request in requests), default=1)
     count = count if batches is None else batches
     if batch_size is None:
         return InputSource(name, size, count, labels).fitting()
@@ -56,7 +57,7 @@ def source_for(
 def read_by(request: ProxyRequest, source: InputSource) -> InputSource:
     """The part of the source that a proxy looks at: its score does not depend on what others are shown beside it."""
     size = source.batch_size if request.proxy.batch_size > 1 else min(request.samples, source.batch_size)
-    return replace(source, batch_size=size, batches=min(request.batches, source.batches))
+    return replace(source, batch_size=size, batches=min(request.num_batches, source.batches))
 
 
 @dataclass(frozen=True)
@@ -254,10 +255,10 @@ class ScoreService:
         requests: Iterable[ProxyRequest],
         executor: Executor,
         store: Store,
-        watch_warm_up: WatchSteps = lambda done, total: None,
+        callback: Callback = ignore,
     ) -> None:
         self.setting = setting
-        self._watch_warm_up = watch_warm_up
+        self._callback = callback
         self._temporary: Path | None = None
         self.requests = {str(request): request for request in requests}
         self.executor = executor
@@ -286,7 +287,7 @@ class ScoreService:
 
         kept_in = self._kept_in()
         if self.setting.warm_up is not None and first_missing:
-            self.setting.warm_up.prepare(self.setting, kept_in, self._watch_warm_up)
+            self.setting.warm_up.prepare(self.setting, kept_in, self._callback)
         job = ScoreJob(self.setting, tuple(self.requests.values()), kept_in)
         for (text, missing), result in self.executor.map(job, unanswered()):
             yield from _drain(answered)

@@ -1,4 +1,4 @@
-"""How methods come on: what the best network so far has reached, as a mean over several seeds."""
+"""Progress of methods: the performance of the best network so far, as a mean over seeds."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from numpy.typing import NDArray
 
 Against = Literal["queries", "seconds"]
 AGAINST: dict[Against, str] = {"queries": "query", "seconds": "elapsed"}
-# At how many places a line against seconds is drawn
+# The number of points of a line over seconds.
 PLACES = 60
-# Before this share of the queries, the best networks are so poor that nothing else would be seen
+# Lines start after this share of the queries: the first networks are so poor that they would hide the rest.
 FIRST_SHARE = 0.1
 
 
 @dataclass(frozen=True)
 class Curve:
-    """Points are (x, mean, deviation over the seeds); a single seed has none, which is 0."""
+    """A line of points (x, mean, standard deviation over the seeds); the deviation of a single seed is 0."""
 
     name: str
     points: Sequence[tuple[float, float, float]]
@@ -31,7 +31,7 @@ class Curve:
 
 @dataclass(frozen=True)
 class _Steps:
-    """One run: after each query, how many there were or how long it took, and what the best had reached."""
+    """One run: the queries or seconds up to each query, and the performance of the best network so far."""
 
     x: NDArray[np.float64]
     y: NDArray[np.float64]
@@ -44,11 +44,13 @@ class _Steps:
 def mean_curves(
     log: pd.DataFrame, column: str, against: Against = "queries", *, first: int | None = None
 ) -> list[Curve]:
-    """One for each method of the log, at places where all its runs have a network; none where seconds are not known.
+    """Return a curve for each method, at points where all its runs have a network; none where seconds are unknown.
 
-    The log has a row for each query of each run: `method`, `seed`, `query` from 1 on, `elapsed` seconds, and `column`,
-    which is what the best network up to then reaches. Lines begin at the query `first`, by default after a tenth of the
-    queries, and end with the longest run of their method.
+    Args:
+        log: A row for each query of each run: `method`, `seed`, `query` (from 1), `elapsed` seconds, and `column`.
+        column: The column with the performance of the best network so far.
+        against: The x-axis: "queries" or "seconds".
+        first: The query at which lines start; by default after a tenth of the queries. They end with the longest run.
     """
     last = int(log["query"].max())
     first = max(1, math.ceil(FIRST_SHARE * last)) if first is None else min(first, last)
@@ -69,7 +71,7 @@ def mean_curves(
 
 
 def _moments(runs: Sequence[_Steps], first: int) -> Sequence[float]:
-    """From when all runs have made the first queries that are drawn, to when the average run was over."""
+    """Return moments from when all runs have made the first query that is drawn, to the mean end of the runs."""
     if not all(np.isfinite(run.x).all() for run in runs):
         return []
     start = max(float(run.x[min(first, len(run.x)) - 1]) for run in runs)

@@ -1,7 +1,4 @@
-"""Trade-offs: which networks no other one beats in everything, and how much of all that is possible they reach.
-
-A point has one number for each thing that is wanted, and more is better in all of them.
-"""
+"""Pareto fronts and hypervolumes. A point has a number for each objective, of which higher is better."""
 
 from __future__ import annotations
 
@@ -14,7 +11,7 @@ Points = NDArray[np.float64]
 
 
 def on_front(points: Points) -> NDArray[np.bool_]:
-    """Which points no other one reaches in everything and beats in something; equal ones stand side by side."""
+    """Return which points are not dominated by another one; equal points do not dominate each other."""
     import torch
     from botorch.utils.multi_objective.pareto import is_non_dominated  # slow to import
 
@@ -22,7 +19,7 @@ def on_front(points: Points) -> NDArray[np.bool_]:
 
 
 def layers(points: Points) -> NDArray[np.int64]:
-    """The number of each point's layer: 0 for the front, 1 for the front of those behind it, and so on."""
+    """Return the layer of each point: 0 for the front, 1 for the front of the rest, and so on."""
     found = np.full(len(points), -1)
     for layer in range(len(points)):
         rest = np.flatnonzero(found < 0)
@@ -33,9 +30,9 @@ def layers(points: Points) -> NDArray[np.int64]:
 
 
 def crowding(points: Points) -> NDArray[np.float64]:
-    """How much room each point of one layer has: the span between its neighbours, summed over everything wanted.
+    """Return the crowding distance of each point of a layer: the span between its neighbors, summed over objectives.
 
-    The first and the last by anything have all the room there is.
+    It is infinite for the first and the last point of any objective.
     """
     room = np.zeros(len(points))
     for column in points.T:
@@ -48,7 +45,7 @@ def crowding(points: Points) -> NDArray[np.float64]:
 
 
 def hypervolume(points: Points, reference: Points) -> float:
-    """The volume of all that is worse than some point and better than the reference."""
+    """Return the volume that is dominated by the points and dominates the reference."""
     import torch
     from botorch.utils.multi_objective.hypervolume import Hypervolume
 
@@ -60,12 +57,12 @@ def hypervolume(points: Points, reference: Points) -> float:
 
 
 def hypervolumes(points: Points, counts: Iterable[int]) -> list[float]:
-    """That of the first so many points, in the box from the worst to the best of all in everything, which counts 1."""
-    points = points[:, points.min(axis=0) < points.max(axis=0)]  # where all are equal, nothing can be reached
+    """Return the hypervolume of the first points for each count, relative to the box that all points span."""
+    points = points[:, points.min(axis=0) < points.max(axis=0)]  # objectives in which all are equal do not count
     if not points.size:
         return [1.0 for _ in counts]
     worst, best = points.min(axis=0), points.max(axis=0)
-    # what is as bad as the worst by one thing has no volume: a hair's breadth beyond it, the front's ends count too
+    # slightly below the worst values, so that the ends of the front count too
     reference = np.full(points.shape[1], -1e-3)
     scaled = (points - worst) / (best - worst)
     return [hypervolume(scaled[:count], reference) / (1 + 1e-3) ** points.shape[1] for count in counts]

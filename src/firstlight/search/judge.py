@@ -1,11 +1,12 @@
-"""What an algorithm learns about a supernet: how good its states are beside each other."""
+"""Scores of the states of a supernet."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from firstlight.core.errors import FirstlightError
+from firstlight.core.events import Callback, Event, ignore
 from firstlight.proxies.base import NetworkScore
 from firstlight.proxies.ensembles import Criterion, members, utilities
 from firstlight.scoring.service import ScoreService
@@ -13,60 +14,67 @@ from firstlight.spaces.supernets import State, Supernet
 
 
 class SupernetJudge:
-    """Scores states as networks are scored: on the same workers, and kept in the same store."""
+    """Scores states as networks are scored: on the same workers, and with the same store.
 
-    def __init__(self, service: ScoreService, by: Criterion, watch: Callable[[], None] = lambda: None) -> None:
+    Args:
+        service: Scores states by the proxies of the criterion.
+        by: The proxy or ensemble that states are compared by.
+        callback: Called with an event for each state.
+    """
+
+    def __init__(self, service: ScoreService, by: Criterion, callback: Callback = ignore) -> None:
         self._service = service
         self._by = by
-        self._watch = watch
+        self._callback = callback
         self._known: dict[str, NetworkScore] = {}
 
     @property
     def supernet(self) -> Supernet:
+        """The supernet."""
         space = self._service.setting.space
         assert isinstance(space, Supernet)
         return space
 
     @property
     def scored(self) -> int:
-        """How many different states were asked for."""
+        """The number of different states that were scored."""
         return len(self._known)
 
     @property
     def reused(self) -> int:
-        """How many of them were known from before."""
+        """The number of states that came from the store."""
         return sum(network.reused for network in self._known.values())
 
     @property
     def seconds(self) -> float:
-        """Of computing."""
+        """The seconds that scoring took, now or earlier."""
         return math.fsum(network.seconds for network in self._known.values())
 
     @property
     def reused_seconds(self) -> float:
-        """Those of what was known from before."""
+        """The seconds that states from the store had taken."""
         return math.fsum(network.seconds for network in self._known.values() if network.reused)
 
     def utilities(self, states: Sequence[State]) -> list[float | None]:
-        """How good each is: higher is better, None without a score. An ensemble ranks these states and no others."""
+        """Return the utility of each state: higher is better, None without a score. An ensemble ranks only these."""
         texts = list(map(str, states))
         for network in self._service.scores(text for text in texts if text not in self._known):
             self._known[network.architecture] = network
-            self._watch()
+            self._callback(Event("states", self.scored))
         return utilities(self._by, [self._known[text] for text in texts])
 
     def worst(self, states: Sequence[State]) -> int:
-        """The place of the state with the lowest score, of equals the first; those without a score do not count."""
+        """Return the index of the state with the lowest score, the first of equals. A state needs a score to count."""
         known = self._scored(states)
         return min(known, key=lambda place: known[place])
 
     def best(self, states: Sequence[State]) -> int:
-        """The same with the highest score."""
+        """Return the index of the state with the highest score, the first of equals."""
         known = self._scored(states)
         return max(known, key=lambda place: known[place])
 
     def gains(self, state: State, others: Sequence[State]) -> list[float]:
-        """By which part of its score each of the others is better than the state; -inf without a score."""
+        """Return by which share of its score each of the others is better than the state; -inf without a score."""
         before, *after = self.utilities([state, *others])
         if before is None:
             raise self._unscored([state])
@@ -81,6 +89,6 @@ class SupernetJudge:
     def _unscored(self, states: Sequence[State]) -> FirstlightError:
         score = self._known[str(states[0])].scores[str(members(self._by)[0])]
         return FirstlightError(
-            f"The supernet cannot be searched by {self._by}, which gives none of {len(states)} states a score. One of "
+            f"The supernet cannot be searched by {self._by}: none of {len(states)} states has a score. One of "
             f"them, {states[0]}, ended with {score.status}: {score.note}"
         )

@@ -1,14 +1,15 @@
-"""What proxies say of many networks, beside a search that is itself about what trained networks reach."""
+"""Scores of many networks by proxies, within a search that is itself about true performance."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from firstlight.core.events import Callback, Event, ignore
 from firstlight.execution.executor import Executor
 from firstlight.proxies.base import NetworkScore
 from firstlight.proxies.ensembles import Criterion, after_warm_up, members, utilities
@@ -16,21 +17,24 @@ from firstlight.proxies.requests import ProxyRequest
 from firstlight.scoring.service import ScoreService, Setting, source_for
 from firstlight.storage.store import Store
 
-# Better judged, and for much less, on the narrow twin
+# Measured on the narrow twin: more telling there, and much cheaper.
 OF_THE_TWIN = "ntk_condition"
-
-WatchMeasured = Callable[[int, int], None]
 
 
 @dataclass(frozen=True)
 class Twin:
-    """The same architecture with so few channels, shown images of so few pixels; its depth is that of the network."""
+    """The same architecture with few channels and small images. Its depth is that of the network.
+
+    Attributes:
+        channels: The number of channels.
+        side: The width and height of images, in pixels.
+    """
 
     channels: int = 4
     side: int = 16
 
     def of(self, setting: Setting) -> Setting:
-        """Where a space has no `channels` to set, or fewer anyway, the width stays as it is."""
+        """Return the setting of the twin. The width stays where a space has no `channels` to set, or fewer anyway."""
         asked = dict(setting.skeleton_settings)
         usual = asdict(setting.space.skeleton(**asked)).get("channels")
         if isinstance(usual, int) and usual > self.channels:
@@ -42,11 +46,16 @@ class Twin:
 
 
 class Measuring:
-    """Asks proxies on the same workers, and keeps what they say in the same store, as a search by them would.
+    """Scores networks by proxies on the same workers and with the same store as a search by proxies.
 
-    `batch_size` is that of the batches which they are shown, unless they take a single image; `ntk_condition` is that
-    of the `twin`, if there is one, and of a batch as large as it takes. Batches are smaller where the data have too few
-    samples, and `remarks` say so.
+    `ntk_condition` is measured on the twin, if there is one, with batches as large as it needs. Batches are smaller
+    where the data have too few samples.
+
+    Attributes:
+        measured: The texts of all architectures that were scored.
+        remarks: What the user should know about the batches.
+        seconds: How long scoring took, now or earlier.
+        reused_seconds: How long scores from the store had taken.
     """
 
     def __init__(
@@ -54,18 +63,25 @@ class Measuring:
         setting: Setting,
         executor: Executor,
         store: Store,
-        watch: WatchMeasured = lambda done, total: None,
+        callback: Callback = ignore,
     ) -> None:
-        self._setting, self._executor, self._store, self._watch = setting, executor, store, watch
-        self.judged: set[str] = set()
+        self._setting, self._executor, self._store, self._callback = setting, executor, store, callback
+        self.measured: set[str] = set()
         self.remarks: list[str] = []
-        self.seconds = 0.0  # of scoring, by the clock, now or earlier
-        self.reused_seconds = 0.0  # earlier
+        self.seconds = 0.0
+        self.reused_seconds = 0.0
 
     def utilities(
         self, by: Criterion, networks: Sequence[str], batch_size: int | None = None, twin: Twin | None = None
     ) -> NDArray[np.float64]:
-        """How good each network is: higher is better, NaN without a score. An ensemble ranks these and no others."""
+        """Return the utility of each network: higher is better, NaN without a score.
+
+        Args:
+            by: The proxy or ensemble. An ensemble ranks these networks and no others.
+            networks: The texts of the architectures.
+            batch_size: Inputs in a batch, for proxies that look at more than one input; by default what they need.
+            twin: The narrow twin, if some proxies are to be measured on it.
+        """
         if self._setting.warm_up is not None:
             by = after_warm_up(by, self._setting.space.data_kind)
         requests = members(by)
@@ -93,9 +109,9 @@ class Measuring:
             replace(setting, source=replace(source, side=asked.side)), requests, self._executor, self._store
         )
         for number, network in enumerate(service.scores(networks), start=1):
-            self.judged.add(network.architecture)
+            self.measured.add(network.architecture)
             self.seconds += network.seconds
             self.reused_seconds += network.seconds * network.reused
             if not network.reused or number == len(networks):  # else the rate would be that of reading a file
-                self._watch(number, len(networks))
+                self._callback(Event("measuring", number, len(networks), network, architecture=network.architecture))
             yield network

@@ -1,4 +1,4 @@
-"""What a search maximises, and what a network may cost."""
+"""What a search maximizes, and what a network may cost."""
 
 from __future__ import annotations
 
@@ -13,29 +13,40 @@ from firstlight.proxies.ensembles import Criterion, Ensemble, utilities
 
 @dataclass(frozen=True)
 class Objective:
-    """A proxy or an ensemble, oriented so that more is better, under limits; and costs that are to be low besides."""
+    """What a search maximizes.
+
+    Attributes:
+        by: The proxy or ensemble. Its direction does not matter: utilities are such that higher is better.
+        limits: What a network may cost.
+        costs: The costs that are minimized besides.
+    """
 
     by: Criterion
     limits: Limits = Limits()
-    costs: tuple[str, ...] = ()  # what is to be low besides
+    costs: tuple[str, ...] = ()
 
     def utility(self, network: NetworkScore) -> float | None:
-        """What can be said of the network alone: nothing by an ensemble, which judges all networks of a pool."""
+        """Return the utility of a network alone: None by an ensemble, which ranks all networks of a pool."""
         return None if isinstance(self.by, Ensemble) else utilities(self.by, [network])[0]
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A scored network, and how good it is: higher is better, None if it has no score or none yet."""
+    """A scored network.
+
+    Attributes:
+        network: Its scores and costs.
+        utility: Higher is better; None without a score, and by an ensemble, which ranks all networks of a pool.
+    """
 
     network: NetworkScore
     utility: float | None
 
 
 def best_first(by: Criterion, networks: Iterable[NetworkScore]) -> list[Candidate]:
-    """The pool in order of merit, and those without a score last.
+    """Return networks in the order of their utility, and those without a score last.
 
-    Their text decides between equals, so that the order of arrival does not.
+    The text decides between equals, so that the order does not depend on that of arrival.
     """
     pool = sorted(networks, key=lambda network: network.architecture)
     candidates = map(Candidate, pool, utilities(by, pool))

@@ -1,7 +1,7 @@
-"""Steps through a one-shot network: paths drawn at random, and how fast each learns at initialization.
+"""Steps through a one-shot network: random paths, and how fast each learns at initialization.
 
-Weights and logits never change, so that a step depends on its number and on nothing else: steps run on all workers,
-are kept in the store, and serve whatever is made of them afterwards.
+Weights and logits never change, so that a step depends only on its number: steps run on all workers, are kept in the
+store, and any rule can be applied to them afterwards.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import itertools
 import math
 import pathlib
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from firstlight.core.errors import NothingScoredError
+from firstlight.core.events import Callback, Event, ignore
 from firstlight.core.seeds import derive, torch_generator
 from firstlight.data import load_inputs
 from firstlight.execution.executor import DIED, Executor, Lost
@@ -38,9 +39,9 @@ from firstlight.spaces.supernets.trace_step import (
 from firstlight.storage.records import ScoreKey
 from firstlight.storage.store import Store
 
-# Of the steps, so many may come to nothing before the search is given up
+# The share of steps that may fail before the search is given up.
 MOST_FAILED = 0.25
-# Raise it when a step comes to other numbers than before
+# Raise it when the values of a step change.
 REVISION = 1
 
 Floats = NDArray[np.float64]
@@ -48,7 +49,15 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class StepSetting:
-    """What all steps of a search have in common. Without `slopes` only the trace norm is asked for."""
+    """What all steps of a search have in common.
+
+    Attributes:
+        setting: How networks are made, and what they are shown.
+        batch_size: Inputs in the batch of a step.
+        slopes: Whether slopes are asked for, and not only the trace norm.
+        none: Whether the option `none` may be chosen.
+        temperature: Temperature of the softmax that paths are drawn from.
+    """
 
     setting: Setting
     batch_size: int
@@ -57,26 +66,28 @@ class StepSetting:
     temperature: float = 1.0
 
     def __post_init__(self) -> None:
-        self.skeleton  # noqa: B018 - one that cannot be searched in is refused before any step
+        self.skeleton  # noqa: B018 - one that cannot be searched is refused before any step
 
     @functools.cached_property
     def one_shot(self) -> OneShot:
+        """The one-shot network of the space."""
         return self.setting.space.one_shot()
 
     @functools.cached_property
     def skeleton(self) -> Skeleton:
+        """The skeleton of the one-shot network."""
         return self.one_shot.skeleton(self.setting.skeleton)
 
     @functools.cached_property
     def choices(self) -> tuple[Choice, ...]:
-        """Those of the one-shot network, without the option `none` unless it is asked for."""
+        """The choices of the one-shot network, without the option `none` unless it is asked for."""
         return tuple(
             choice if self.none else replace(choice, options=tuple(name for name in choice.options if name != "none"))
             for choice in self.one_shot.choices
         )
 
     def drawn(self, number: int) -> Draw:
-        """The path of a step: noise decides among options that are all as good as each other."""
+        """Return the path of a step: all options are equally likely."""
         generator = torch_generator(self.setting.seed, "one-shot step", str(number))
         soft, path = [], {}
         for choice in self.choices:
@@ -88,7 +99,7 @@ class StepSetting:
         return Draw(path, np.concatenate(soft))
 
     def batch(self, number: int) -> tuple[Tensor, Tensor]:
-        """Another one for each step."""
+        """Return the inputs and labels of a step."""
         setting = self.setting
         source = replace(setting.source, batch_size=self.batch_size, batches=1).fitting()
         seed = derive(setting.seed, "one-shot step", str(number))
@@ -99,6 +110,7 @@ class StepSetting:
         return x.to(setting.device), labels.to(setting.device)
 
     def build(self) -> nn.Module:
+        """Build the one-shot network."""
         setting = self.setting
         network = self.one_shot.build(
             self.skeleton, seed=setting.seed, device=setting.device, initialization=setting.initialization
@@ -107,9 +119,11 @@ class StepSetting:
 
     @property
     def slope_names(self) -> set[str]:
+        """The names of all slopes of a step."""
         return {f"{choice.name}:{option}" for choice in self.choices for option in choice.options}
 
     def key(self, number: int) -> ScoreKey:
+        """Return the key of a step in the store."""
         setting = self.setting
         path = " ".join(f"{name}={','.join(options)}" for name, options in self.drawn(number).path.items())
         return ScoreKey(
@@ -125,7 +139,7 @@ class StepSetting:
 
 @dataclass(frozen=True)
 class Draw:
-    """A path, and the soft sample that it is the hard version of: options of all choices one behind the other."""
+    """A path, and the soft sample that it is the hard version of: the options of all choices, concatenated."""
 
     path: Path
     soft: Floats
@@ -133,21 +147,23 @@ class Draw:
 
 @dataclass(frozen=True)
 class StepJob:
-    """One step by its number; the score's value is T, and its parts are the slopes H."""
+    """Takes a step by its number. The value of the score is T, and its parts are the slopes H."""
 
     asked: StepSetting
-    on_disk: bool = False  # what the second backward pass needs of the first: slower, for batches too large for memory
+    on_disk: bool = (
+        False  # keep tensors between the two backward passes on disk: slower, for batches too large for memory
+    )
 
     @property
     def files(self) -> list[pathlib.Path]:
-        """What every machine must find: each step reads other images."""
+        """The files that every machine needs: each step reads other images."""
         return self.asked.setting.source.files
 
     def __call__(self, number: int) -> Score:
         start = time.perf_counter()
         try:
             score = self._measured(number)
-        except Exception as error:  # a step that fails costs only itself
+        except Exception as error:  # a step that fails does not affect the others
             score = Score.of_error(error)
         return replace(score, seconds=time.perf_counter() - start)
 
@@ -159,7 +175,7 @@ class StepJob:
             if self.asked.slopes:
                 found = trace_step(network, path, x, labels)
                 trace = found.trace
-                for choice in self.asked.one_shot.choices:  # all of them, whoever asks next
+                for choice in self.asked.one_shot.choices:  # all of them, so that they can be reused
                     slopes |= {f"{choice.name}:{name}": found.slopes[choice.name][name] for name in choice.options}
             else:
                 trace = trace_along(network, path, x, labels)
@@ -175,7 +191,7 @@ def _network(asked: StepSetting) -> nn.Module:
 
 @dataclass(frozen=True)
 class Steps:
-    """What some steps came to, as arrays: a row for each step, a column for each option of each choice."""
+    """The results of steps as arrays: a row for each step, a column for each option of each choice."""
 
     choices: tuple[Choice, ...]
     traces: Floats
@@ -187,68 +203,77 @@ class Steps:
         return len(self.traces)
 
     def by_choice(self, values: Floats) -> dict[str, list[float]]:
-        """A number for each option, under the name of its choice."""
+        """Return a number for each option, under the name of its choice."""
         ends = np.cumsum([len(choice.options) for choice in self.choices])[:-1]
         return {choice.name: part.tolist() for choice, part in zip(self.choices, np.split(values, ends), strict=True)}
 
     def summed(self, values: Floats) -> Floats:
-        """In each column, the sum over all options of its choice."""
+        """Return in each column the sum over all options of its choice."""
         sizes = [len(choice.options) for choice in self.choices]
         starts = np.cumsum([0, *sizes[:-1]])
         return np.repeat(np.add.reduceat(values, starts, axis=1), sizes, axis=1)
 
 
 class StepJudge:
-    """Takes steps on the workers of a run, keeps them in its store, and counts what they cost."""
+    """Takes steps on the workers of a run, keeps them in its store, and counts their cost."""
 
     def __init__(self, asked: StepSetting, executor: Executor, store: Store) -> None:
         self.asked = asked
         self._executor = executor
         self._store = store
-        self._entered: dict[int, Score] = {}  # by number, those that came to nothing among them
+        self._entered: dict[int, Score] = {}  # by number, including those that failed
         self._rows: dict[int, _Row] = {}
         self._new: set[int] = set()
 
     @property
     def scored(self) -> int:
+        """The number of steps taken."""
         return len(self._entered)
 
     @property
     def reused(self) -> int:
-        """How many of them were known from before."""
+        """The number of steps that came from the store."""
         return len(self._entered.keys() - self._new)
 
     @property
     def seconds(self) -> float:
-        """Of computing."""
+        """The seconds that all steps took, now or earlier."""
         return math.fsum(score.seconds for score in self._entered.values())
 
     @property
     def reused_seconds(self) -> float:
-        """Those of what was known from before."""
+        """The seconds that steps from the store had taken."""
         return math.fsum(score.seconds for number, score in self._entered.items() if number not in self._new)
 
     @property
     def failed(self) -> list[Score]:
-        """Steps that came to nothing."""
+        """The scores of steps that failed."""
         return [score for score in self._entered.values() if not score.ok]
 
-    def take(self, count: int, seconds: float, watch: Callable[[], None]) -> None:
-        """So many steps, or fewer if they take more than `seconds` together; `watch` is called behind each.
+    def take(self, count: int, seconds: float, callback: Callback = ignore) -> None:
+        """Take steps.
 
-        Which those are depends on what each one took, never on the order in which they come in. From the first that is
-        too large for the memory on, they are taken on disk.
+        Which steps are taken depends on how long each took, and never on the order in which they finish. From the first
+        step that does not fit into memory on, tensors are kept on disk.
+
+        Args:
+            count: The number of steps.
+            seconds: Stop when the steps took this many seconds together.
+            callback: Called with an event after each step.
+
+        Raises:
+            NothingScoredError: If too many steps fail.
         """
-        numbers = self._unknown(count, seconds, watch)
+        numbers = self._unknown(count, seconds, callback)
         too_large: list[int] = []
         for number, score in self._computed(itertools.takewhile(lambda _: not too_large, numbers), on_disk=False):
             if score.status == "out_of_memory" or score.note.startswith(DIED):
                 too_large.append(number)
             else:
-                self._enter(number, score, count, watch, new=True)
+                self._enter(number, score, count, callback, new=True)
         if too_large:
-            for number, score in self._computed(self._unknown(count, seconds, watch), on_disk=True):
-                self._enter(number, score, count, watch, new=True)
+            for number, score in self._computed(self._unknown(count, seconds, callback), on_disk=True):
+                self._enter(number, score, count, callback, new=True)
         spent = 0.0
         for number in sorted(self._entered):
             if spent >= seconds:
@@ -258,7 +283,7 @@ class StepJudge:
                 spent += self._entered[number].seconds
         self._give_up_beyond(len(self._entered))
 
-    def _unknown(self, count: int, seconds: float, watch: Callable[[], None]) -> Iterator[int]:
+    def _unknown(self, count: int, seconds: float, callback: Callback) -> Iterator[int]:
         for number in range(count):
             if self.seconds >= seconds:
                 return
@@ -268,22 +293,22 @@ class StepJudge:
             if score is None:
                 yield number
             else:
-                self._enter(number, score, count, watch)
+                self._enter(number, score, count, callback)
 
     def _found(self, number: int) -> Score | None:
-        """What the store knows of a step: one with slopes serves as well where only T is asked for."""
+        """Return what the store knows of a step. A step with slopes also answers where only T is asked for."""
         found = self._store.find_score(self.asked.key(number))
         if found is None and not self.asked.slopes:
             return self._store.find_score(replace(self.asked, slopes=True).key(number))
         if found is not None and found.ok and self.asked.slopes and not found.parts.keys() >= self.asked.slope_names:
-            return None  # damaged, though it looks like a score
+            return None  # a damaged score
         return found
 
     def _computed(self, numbers: Iterable[int], *, on_disk: bool) -> Iterator[tuple[int, Score]]:
         for number, result in self._executor.map(StepJob(self.asked, on_disk), numbers):
             yield number, (Score.without_value(result.status, result.reason) if isinstance(result, Lost) else result)
 
-    def _enter(self, number: int, score: Score, count: int, watch: Callable[[], None], *, new: bool = False) -> None:
+    def _enter(self, number: int, score: Score, count: int, callback: Callback, *, new: bool = False) -> None:
         if new:
             self._store.add_score(self.asked.key(number), score)
             self._new.add(number)
@@ -291,21 +316,21 @@ class StepJudge:
         if score.ok:
             self._rows[number] = _Row.of(self.asked, number, score)
         self._give_up_beyond(count)
-        watch()
+        callback(Event("states", self.scored, count))
 
     def _give_up_beyond(self, count: int) -> None:
-        """Whether to go on must not depend on the order in which steps come in: it is a share of all."""
+        """Raise an error if too many steps failed: a share of all, so that the order of arrival does not matter."""
         failed = self.failed
         if len(failed) > MOST_FAILED * count:
             score = failed[0]
             raise NothingScoredError(
-                f"{len(failed)} of {self.scored} steps through the one-shot network came to nothing: the search was "
-                f"given up. One of them ended with {score.status}: {score.note}. Try a smaller skeleton or batch, "
+                f"The search was given up: {len(failed)} of {self.scored} steps through the one-shot network failed. "
+                f"One of them ended with {score.status}: {score.note}. Try a smaller skeleton or batch, "
                 "another initialization, or other inputs."
             )
 
     def architecture(self, preferences: Floats) -> Architecture:
-        """What is read off preferences for the options of all choices, one behind the other."""
+        """Return the architecture of given preferences for the options of all choices, concatenated."""
         asked, known = self.asked, iter(preferences.tolist())
         found = {choice.name: {option: next(known) for option in choice.options} for choice in asked.choices}
         return asked.one_shot.architecture(
@@ -316,7 +341,7 @@ class StepJudge:
         )
 
     def steps(self) -> Steps:
-        """Those that came to something, in their order."""
+        """Return the steps that did not fail, in their order."""
         rows = [self._rows[number] for number in sorted(self._rows)]
         columns = sum(len(choice.options) for choice in self.asked.choices)
 

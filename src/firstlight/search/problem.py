@@ -1,4 +1,4 @@
-"""What a search algorithm sees: a space to draw from, a way to score, and a budget. Nothing of stores or executors."""
+"""What a search algorithm sees: a space to draw from, a way to score, and a budget. Stores and executors are hidden."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from firstlight.core.errors import LimitError, NothingScoredError, SettingError
+from firstlight.core.events import Callback, Event, ignore
 from firstlight.proxies.base import NetworkScore
 from firstlight.proxies.ensembles import Criterion, Ensemble, members
 from firstlight.scoring.costs import Costs, LatencySource, written
@@ -26,58 +27,170 @@ from firstlight.search.source import Source
 from firstlight.spaces.base import Architecture, Space
 from firstlight.spaces.in_space import in_space
 
-# Up to this size a space is gone through in random order instead of being sampled
+# Up to this size, a space is enumerated in random order instead of being sampled.
 SMALL_SPACE = 100_000
-# How many draws in a row may bring nothing new before a space counts as exhausted
+# A space counts as exhausted after this many draws in a row that bring nothing new.
 PATIENCE = 20_000
-# The same where each is built and timed, which takes seconds
+# The same where each network is built and timed, which takes seconds.
 MEASURED_PATIENCE = 300
-# In place of infinity, which has no differences
+# Used instead of infinity, so that differences are defined.
 WORST = 1e300
-
-# How many states were scored, of how many, what is to be said about the last, and which architecture leads
-WatchStates = Callable[[int, int | None, str, str], None]
 
 
 class Problem:
-    """`budget` is the number of networks that may be scored; `watch` is told of each one.
+    """What a search algorithm sees: a space to draw from, a way to score networks, and a budget.
 
-    `rejected` counts the networks that were not scored because of the limits: they cost next to nothing. `watch_states`
-    is told how many states of supernets have been scored, each time that there is one more, of how many if that is
-    known, what else is to be said, and which architecture they lead to so far. `findings` are what an algorithm has
-    found out besides, for result and report; `keep` puts by what it has come to, in case that the run is killed.
+    Scores come from proxies, or from true performance in a query search; the algorithm need not know. It draws random
+    numbers only from `rng`, so that the same search finds the same on any number of workers.
+
+    Attributes:
+        space: The search space.
+        rng: The random numbers of the search.
+        budget: The number of networks that may be scored.
+        scored: The number of networks scored so far.
+        rejected: The number of networks that did not fit the limits. They cost next to nothing.
+        objective: What is maximized, the limits, and the costs that are minimized besides.
+        pool: All networks scored so far: `pool.best(10)` are the texts of the ten best.
+        notes: Remarks for the user, which the result and the report show.
+        findings: What the algorithm has found out besides, for the result and for the report block that it declares.
+
+    >>> @firstlight.algorithm
+    ... def climb(problem, *, neighbors: int = 4):
+    ...     (best,) = problem.score(itertools.islice(problem.distinct_samples(), 1))
+    ...     while problem.remaining:
+    ...         origin = problem.space.parse(best.network.architecture)
+    ...         around = [problem.space.mutate(origin, problem.rng) for _ in range(neighbors)]
+    ...         best = problem.best_of([best, *problem.score(filter(problem.fits, around))])
     """
 
     def __init__(
         self,
-        service: Source,
+        source: Source,
         objective: Objective,
         rng: random.Random,
         budget: int,
-        watch: Callable[[Candidate], None] = lambda candidate: None,
+        *,
         latency: LatencySource | None = None,
-        watch_states: WatchStates = lambda states, total, note, leading: None,
+        callback: Callback = ignore,
         keep: Callable[[Architecture], None] = lambda leading: None,
     ) -> None:
+        """Describe a problem. A search does that itself; algorithms are handed the result.
+
+        Args:
+            source: Where scores come from.
+            objective: What is maximized, under which limits.
+            rng: The random numbers of the search.
+            budget: The number of networks that may be scored.
+            latency: Where latencies come from, if the objective has any.
+            callback: Called with an event for each network and each state of a supernet.
+            keep: Stores the architecture that a long search leads to so far, in case that it is killed.
+        """
         self.keep = keep
         self.rng = rng
         self.objective = objective
         self.budget = budget
         self.scored = 0
         self.rejected = 0
-        self.notes: list[str] = []  # what the user should know about how the search went
+        self.notes: list[str] = []
         self.pool = Pool(objective.by)
-        self.costs = Costs(service.setting, latency)
+        self.costs = Costs(source.setting, latency)
         self.findings: dict[str, Any] = {}
         self._judges: list[SupernetJudge | StepJudge] = []
-        self._service = service
-        self._watch = watch
-        self._watch_states = watch_states
+        self._source = source
+        self._callback = callback
         self._nearest: tuple[float, Architecture] | None = None
 
     @property
     def space(self) -> Space[Any]:
-        return self._service.setting.space
+        """The search space."""
+        return self._source.setting.space
+
+    @property
+    def remaining(self) -> int:
+        """The number of networks that may still be scored."""
+        return self.budget - self.scored
+
+    def score(self, architectures: Iterable[Architecture]) -> list[Candidate]:
+        """Score networks, as many as the budget still allows.
+
+        Args:
+            architectures: The architectures. They should differ from each other and from those scored before.
+
+        Returns:
+            A candidate for each different architecture, in the order asked, whatever the number of workers.
+        """
+        asked = list(itertools.islice(architectures, self.remaining))
+        found = {candidate.network.architecture: candidate for candidate in self.score_as_completed(asked)}
+        return [found[text] for text in dict.fromkeys(map(str, asked)) if text in found]
+
+    def score_as_completed(self, architectures: Iterable[Architecture]) -> Iterator[Candidate]:
+        """Score networks like `score`, and yield each one as soon as it is known, in any order."""
+        texts: Iterable[str] = map(str, itertools.islice(architectures, self.remaining))
+        if "latency" in (*self.objective.limits.bounds, *self.objective.costs):
+            texts = list(texts)
+            for text in texts:  # no worker may be busy while latencies are measured
+                self.costs.amount(self.space.parse(text), "latency")
+        for network in self._source.scores(texts):
+            candidate = Candidate(network, self.objective.utility(network))
+            self.pool.add(network)
+            self._count(candidate)
+            yield candidate
+
+    def evaluate(self, architectures: Iterable[Architecture]) -> list[Candidate]:
+        """Ask for the true performance of networks, in a query search.
+
+        Args:
+            architectures: The architectures. As many are evaluated as the budget still allows.
+
+        Returns:
+            A candidate for each different architecture, in the order asked.
+
+        Raises:
+            SettingError: If the search has no source of true performance. Declare `needs=("truth",)` to be refused
+                before any work starts.
+        """
+        raise SettingError(
+            "This search goes by a proxy and does not know the true performance of networks. Name data to train them "
+            "on (--data digits), or a table of trained networks (--table FILE)."
+        )
+
+    def _count(self, candidate: Candidate) -> None:
+        self.scored += 1
+        text = candidate.network.architecture
+        self._callback(Event("scoring", self.scored, self.budget, candidate, architecture=text))
+
+    def explain(self, note: str, architecture: str) -> None:
+        """Tell whoever watches the search how an architecture was chosen."""
+        self._callback(Event("scoring", self.scored, self.budget, note=note, architecture=architecture))
+
+    def fits(self, architecture: Architecture) -> bool:
+        """Return whether a network is within the limits. No weights are needed for that."""
+        if not self.space.customary(architecture):
+            self.rejected += 1
+            return False
+        excess = self.objective.limits.excess(functools.partial(self.costs.amount, architecture))
+        if excess:
+            self.rejected += 1
+            if excess < (math.inf if self._nearest is None else self._nearest[0]):
+                self._nearest = excess, architecture
+        return not excess
+
+    def utility(self, candidate: Candidate) -> float | None:
+        """Return the utility of a scored network: higher is better, None without a score.
+
+        An ensemble ranks it among all networks scored so far.
+        """
+        if isinstance(self.objective.by, Ensemble):
+            return self.pool.utility(candidate.network.architecture)
+        return candidate.utility
+
+    def best_of(self, candidates: Sequence[Candidate]) -> Candidate:
+        """Return the candidate of the highest utility, the first of equals."""
+        return max(candidates, key=self._utility_or_lowest)
+
+    def _utility_or_lowest(self, candidate: Candidate) -> float:
+        utility = self.utility(candidate)
+        return -math.inf if utility is None else utility
 
     def supernet(
         self,
@@ -86,10 +199,16 @@ class Problem:
         batch_size: int | None = None,
         **changes: Any,
     ) -> SupernetJudge:
-        """Judges states of the space's supernet: by the objective, or by something else and under another setting.
+        """Return a judge that scores states of the space's supernet.
 
-        That does not count against the budget, which is one of networks, but in `states_scored`. The run's `repeats`
-        are for networks; a state is scored once.
+        States count in `states_scored` and not against the budget, which is one of networks. The `repeats` of the
+        search are for networks; a state is scored once.
+
+        Args:
+            by: The proxy or ensemble; by default that of the objective.
+            skeleton: Settings of the skeleton that differ from those of the search.
+            batch_size: Inputs in a batch, with `by`; by default what its proxies need.
+            **changes: Other fields of the `Setting` that differ from those of the search.
         """
         scorer = self._scorer_of_states()
         run = scorer.setting
@@ -104,122 +223,92 @@ class Problem:
             run, **in_space(run.space.supernet()), **{"repeats": 1, "skeleton_settings": skeleton_settings, **changes}
         )
         service = ScoreService(setting, members(by), scorer.executor, scorer.store)
-        judge = SupernetJudge(service, by, self.saw_states)
+        judge = SupernetJudge(service, by, lambda event: self.report_states())
         self._judges.append(judge)
         return judge
 
     def one_shot(self, **asked: Any) -> StepJudge:
-        """Takes steps through the space's one-shot network, which count as states; see `StepSetting`."""
+        """Return a judge that takes steps through the space's one-shot network, which count as states.
+
+        Args:
+            **asked: Fields of `StepSetting`.
+        """
         scorer = self._scorer_of_states()
         judge = StepJudge(StepSetting(scorer.setting, **asked), scorer.executor, scorer.store)
         self._judges.append(judge)
         return judge
 
-    def saw_states(self, total: int | None = None, note: str = "", leading: str = "") -> None:
-        self._watch_states(self.states_scored, total, note, leading)
+    def report_states(self, total: int | None = None, note: str = "", leading: str = "") -> None:
+        """Tell whoever watches the search how many states were scored.
+
+        Args:
+            total: How many there are, if that is known.
+            note: A remark on the last one.
+            leading: The text of the architecture that they lead to so far.
+        """
+        self._callback(Event("states", self.states_scored, total, note=note, architecture=leading))
 
     def _scorer_of_states(self) -> ScoreService:
         if self.scorer is None:
             raise SettingError(
-                "States of a supernet are judged by a proxy: they cannot be looked up or trained. Name one, as in "
+                "States of a supernet are scored by a proxy: they cannot be looked up or trained. Name a proxy, as in "
                 "zero-cost-pt@dextr."
             )
         return self.scorer
 
     @property
     def scorer(self) -> ScoreService | None:
-        """Who asks the proxies, if that is what networks are judged by."""
-        return self._service if isinstance(self._service, ScoreService) else None
+        """The service that asks the proxies, if networks are scored by proxies."""
+        return self._source if isinstance(self._source, ScoreService) else None
 
     @property
     def states_scored(self) -> int:
-        """How many states of supernets the search has looked at."""
+        """The number of states of supernets that were scored."""
         return sum(judge.scored for judge in self._judges)
 
     @property
     def states_reused(self) -> int:
-        """How many of them were known from before."""
+        """The number of states that came from the store."""
         return sum(judge.reused for judge in self._judges)
 
     @property
     def state_seconds(self) -> float:
-        """How long scoring them took."""
+        """The seconds that scoring states took, now or earlier."""
         return math.fsum(judge.seconds for judge in self._judges)
 
     @property
     def reused_state_seconds(self) -> float:
-        """How long that had taken of those known from before."""
+        """The seconds that states from the store had taken."""
         return math.fsum(judge.reused_seconds for judge in self._judges)
 
-    @property
-    def remaining(self) -> int:
-        return self.budget - self.scored
-
-    def score(self, architectures: Iterable[Architecture]) -> Iterator[Candidate]:
-        """Score different architectures, as many as the budget still allows, as they become known."""
-        texts: Iterable[str] = map(str, itertools.islice(architectures, self.remaining))
-        if "latency" in (*self.objective.limits.bounds, *self.objective.costs):
-            texts = list(texts)
-            for text in texts:  # while latencies are measured, no worker shall be busy
-                self.costs.amount(self.space.parse(text), "latency")
-        for network in self._service.scores(texts):
-            candidate = Candidate(network, self.objective.utility(network))
-            self.scored += 1
-            self.pool.add(network)
-            self._watch(candidate)
-            yield candidate
-
-    def score_all(self, architectures: Iterable[Architecture]) -> list[Candidate]:
-        """The same in the order asked, which does not depend on how many workers there are; each one once."""
-        asked = list(itertools.islice(architectures, self.remaining))
-        found = {candidate.network.architecture: candidate for candidate in self.score(asked)}
-        return [found[text] for text in dict.fromkeys(map(str, asked)) if text in found]
-
-    def allows(self, architecture: Architecture) -> bool:
-        """Whether papers would admit the network and it keeps within the limits, which needs none with weights."""
-        if not self.space.customary(architecture):
-            self.rejected += 1
-            return False
-        excess = self.objective.limits.excess(functools.partial(self.costs.amount, architecture))
-        if excess:
-            self.rejected += 1
-            if excess < (math.inf if self._nearest is None else self._nearest[0]):
-                self._nearest = excess, architecture
-        return not excess
-
-    def best_of(self, candidates: Sequence[Candidate]) -> Candidate:
-        """The best of some that were scored; an ensemble judges them among all."""
-        return max(candidates, key=self._merit)
-
-    def worth(self, candidate: Candidate) -> float | None:
-        """How good one that was scored is: higher is better, None without a score. An ensemble judges it among all."""
-        if isinstance(self.objective.by, Ensemble):
-            return self.pool.utility(candidate.network.architecture)
-        return candidate.utility
-
-    def _merit(self, candidate: Candidate) -> float:
-        worth = self.worth(candidate)
-        return -math.inf if worth is None else worth
-
     def network(self, text: str) -> NetworkScore:
-        """All that is known of a network that was scored."""
-        return next(iter(self._service.scores([text])))
+        """Return all that is known about a scored network."""
+        return next(iter(self._source.scores([text])))
 
-    def points(self, texts: Sequence[str]) -> NDArray[np.float64]:
-        """What each of some scored networks reaches of everything wanted: its merit, and the costs turned around.
+    def objective_values(self, texts: Sequence[str]) -> NDArray[np.float64]:
+        """Return the objective values of scored networks: the utility, and the costs negated, so that higher is better.
 
-        A network without a score, or that a device cannot run, is as bad as can be in everything.
+        A network without a score, or that a device cannot run, has the lowest values.
         """
         rows = [
-            (merit, *(-amount for amount in self.costs.amounts(self.space.parse(text), self.objective.costs).values()))
-            for text, merit in zip(texts, self.pool.merits_of(texts), strict=True)
+            (
+                utility,
+                *(-amount for amount in self.costs.amounts(self.space.parse(text), self.objective.costs).values()),
+            )
+            for text, utility in zip(texts, self.pool.utilities_of(texts), strict=True)
         ]
-        points = np.array(rows, dtype=float)
-        points[~np.isfinite(points).all(axis=1)] = -WORST
-        return points
+        values = np.array(rows, dtype=float)
+        values[~np.isfinite(values).all(axis=1)] = -WORST
+        return values
 
     def distinct_samples(self) -> Iterator[Architecture]:
-        """Random architectures within the limits, no two of which are the same to a search."""
+        """Yield random architectures within the limits, each one once.
+
+        A small space is enumerated in random order. Otherwise the end comes when many draws in a row bring nothing new.
+
+        Raises:
+            LimitError: If no architecture was found within the limits.
+        """
         seen: set[Architecture] = set()
         found = False
         misses = 0
@@ -233,18 +322,18 @@ class Problem:
             if architecture in seen:
                 continue
             seen.add(architecture)
-            if self.allows(architecture):
+            if self.fits(architecture):
                 found, misses = True, 0
                 yield architecture
         if not found:
-            raise self.limits_too_tight()
+            raise self.unmet_limits()
 
-    def limits_too_tight(self) -> LimitError | NothingScoredError:
-        """That no network was found within the limits, and which one came nearest; or that none could be built."""
+    def unmet_limits(self) -> LimitError | NothingScoredError:
+        """Return the error that no network fits the limits, with the nearest one; or that none can be built."""
         limits = self.objective.limits
         if self._nearest is None and self.costs.failure:
             return NothingScoredError(
-                f"None of the {self.rejected:,} networks of {self.space.name!r} that were tried can be built and run. "
+                f"None of {self.rejected:,} networks of {self.space.name!r} can be built and run. "
                 f"One of them is {self.costs.failure}"
             )
         nearest = ""
@@ -255,11 +344,11 @@ class Problem:
             nearest = f" The nearest has {has}: {architecture}."
         return LimitError(
             f"No network of {self.space.name!r} was found to meet the limits ({limits}) among {self.rejected:,} tried."
-            f"{nearest} Change the limits, or take another skeleton."
+            f"{nearest} Change the limits, or use another skeleton."
         )
 
     def _draws(self) -> Iterator[Architecture]:
-        """A small space once through in random order, so that nothing is missed; a large one at random without end."""
+        """Yield a small space in random order, so that nothing is missed; from a large one, draw without end."""
         if self._is_small():
             everything = list(self.space)
             self.rng.shuffle(everything)
@@ -271,5 +360,5 @@ class Problem:
     def _is_small(self) -> bool:
         try:
             return len(self.space) <= SMALL_SPACE
-        except (TypeError, OverflowError):  # the space cannot be counted, or is too large for it
+        except (TypeError, OverflowError):  # it cannot be counted, or its size is too large for `len`
             return False

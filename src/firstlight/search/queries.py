@@ -1,4 +1,4 @@
-"""A problem judged by true performance: every score is a query, and costs the training of a network."""
+"""Query searches: every score is true performance, and costs the training of a network."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from firstlight.core.events import Callback, ignore
 from firstlight.proxies.base import NetworkScore
 from firstlight.proxies.ensembles import Criterion
 from firstlight.scoring.costs import LatencySource
@@ -20,22 +21,15 @@ from firstlight.search.source import Source, Truth
 from firstlight.spaces.base import Architecture
 from firstlight.spaces.in_space import Surroundings
 
-# What an algorithm's name means unless its settings say otherwise: queries are few, so each must be learned from.
-# Evolution is as it was published on NAS-Bench-201, with ten networks alive of which the best has the next child.
-USUAL_SETTINGS = {"evolution": "population=10:tournament=10:children=1", "reinforce": "batch=1"}
-
-
-def for_queries(text: str) -> str:
-    """The text of a request with what is usual where networks are trained; settings that are written come last."""
-    name, _, settings = text.strip().partition(":")
-    return ":".join(filter(None, (name, USUAL_SETTINGS.get(name, ""), settings)))
-
 
 class Queries(Problem):
-    """`budget` is the number of queries, whatever the fidelity of each. Networks without an answer are not asked about.
+    """A query search: every score is true performance, and costs the training of a network.
 
-    Algorithms that know nothing of fidelities get the one of the source itself. `measuring` asks proxies about networks
-    beside that, which is no query; `watch_words` is told what a query was about.
+    The budget is the number of queries, whatever the fidelity of each. Only networks that the source of true
+    performance knows fit. Algorithms that do not choose a fidelity get that of the source itself.
+
+    Attributes:
+        truth: The source of true performance.
     """
 
     def __init__(
@@ -44,15 +38,27 @@ class Queries(Problem):
         objective: Objective,
         rng: random.Random,
         budget: int,
-        watch: Callable[[Candidate], None] = lambda candidate: None,
+        *,
         measuring: Measuring | None = None,
-        watch_words: Callable[[str, str], None] = lambda note, architecture: None,
         latency: LatencySource | None = None,
+        callback: Callback = ignore,
         keep: Callable[[Architecture], None] = lambda leading: None,
     ) -> None:
-        super().__init__(_InOrder(truth), objective, rng, budget, watch, latency, keep=keep)
+        """Describe a query search.
+
+        Args:
+            truth: The source of true performance.
+            objective: What is maximized, under which limits.
+            rng: The random numbers of the search.
+            budget: The number of queries.
+            measuring: Scores networks by proxies, which is not a query; for algorithms that need the truth.
+            latency: Where latencies come from, if the objective has any.
+            callback: Called with an event for each query.
+            keep: Stores the architecture that a long search leads to so far, in case that it is killed.
+        """
+        super().__init__(_InOrder(truth), objective, rng, budget, latency=latency, callback=callback, keep=keep)
         self.truth = truth
-        self._told, self._measuring, self._watch_words = watch, measuring, watch_words
+        self._measuring = measuring
 
     @property
     def scorer(self) -> ScoreService | None:
@@ -61,16 +67,23 @@ class Queries(Problem):
     def measure(
         self, by: Criterion, networks: Sequence[str], batch_size: int | None = None, twin: Twin | None = None
     ) -> NDArray[np.float64]:
-        """What a proxy or an ensemble says of networks: higher is better, NaN without a score."""
-        assert self._measuring is not None  # who runs an algorithm that needs the truth gives it both
+        """Return the utility of networks by a proxy or an ensemble: higher is better, NaN without a score.
+
+        Args:
+            by: The proxy or ensemble. An ensemble ranks these networks and no others.
+            networks: The texts of the architectures.
+            batch_size: Inputs in a batch; by default what the proxies need.
+            twin: The narrow twin on which some proxies are measured, if any.
+        """
+        assert self._measuring is not None  # whoever runs an algorithm that needs the truth provides it
         found = self._measuring.utilities(by, networks, batch_size, twin)
         self.notes += [remark for remark in self._measuring.remarks if remark not in self.notes]
         return found
 
     @property
-    def judged(self) -> int:
-        """How many networks proxies have judged."""
-        return len(self._measuring.judged) if self._measuring else 0
+    def measured(self) -> int:
+        """The number of networks that were scored by proxies."""
+        return len(self._measuring.measured) if self._measuring else 0
 
     @property
     def state_seconds(self) -> float:
@@ -80,30 +93,30 @@ class Queries(Problem):
     def reused_state_seconds(self) -> float:
         return super().reused_state_seconds + (self._measuring.reused_seconds if self._measuring else 0.0)
 
-    def tell(self, note: str, architecture: str) -> None:
-        """How an architecture came to be asked about, for whoever looks on."""
-        self._watch_words(note, architecture)
-
     @property
     def fidelities(self) -> tuple[int, ...]:
-        """After how many epochs networks can be judged, fewest first."""
+        """The numbers of epochs after which networks can be evaluated, fewest first."""
         return self.truth.fidelities
 
-    def score_at(self, architecture: Architecture, epochs: int) -> Candidate:
-        """One query of a chosen fidelity. It does not join the pool, where all are judged alike."""
+    def evaluate(self, architectures: Iterable[Architecture]) -> list[Candidate]:
+        """Ask for the true performance of networks, as many as the budget still allows, in the order asked."""
+        return self.score(architectures)
+
+    def evaluate_at(self, architecture: Architecture, epochs: int) -> Candidate:
+        """Ask for the performance of one network at a fidelity. It does not join the pool, which has one fidelity."""
         (network,) = self.truth.at(epochs).scores([str(architecture)])
         candidate = Candidate(network, self.objective.utility(network))
-        self.scored += 1
-        self._told(candidate)
+        self._count(candidate)
         return candidate
 
-    def allows(self, architecture: Architecture) -> bool:
-        return self.truth.knows(str(architecture)) and super().allows(architecture)
+    def fits(self, architecture: Architecture) -> bool:
+        """Return whether a network can be evaluated and is within the limits."""
+        return self.truth.knows(str(architecture)) and super().fits(architecture)
 
 
 @dataclass(frozen=True)
 class _InOrder:
-    """Answers in the order asked: queries have the same numbers on any number of workers."""
+    """Answers in the order asked, so that queries have the same numbers on any number of workers."""
 
     source: Source
 

@@ -1,4 +1,4 @@
-"""Networks in order of merit, and how far the proxies agree about that order."""
+"""Rankings of networks, and how far proxies agree about them."""
 
 from __future__ import annotations
 
@@ -21,14 +21,20 @@ from firstlight.scoring.service import ScoreService
 from firstlight.search.objective import Candidate, Objective, best_first
 from firstlight.search.problem import Problem
 
-# With fewer networks, a rank correlation says next to nothing
+# With fewer networks, a rank correlation means next to nothing.
 FEWEST_TO_COMPARE = 3
 DEFAULT_PROXY = "dextr"
 
 
 @dataclass(frozen=True)
 class RankedNetwork:
-    """`rank` is 1 for the best, and equals share one; `value` is what they are ordered by. None: without a score."""
+    """A network in a ranking.
+
+    Attributes:
+        rank: 1 for the best; equal networks share a rank. None without a score.
+        value: The value that networks are ranked by. None without a score.
+        network: Its scores and costs.
+    """
 
     rank: int | None
     value: float | None
@@ -40,8 +46,15 @@ class RankedNetwork:
 
 @dataclass(frozen=True)
 class Agreement:
-    """Rank correlation of two proxies over the `networks` that have a score by both, each turned so that higher is
-    better. None where it is not defined: too few networks, or a proxy that has one value for all of them."""
+    """The rank correlation of two proxies, each oriented so that higher is better.
+
+    Attributes:
+        first: The first proxy.
+        second: The second proxy.
+        networks: The number of networks that have a score by both.
+        spearman: Spearman's correlation; None where it is not defined: too few networks, or a constant proxy.
+        kendall: Kendall's tau; None where it is not defined.
+    """
 
     first: str
     second: str
@@ -56,7 +69,19 @@ class Agreement:
 
 @dataclass(frozen=True)
 class Ranking:
-    """Networks, best first and those without a score last; `agreement` has each pair of the proxies once."""
+    """The result of `firstlight.rank`. Printed, it is a table.
+
+    Attributes:
+        by: The proxy or ensemble that networks are ranked by.
+        proxies: The names of all proxies.
+        rows: The networks, best first and those without a score last.
+        agreement: The rank correlation of each pair of proxies.
+
+    >>> small = {"cells": 1, "channels": 4}
+    >>> ranking = firstlight.rank("nasbench201", samples=5, proxies="params,macs", skeleton=small, workers=0)
+    >>> ranking.rows[0].rank
+    1
+    """
 
     by: Criterion
     proxies: tuple[str, ...]
@@ -64,7 +89,7 @@ class Ranking:
     agreement: tuple[Agreement, ...]
 
     def __str__(self) -> str:
-        """A table to print: a line for each network, the best first."""
+        """Return a table to print: a line for each network, the best first."""
         rows = self.table()
         columns = [name for name in rows[0] if name not in ("rank", "network", "remarks")]
         lines = [["rank", *columns, "network"]]
@@ -79,11 +104,12 @@ class Ranking:
         return "\n".join("  ".join(line) for line in aligned)
 
     def to_dict(self) -> dict[str, Any]:
+        """Return plain values, as JSON holds them."""
         networks = [row.to_dict() for row in self.rows]
         return {"by": str(self.by), "networks": networks, "agreement": [pair.to_dict() for pair in self.agreement]}
 
     def table(self) -> list[dict[str, Any]]:
-        """Flat rows for a spreadsheet or a data frame: None where there is no value, and `remarks` say why."""
+        """Return flat rows for a spreadsheet or a data frame: None where there is no value, and `remarks` say why."""
         return [
             {
                 "rank": row.rank,
@@ -99,6 +125,11 @@ class Ranking:
         ]
 
     def write_csv(self, path: Path) -> None:
+        """Write the rows of `table` to a file.
+
+        Raises:
+            SettingError: If the file cannot be written.
+        """
         rows = self.table()
         try:
             with path.open("w", newline="", encoding="utf-8") as file:
@@ -112,9 +143,12 @@ class Ranking:
 def read_criteria(
     proxies: Proxies | None, by: str | Proxy | None, warmed: str | None = None
 ) -> tuple[list[ProxyRequest], Criterion]:
-    """All proxies to ask, those of the ordering among them; and what to order by, which is by default the first.
+    """Return all proxies to measure, and the proxy or ensemble to rank by.
 
-    `warmed` is the kind of data of a warm-up, if networks are scored after one.
+    Args:
+        proxies: The proxies; those of `by` are added.
+        by: What to rank by; by default the first proxy.
+        warmed: The kind of data, if networks are scored after a warm-up.
     """
     wanted = None if by is None else parse_criterion(by)
     if wanted is not None and warmed is not None:
@@ -128,7 +162,7 @@ def read_criteria(
 
 
 def rank_networks(networks: Iterable[NetworkScore], requests: Sequence[ProxyRequest], by: Criterion) -> Ranking:
-    """Put scored networks in order, and say how far the proxies agree about it."""
+    """Rank scored networks, and compare the proxies."""
     candidates = best_first(by, networks)
     ranks: dict[float | None, int] = {}
     for position, candidate in enumerate(candidates, start=1):
@@ -140,14 +174,14 @@ def rank_networks(networks: Iterable[NetworkScore], requests: Sequence[ProxyRequ
 
 
 def score_architectures(service: ScoreService, given: Iterable[object], samples: int) -> Iterator[NetworkScore]:
-    """The given architectures, and as many random ones that differ from them and from each other."""
+    """Score the given architectures, and `samples` random ones that differ from them and from each other."""
     space = service.setting.space
     architectures = [space.read(str(item)) for item in given]
     if not isinstance(samples, int) or samples < 0:
         raise SettingError(f"The number of samples is {samples!r}; it must be a whole number, 0 or more.")
     if not architectures and not samples:
         raise SettingError(
-            f"There is nothing to rank. Name architectures of {space.name!r}, or have some drawn at random with "
+            f"There is nothing to rank. Name architectures of {space.name!r}, or draw some at random with "
             "samples (--samples 100)."
         )
     taken = {space.canonical(architecture) for architecture in architectures}

@@ -1,4 +1,4 @@
-"""Where a problem gets its scores from: proxies, a table of trained networks, or training itself."""
+"""Where a problem gets its scores from: proxies, a table of trained networks, or training."""
 
 from __future__ import annotations
 
@@ -13,53 +13,61 @@ from firstlight.storage.store import Store
 
 
 class Source(Protocol):
+    """A source of scores."""
+
     @property
-    def setting(self) -> Surroundings: ...
+    def setting(self) -> Surroundings:
+        """The space and the skeleton."""
+        ...
 
     def scores(self, architectures: Iterable[str]) -> Iterator[NetworkScore]:
-        """One answer for each different architecture among these, as they become known; in any order."""
+        """Yield the scores of each different architecture as they become known, in any order."""
         ...
 
 
 class TruthRequest(Protocol):
-    """Where the truth is to come from, as a user says it."""
+    """A description of where true performance comes from."""
 
-    def open(self, executor: Executor, store: Store) -> Truth: ...
+    def open(self, executor: Executor, store: Store) -> Truth:
+        """Return the source."""
+        ...
 
     @property
-    def merit(self) -> str:
-        """In words, what a network is judged by."""
+    def measure(self) -> str:
+        """What performance is, such as "validation accuracy after 3 epochs"."""
         ...
 
     @property
     def skeleton(self) -> Skeleton:
-        """That of the networks which are judged."""
+        """The skeleton of the networks that are evaluated."""
         ...
 
     @property
     def data(self) -> str | None:
-        """What they are trained on, if that is known."""
+        """What they are trained on, if known."""
         ...
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything that decides it."""
+        """Return everything that performance depends on."""
         ...
 
     def remarks(self, truth: Truth, architecture: str) -> list[str]:
-        """What else is known of a network that was chosen by it."""
+        """Return what else is known of a network that was chosen."""
         ...
 
 
 class Truth(Source, Protocol):
-    """What trained networks reach. `fidelities` are the numbers of epochs that there is a choice of, fewest first."""
+    """A source of true performance."""
 
     @property
-    def fidelities(self) -> tuple[int, ...]: ...
+    def fidelities(self) -> tuple[int, ...]:
+        """The numbers of epochs that can be chosen, fewest first."""
+        ...
 
     def at(self, epochs: int) -> Source:
-        """The same after another number of epochs."""
+        """Return the source of performance after another number of epochs."""
         ...
 
     def knows(self, architecture: str) -> bool:
-        """Whether it can be asked about: a table may hold a part of the space only."""
+        """Return whether a network can be evaluated: a table may hold only a part of the space."""
         ...

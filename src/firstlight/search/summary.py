@@ -1,4 +1,4 @@
-"""What a search took, and how to go on with what it found, in words for the terminal and the page."""
+"""The effort of a search, and the next steps with its result, as texts for the terminal and the report."""
 
 from __future__ import annotations
 
@@ -16,46 +16,46 @@ if TYPE_CHECKING:
 
 
 def effort(result: SearchResult) -> str:
-    """What the search took."""
+    """Return what the search took."""
     if result.setting.truth is not None:
         return _effort_of_queries(result)
     plural = "" if result.scored == 1 else "s"
     words = f"{result.scored} network{plural} scored and {result.reused} reused in {result.seconds:.1f} s"
     if result.states:
-        what = "steps through the one-shot network" if goes_in_steps(result) else "states of the supernet"
-        known = f", {result.states_reused:,} of them known from before" if result.states_reused else ""
+        what = "steps through the one-shot network" if _takes_steps(result) else "states of the supernet"
+        known = f", {result.states_reused:,} of them reused" if result.states_reused else ""
         words += f", and {result.states:,} {what}{known}"
     if result.rejected:
         words += f"; {result.rejected:,} beyond the limits were not scored"
     if result.forward_passes > 1:
-        before = f" ({result.reused_seconds:,.1f} s of it before)" if result.reused_seconds else ""
+        before = f" ({result.reused_seconds:,.1f} s of it earlier)" if result.reused_seconds else ""
         passes = f"{float(f'{result.forward_passes:.2g}'):,.0f}"
         words += (
-            f". All scores together took {result.score_seconds:,.1f} s of scoring{before}, as much as "
+            f". All scores took {result.score_seconds:,.1f} s of computing{before}, as much as "
             f"{passes} forward pass{'es' * (passes != '1')} of the chosen network with one input"
         )
     return words + "."
 
 
 def _effort_of_queries(result: SearchResult) -> str:
-    """What a search by the truth took."""
-    words = f"{result.scored + result.reused} networks were asked about"
+    """Return what a query search took."""
+    words = f"{result.scored + result.reused} networks were evaluated"
     if result.scored and result.reused:
-        words += f", {result.reused} of them known from before"
+        words += f", {result.reused} of them reused"
     if not math.isnan(result.training_seconds):
         words += f"; training them {'took' if result.scored else 'had taken'} {result.training_seconds:,.0f} s"
     if result.judged:
-        before = f" ({result.reused_seconds:,.0f} s of it before)" if result.reused_seconds else ""
-        words += f". Proxies had judged {result.judged:,} networks, in {result.score_seconds:,.0f} s of scoring{before}"
+        before = f" ({result.reused_seconds:,.0f} s of it earlier)" if result.reused_seconds else ""
+        words += f". Proxies scored {result.judged:,} networks in {result.score_seconds:,.0f} s of computing{before}"
     return f"{words}. The search took {result.seconds:,.1f} s."
 
 
-def goes_in_steps(result: SearchResult) -> bool:
-    return "one_shot" in result.setting.request.algorithm.needs
+def _takes_steps(result: SearchResult) -> bool:
+    return result.setting.algorithm.algorithm.takes_steps
 
 
 def next_steps(result: SearchResult) -> list[str]:
-    """Commands, without the name of the program; none for a search that has no folder."""
+    """Return commands without the name of the program; none for a search without a folder."""
     if result.directory is None:
         return []
     folder = shlex.quote(str(result.directory))
@@ -73,7 +73,7 @@ def next_steps(result: SearchResult) -> list[str]:
 
 
 def building(result: SearchResult) -> str:
-    """The call that makes the chosen network."""
+    """Return the Python call that builds the chosen network."""
     setting = result.setting.setting
     skeleton, usual = asdict(result.setting.skeleton), asdict(setting.space.skeleton())
     changed = ", ".join(f"{name}={value!r}" for name, value in skeleton.items() if value != usual[name])
@@ -83,10 +83,10 @@ def building(result: SearchResult) -> str:
 
 
 def _arguments(result: SearchResult) -> str:
-    """What `score` must be told to see the chosen network exactly as the search did."""
+    """Return the arguments of `firstlight score` for the chosen network exactly as the search saw it."""
     setting = result.setting.setting
-    judged_by = [setting.space.proxy] if result.setting.truth else map(str, members(result.setting.by))
-    proxies = dict.fromkeys([*judged_by, "params"])
+    by = [setting.space.proxy] if result.setting.truth else map(str, members(result.setting.by))
+    proxies = dict.fromkeys([*by, "params"])
     words = [setting.space_name, result.best.architecture, "--proxy", ",".join(proxies)]
     words += [
         "--input",
@@ -108,7 +108,7 @@ def _arguments(result: SearchResult) -> str:
 
 
 def _data(result: SearchResult) -> str:
-    """What networks were trained on, or the images that they were shown, or some that are always at hand."""
+    """Return the data that networks were trained on, or the images that they were shown; else digits."""
     truth = result.setting.truth
     shown = (truth.data if truth else None) or result.setting.setting.source.name
     return "digits" if shown in (SYNTHETIC, CIRCLE) else shown

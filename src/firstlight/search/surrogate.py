@@ -1,4 +1,4 @@
-"""Bayesian optimisation of a few numbers: a Gaussian process learns what they lead to, and proposes the next ones."""
+"""Bayesian optimization of a few numbers: a Gaussian process learns their values, and proposes the next ones."""
 
 from __future__ import annotations
 
@@ -14,19 +14,24 @@ from numpy.typing import NDArray
 from torch.quasirandom import SobolEngine
 
 Acquisition = Literal["ei", "ucb"]
-# How many deviations above the mean the upper confidence bound lies
+# The upper confidence bound is this many standard deviations above the mean.
 CONFIDENCE = 2.576
-# At how many points the acquisition function is looked at; a few numbers need no climbing beyond
+# The number of points at which the acquisition function is evaluated; for a few numbers that is enough.
 LOOKED_AT = 2048
-# Less spread than this is none
+# Smaller standard deviations count as zero.
 SMALLEST_DEVIATION = 1e-9
 
 
 class Surrogate:
-    """Points of the unit cube with a value for each, the higher the better, and a Gaussian process through them.
+    """A Gaussian process over points of the unit cube with their values, of which higher is better.
 
-    The kernel is Matern's (5/2), with a length for each direction. Values are brought to mean 0 and deviation 1; where
-    all are the same, there is nothing to learn, and what is proposed is what is least known.
+    The kernel is Matérn 5/2 with a length scale for each dimension. Values are standardized. If all are equal, there is
+    nothing to learn, and the points of highest variance are proposed.
+
+    Args:
+        dimensions: The number of dimensions.
+        acquisition: "ei" (expected improvement) or "ucb" (upper confidence bound).
+        rng: The random numbers.
     """
 
     def __init__(self, dimensions: int, acquisition: Acquisition, rng: random.Random) -> None:
@@ -35,7 +40,7 @@ class Surrogate:
         self._answers: list[float | None] = []
 
     def learn(self, point: Sequence[float], value: float | None) -> None:
-        """None, where something failed, counts as the worst of all that are known."""
+        """Add a point with its value. None, for a failure, counts as the worst known value."""
         self._points.append(tuple(point))
         self._answers.append(value)
 
@@ -45,9 +50,9 @@ class Surrogate:
         return [worst if value is None else value for value in self._answers]
 
     def propose(self, count: int = 1) -> list[tuple[float, ...]]:
-        """Where the acquisition function is highest; before anything is known, anywhere.
+        """Return points at which the acquisition function is highest; random ones before anything is known.
 
-        Several at a time differ: each is taken to lead to what is expected there, until it is known.
+        Several points differ: each is assumed to have its expected value until that is known.
         """
         known = len(self._points)
         if not known:
@@ -67,7 +72,7 @@ class Surrogate:
         return tuple(points[best].tolist())
 
     def means(self, points: Sequence[Sequence[float]]) -> NDArray[np.float64]:
-        """What is expected at some points, in the scale of the values."""
+        """Return the expected values at some points."""
         with _quietly(0):
             found = self._fitted().posterior(torch.tensor(points, dtype=torch.double)).mean
             values: NDArray[np.float64] = found.detach().squeeze(-1).numpy()
@@ -78,7 +83,7 @@ class Surrogate:
         return max(float(np.std(self._values)), SMALLEST_DEVIATION)
 
     @property
-    def _standardised(self) -> torch.Tensor:
+    def _standardized(self) -> torch.Tensor:
         values = (np.array(self._values) - np.mean(self._values)) / self._deviation
         return torch.tensor(values, dtype=torch.double).unsqueeze(-1)
 
@@ -90,7 +95,7 @@ class Surrogate:
 
         matern = get_covar_module_with_dim_scaled_prior(ard_num_dims=self._dimensions, use_rbf_kernel=False)
         points = torch.tensor(self._points, dtype=torch.double)
-        model = SingleTaskGP(points, self._standardised, covar_module=matern, outcome_transform=None)
+        model = SingleTaskGP(points, self._standardized, covar_module=matern, outcome_transform=None)
         if len(set(self._values)) > 1:
             fit_gpytorch_mll(ExactMarginalLogLikelihood(model.likelihood, model))
         model.eval()
@@ -101,14 +106,14 @@ class Surrogate:
 
         if self._acquisition == "ucb":
             return UpperConfidenceBound(model, beta=CONFIDENCE**2)
-        return LogExpectedImprovement(model, best_f=float(self._standardised.max()))
+        return LogExpectedImprovement(model, best_f=float(self._standardized.max()))
 
 
 @contextmanager
 def _quietly(seed: int) -> Iterator[None]:
-    """Random numbers follow from the seed, and those of everyone else stay as they are.
+    """Seed the random numbers of PyTorch, and restore them afterwards.
 
-    BoTorch warns when a fit ends early, and tries again by itself.
+    Warnings are ignored: BoTorch warns when a fit ends early, and tries again by itself.
     """
     with torch.random.fork_rng(devices=[]), warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -1,4 +1,4 @@
-"""What NAS-Bench-201, both spaces of NATS-Bench and TransNAS-Bench-101 share: cells of four nodes, and three stages."""
+"""Cells of four nodes and networks of three stages, for NAS-Bench-201, NATS-Bench and TransNAS-Bench-101."""
 
 from __future__ import annotations
 
@@ -18,9 +18,12 @@ EDGES = tuple((target, source) for target in range(1, 4) for source in range(tar
 
 
 class FourNodeCell(nn.Module):
-    """Each node is the sum of its incoming edges; the last node is the output. Edges that are not given are zero.
+    """A cell in which each node is the sum of its incoming edges, and the last node is the output.
 
-    Where only edges from the input change its shape, `stride` and `channels` say how.
+    Args:
+        edges: Operations by (target, source). Other edges are zero.
+        stride: Stride of the edges from the input.
+        channels: Output channels, if the edges from the input change their number.
     """
 
     def __init__(
@@ -36,7 +39,7 @@ class FourNodeCell(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         nodes = [x]
         for target, sources in enumerate(self.inputs, start=1):
-            if target in self.unread and type(x) is not Tensor:  # derivatives that nobody would read
+            if target in self.unread and type(x) is not Tensor:  # derivatives that would not be used
                 sources = []
             terms = [self.edges[f"{source}-{target}"](nodes[source]) for source in sources]
             nodes.append(functools.reduce(operator.add, terms) if terms else zeros(x, self.stride, self.channels))
@@ -44,7 +47,7 @@ class FourNodeCell(nn.Module):
 
 
 def _unread_nodes(inputs: list[list[int]]) -> set[int]:
-    """The inner nodes from which no path leads to the output, given the sources of nodes 1 to 3."""
+    """Return the inner nodes without a path to the output, given the sources of nodes 1 to 3."""
     read = {3}
     for target in (3, 2):
         read |= set(inputs[target - 1]) if target in read else set()
@@ -53,20 +56,20 @@ def _unread_nodes(inputs: list[list[int]]) -> set[int]:
 
 @dataclass(frozen=True)
 class StagesSkeleton(Skeleton):
-    """Three stages with two reductions between them, each of which halves the image."""
+    """The skeleton of networks with three stages. A reduction between stages halves the image."""
 
     def __post_init__(self) -> None:
         image = len(self.input_shape) == 3 and all(side > 0 and side % 4 == 0 for side in self.input_shape[1:])
         numbers = (value for value in vars(self).values() if isinstance(value, int))
         if not image or min(self.input_shape[0], *numbers) < 1:
             raise SettingError(
-                f"Such a network cannot be built with {self}: it takes images whose sides are multiples of 4 "
-                "(its two reductions halve them), and at least one class, channel and cell."
+                f"The network cannot be built with {self}. It takes images whose sides are multiples of 4, because its "
+                "two reductions halve them, and needs at least one class, channel and cell."
             )
 
 
 class StagedNetwork(nn.Module):
-    """A stem, cells and reductions one after the other, global pooling and a classifier."""
+    """A stem, a sequence of cells and reductions, global pooling and a classifier."""
 
     def __init__(self, body: Iterable[nn.Module], first: int, last: int, skeleton: Skeleton) -> None:
         super().__init__()
@@ -78,7 +81,7 @@ class StagedNetwork(nn.Module):
         self.classifier = Linear(last, skeleton.classes)
 
     def feature_blocks(self) -> list[nn.Module]:
-        """Behind the stem, each cell and each reduction, for proxies that compare features between blocks."""
+        """Return the stem, the cells and the reductions, for proxies that compare features between blocks."""
         return [self.stem, *self.body]
 
     def forward(self, x: Tensor) -> Tensor:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any
 
-from firstlight.core.errors import SettingError
-from firstlight.core.importing import import_named
-from firstlight.spaces import SPACES, is_space
+from firstlight.core.errors import FirstlightError, SettingError
+from firstlight.spaces import SPACES
 from firstlight.spaces.base import Space
 
 
@@ -35,28 +34,10 @@ def register(space: Space[Any]) -> None:
 
 
 def find_space(name: str) -> Space[Any]:
-    """Return the space of this name: built in, registered, offered by another package, or `module:name`.
-
-    Raises:
-        UnknownNameError: If there is no space of this name.
-        SettingError: If `module:name` is not a space, or a class that cannot make one.
-    """
-    if ":" not in name or name in SPACES:
-        return made_space(SPACES[name], name)
-    entry = import_named(name)
-    if not is_space(entry):
-        raise SettingError(
-            f"{name!r} is a {type(entry).__name__}, not a search space. Make one with firstlight.ChoiceSpace or "
-            f"@firstlight.choices, or name one of {', '.join(SPACES)}."
-        )
-    return made_space(entry, name)
-
-
-def made_space(entry: object, name: str) -> Space[Any]:
-    """Return the space itself, or the one that a class makes."""
-    if isinstance(entry, Space):
-        return entry
+    """Return the space of this name: built in, registered, of another package, or `module:name`."""
     try:
-        return cast(type[Space[Any]], entry)()
-    except Exception as error:  # anything that the user's class raises
-        raise SettingError(f"The class {name!r} cannot make a space: {type(error).__name__}: {error}.") from error
+        return SPACES.find(name)
+    except FirstlightError:
+        raise
+    except Exception as error:  # whatever the user's class does
+        raise SettingError(f"No space can be made of the class {name!r}: {type(error).__name__}: {error}.") from error

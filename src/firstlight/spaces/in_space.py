@@ -35,7 +35,8 @@ class InSpace:
             own = find_space(self.space_name) if self.own_space is None else self.own_space
             object.__setattr__(self, "own_space", own)
         elif self.own_space is not None and self.own_space is not SPACES[self.space_name]:
-            raise SettingError(f"There is already a search space {self.space_name!r}. Give yours another name.")
+            taken = self.space_name
+            raise SettingError(f"There is a built-in search space {taken!r} already. Give yours another name.")
 
     @functools.cached_property
     def space(self) -> Space[Any]:

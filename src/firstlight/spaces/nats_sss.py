@@ -1,4 +1,4 @@
-"""The size space of NATS-Bench: one cell, 32,768 choices of channels (Dong et al., TPAMI 2021)."""
+"""The size space of NATS-Bench: one cell, 32,768 combinations of channels (Dong et al., TPAMI 2021)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ CELL = Cell201(("nor_conv_3x3", "nor_conv_3x3", "nor_conv_3x3", "skip_connect", 
 
 @dataclass(frozen=True)
 class Sizes(Architecture):
-    """The channels behind each of the five `POSITIONS`; the stem has those of the first."""
+    """The output channels of each of the five `POSITIONS`; the stem has those of the first."""
 
     channels: tuple[int, ...]
 
@@ -33,13 +33,13 @@ class Sizes(Architecture):
         return ":".join(map(str, self.channels))
 
     def steps(self) -> list[tuple[str, int, int]]:
-        """Each position with the channels before and behind it."""
+        """Return each position with its input and output channels."""
         return list(zip(POSITIONS, (self.channels[0], *self.channels), self.channels, strict=False))
 
 
 @dataclass(frozen=True)
 class SizesSkeleton(StagesSkeleton):
-    """`cells` cells in each of three stages, the first of which brings the stage to its width."""
+    """`cells` cells in each of three stages; the first cell changes the number of channels."""
 
     cells: int = 1
 
@@ -52,7 +52,7 @@ class NATSSizes(Space[Sizes]):
     reference = "Dong2021nats"
     benchmark = "NATS-Bench (size): all trained on CIFAR-10, CIFAR-100 and ImageNet16-120"
     used_by = ("Asthana2025dextr",)
-    proxy = "zico"  # Dextr takes width for repetition, and ranks these networks upside down
+    proxy = "zico"  # Dextr ranks these networks upside down, because it takes width for redundancy
     skeleton_type = SizesSkeleton
 
     def __len__(self) -> int:
@@ -81,7 +81,7 @@ class NATSSizes(Space[Sizes]):
         return Sizes(tuple(channels))
 
     def canonical(self, architecture: Sizes) -> Sizes:
-        return architecture  # no two compute the same
+        return architecture  # no two compute the same function
 
     def choices(self) -> tuple[tuple[str, ...], ...]:
         return (tuple(map(str, WIDTHS)),) * len(POSITIONS)
@@ -103,7 +103,7 @@ class NATSSizes(Space[Sizes]):
         return StagedNetwork(body, architecture.channels[0], architecture.channels[-1], skeleton)
 
     def cost(self, architecture: Sizes, skeleton: Skeleton | None = None) -> Cost:
-        """The closed form; counting a network on the meta device gives the same."""
+        """Return the cost in closed form, equal to counting a network on the meta device."""
         skeleton = skeleton or self.skeleton()
         assert isinstance(skeleton, SizesSkeleton)
         tally = StageTally(skeleton)

@@ -1,7 +1,7 @@
-"""Operations shared by the cell-based spaces, and how their weights are drawn.
+"""Operations of the cell-based spaces, and the initialization of weights.
 
-The layers here allocate their weights without filling them: `initialize` fills each exactly once, from an explicit
-generator, which makes building a network cheap and independent of the global random state.
+The layers here allocate their weights without filling them. `initialize` fills each exactly once, from an explicit
+generator, so that building a network is cheap and does not depend on the global random state.
 """
 
 from __future__ import annotations
@@ -56,9 +56,9 @@ class SeparableConv(nn.Sequential):
 
 
 class FactorizedReduce(nn.Module):
-    """ReLU, two strided 1x1 convolutions with half of the outputs each, the second one pixel further, BatchNorm.
+    """ReLU, two strided 1x1 convolutions with half of the outputs each, BatchNorm.
 
-    Together they see every second diagonal of the image; beyond its right and lower edge lie zeros.
+    The second convolution is shifted by one pixel, with zeros beyond the right and lower edge of the image.
     """
 
     def __init__(self, inputs: int, outputs: int, stride: int = 2) -> None:
@@ -76,7 +76,7 @@ class FactorizedReduce(nn.Module):
 
 
 class Zero(nn.Module):
-    """Zeros of the size that a strided layer would give."""
+    """Zeros of the size that a strided layer would return."""
 
     def __init__(self, stride: int = 1) -> None:
         super().__init__()
@@ -87,7 +87,7 @@ class Zero(nn.Module):
 
 
 def zeros(x: Tensor, stride: int = 1, channels: int | None = None) -> Tensor:
-    """What comes of `x` where nothing is passed on, with the shape that a layer of this stride and width would give."""
+    """Return zeros of the shape that a layer with this stride and these channels would return for `x`."""
     nothing = x * 0
     if stride > 1:
         nothing = nothing[:, :, ::stride, ::stride]
@@ -110,11 +110,19 @@ class ResidualReduction(nn.Module):
 
 @torch.no_grad()
 def initialize(network: nn.Module, generator: torch.Generator, initialization: str = "default") -> None:
-    """Fill all weights; normalizations keep gain 1 and shift 0.
+    """Fill all weights of a network. Normalization layers keep gain 1 and shift 0.
 
-    PyTorch's default: weights and biases uniform within 1/sqrt(fan-in). The others draw weights from a normal
-    distribution of variance 2 / (fan-in + fan-out) (xavier) or 2 / fan-in (he), and biases as by default. A network
-    with another custom has a method `initialize(generator)`, which is its default and fills what is not redrawn.
+    A network with its own rule has a method `initialize(generator)`. It is used as the default, and fills what the
+    other initializations do not.
+
+    Args:
+        network: The network, whose weights are changed in place.
+        generator: Source of the random numbers.
+        initialization: "default": weights and biases uniform within 1/sqrt(fan-in), as in PyTorch. "xavier" and "he":
+            weights normal with variance 2 / (fan-in + fan-out) or 2 / fan-in, biases as by default.
+
+    Raises:
+        UnknownNameError: If there is no such initialization.
     """
     if initialization not in INITIALIZATIONS:
         raise UnknownNameError("initialization", initialization, INITIALIZATIONS)

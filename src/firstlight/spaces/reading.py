@@ -1,4 +1,4 @@
-"""Reading the text of architectures from left to right, with errors that point at the place."""
+"""A reader for texts of architectures, with errors that point at the wrong position."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import NoReturn
 
 from firstlight.core.errors import ParseError
 
-_NUMBER = re.compile("0|[1-9][0-9]{0,8}")  # not \d, which also takes the digits of other scripts
+_NUMBER = re.compile("0|[1-9][0-9]{0,8}")  # not \d, which also matches digits of other scripts
 
 
 class Reader:
-    """Knows the text and how far it has been read; what is not exactly as expected is refused."""
+    """Reads a text from left to right. Methods raise `ParseError` if the text is not as expected."""
 
     def __init__(self, text: str) -> None:
         self.text = text.strip()
@@ -38,7 +38,7 @@ class Reader:
             self.position += 1
 
     def one_of(self, options: Iterable[str], expected: str | None = None) -> str:
-        """The longest of the options that the text goes on with."""
+        """Read the longest option that matches."""
         found = [option for option in options if self.at(option)]
         if not found:
             self.fail(expected or f"one of {', '.join(options)}")
@@ -47,7 +47,7 @@ class Reader:
         return longest
 
     def number(self, allowed: range, what: str) -> int:
-        """One of the numbers, written as Python writes it."""
+        """Read one of the allowed numbers, without leading zeros."""
         digits = _NUMBER.match(self.text, self.position)
         if not digits or int(digits[0]) not in allowed:
             self.fail(f"{what} of {', '.join(map(str, allowed))}")

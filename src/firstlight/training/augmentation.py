@@ -1,4 +1,4 @@
-"""Random changes of images that leave their class as it is; the generator decides, on any device alike."""
+"""Data augmentation: random changes of images, the same on every device."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from firstlight.training.recipe import TrainingRecipe
 
 
 def augmented(x: Tensor, recipe: TrainingRecipe, generator: torch.Generator) -> Tensor:
+    """Return a batch of images, of shape (samples, channels, height, width), augmented as the recipe says."""
     if recipe.flip:
         mirrored = torch.rand(len(x), generator=generator) < 0.5
         x = torch.where(mirrored[:, None, None, None].to(x.device), x.flip(-1), x)
@@ -19,7 +20,7 @@ def augmented(x: Tensor, recipe: TrainingRecipe, generator: torch.Generator) -> 
 
 
 def _moved(x: Tensor, pixels: int, generator: torch.Generator) -> Tensor:
-    """Each image shifted by -pixels to pixels along both axes; what comes into view is 0, the mean of a channel."""
+    """Shift each image by at most `pixels` along both axes; new pixels are 0, the mean of a channel."""
     count, _, height, width = x.shape
     shift = torch.randint(2 * pixels + 1, (2, count, 1), generator=generator).to(x.device)
     rows = shift[0] + torch.arange(height, device=x.device)
@@ -30,7 +31,7 @@ def _moved(x: Tensor, pixels: int, generator: torch.Generator) -> Tensor:
 
 
 def _cut_out(x: Tensor, side: int, generator: torch.Generator) -> Tensor:
-    """A square of each image set to 0, the mean of a channel; around any pixel, so that it may lie partly outside."""
+    """Set a square of each image to 0, the mean of a channel. Its center is any pixel; it may lie partly outside."""
     count, _, height, width = x.shape
     rows, columns = (
         _within(torch.randint(length, (count, 1), generator=generator), side, length).to(x.device)
@@ -40,7 +41,7 @@ def _cut_out(x: Tensor, side: int, generator: torch.Generator) -> Tensor:
 
 
 def _within(middle: Tensor, side: int, length: int) -> Tensor:
-    """Which of the places along an axis lie within the square around each middle."""
+    """Return which places along an axis lie within the square around each middle."""
     start = middle - side // 2
     places = torch.arange(length)
     return (start <= places) & (places < start + side)

@@ -1,4 +1,4 @@
-"""Where a training stands after an epoch, in one file: weights, momentum, and what the epochs came to."""
+"""Checkpoints: weights, state of the optimizer and results of the epochs so far, in one file."""
 
 from __future__ import annotations
 
@@ -14,51 +14,64 @@ from firstlight.core.errors import StoreError
 from firstlight.storage.outcome import Epoch
 from firstlight.storage.tensor_files import read_about, read_tensors, write_tensors
 
-_WEIGHTS, _MOMENTUM = "model.", "momentum."
+_WEIGHTS = "model."
+# The states of optimizers, and what they are called in a file
+_STATES = {"momentum_buffer": "momentum.", "sum": "sum.", "step": "step."}
 
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """A file that belongs to the training with these settings. Random numbers are not in it: they follow from these."""
+    """A file with the state of a training after an epoch.
+
+    Random states are not in it: they follow from the settings and the number of the epoch.
+
+    Args:
+        path: The file.
+        settings: Everything that decides the outcome. A file with other settings is refused.
+    """
 
     path: Path
     settings: Mapping[str, Any]
 
-    def save(self, model: nn.Module, optimiser: torch.optim.Optimizer, epochs: list[Epoch]) -> None:
+    def save(self, model: nn.Module, optimizer: torch.optim.Optimizer, epochs: list[Epoch]) -> None:
+        """Write the file, or replace it."""
         tensors = {_WEIGHTS + name: tensor for name, tensor in model.state_dict().items()}
         for name, parameter in model.named_parameters():
-            momentum = optimiser.state[parameter].get("momentum_buffer") if parameter in optimiser.state else None
-            if momentum is not None:
-                tensors[_MOMENTUM + name] = momentum
+            known = optimizer.state.get(parameter, {})
+            tensors |= {
+                prefix + name: known[state] for state, prefix in _STATES.items() if known.get(state) is not None
+            }
         about = {"settings": self.settings, "epochs": [asdict(epoch) for epoch in epochs]}
         write_tensors(self.path, tensors, about)
 
     def epochs(self) -> list[Epoch]:
-        """Those that are done; none without a file."""
+        """Return the epochs that are done; none if there is no file."""
         if not self.path.exists():
             return []
         about = read_about(self.path)
         refuse_others(self.path.parent, about.get("settings", {}), self.settings)
         return [Epoch(**epoch) for epoch in about["epochs"]]
 
-    def load(self, model: nn.Module, optimiser: torch.optim.Optimizer) -> list[Epoch]:
-        """The epochs that are done, with model and optimiser brought to where they were behind them."""
+    def load(self, model: nn.Module, optimizer: torch.optim.Optimizer) -> list[Epoch]:
+        """Restore model and optimizer, and return the epochs that are done."""
         epochs = self.epochs()
         tensors = read_tensors(self.path) if epochs else {}
         weights = {name.removeprefix(_WEIGHTS): tensor for name, tensor in tensors.items() if name.startswith(_WEIGHTS)}
         if weights:
             model.load_state_dict(weights)
         for name, parameter in model.named_parameters():
-            if _MOMENTUM + name in tensors:
-                optimiser.state[parameter]["momentum_buffer"] = tensors[_MOMENTUM + name].to(parameter.device)
+            for state, prefix in _STATES.items():
+                if prefix + name in tensors:
+                    optimizer.state[parameter][state] = tensors[prefix + name].to(parameter.device)
         return epochs
 
     def remove(self) -> None:
+        """Delete the file, if there is one."""
         self.path.unlink(missing_ok=True)
 
 
 def refuse_others(folder: Path, there: Mapping[str, Any], asked: Mapping[str, Any]) -> None:
-    """What belongs to another training is neither continued nor overwritten."""
+    """Raise an error if a folder holds a training with other settings: it is neither resumed nor overwritten."""
     was, now = _in_detail(there), _in_detail(asked)
     differences = [
         f"{name} was {was.get(name)!r}, now {now.get(name)!r}"
@@ -68,12 +81,12 @@ def refuse_others(folder: Path, there: Mapping[str, Any], asked: Mapping[str, An
     if differences:
         raise StoreError(
             f"The folder {folder} holds another training: {'; '.join(differences)}. "
-            "Name another folder with --out, or use the earlier settings to go on with that one."
+            "Choose another folder with --out, or use the earlier settings to resume that training."
         )
 
 
 def _in_detail(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """With those of recipe and skeleton, which are texts such as epochs=3,flip=True, one by one."""
+    """Split the texts of recipe and skeleton, such as epochs=3,flip=True, into their settings."""
     found: dict[str, Any] = {}
     for name, value in settings.items():
         if name in ("recipe", "skeleton"):

@@ -1,4 +1,4 @@
-"""Several processes that train one network together, as `torchrun` starts them."""
+"""Distributed training: several processes, started by `torchrun`, train one network together."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ from firstlight.core.errors import SettingError
 
 @dataclass(frozen=True)
 class Ranks:
-    """Which of how many processes this is. Each takes its slice of every batch, and the first writes files.
+    """The rank of this process and the number of processes.
 
-    BatchNorm sees the slice of its process only. What it has gathered is averaged after each epoch, so that all
-    processes have the same network whenever it is judged or kept.
+    Each process takes its slice of every batch, and the first one writes files. BatchNorm sees the slice of its own
+    process only. Its running statistics are averaged after each epoch, so that all processes validate and save the same
+    network.
     """
 
     rank: int = 0
@@ -32,21 +33,22 @@ class Ranks:
 
     @property
     def purpose(self) -> tuple[str, ...]:
-        """What seeds of random numbers that differ between processes are derived from besides."""
+        """What to add when a seed is derived for random numbers that differ between processes."""
         return () if self.count == 1 else (f"rank {self.rank}",)
 
     def slice(self, batch: Tensor) -> Tensor:
+        """Return this process's part of a batch."""
         return batch.tensor_split(self.count)[self.rank]
 
     def parallel(self, model: nn.Module) -> nn.Module:
-        """The same network, whose gradients become the mean of those of all processes."""
+        """Wrap the network so that its gradients are averaged over all processes."""
         if self.count == 1:
             return model
-        # static_graph minds no layers that nothing comes out of; statistics of BatchNorm are averaged after the epoch
+        # static_graph allows unused layers; the statistics of BatchNorm are averaged after the epoch
         return DistributedDataParallel(model, static_graph=True, broadcast_buffers=False)
 
     def sums(self, device: torch.device, *values: float) -> list[float]:
-        """Each of the values, added up over all processes."""
+        """Add up each of the values over all processes."""
         if self.count == 1:
             return list(values)
         together = torch.tensor(values, dtype=torch.float64, device=device)
@@ -54,7 +56,7 @@ class Ranks:
         return together.tolist()
 
     def average(self, tensors: Iterable[Tensor]) -> None:
-        """In place. What is counted in whole numbers is the same everywhere, and left alone."""
+        """Average tensors in place over all processes. Integer tensors are the same everywhere and left alone."""
         if self.count == 1:
             return
         for tensor in tensors:
@@ -68,9 +70,15 @@ ALONE = Ranks()
 
 @contextmanager
 def joined(device: str | None) -> Iterator[tuple[Ranks, str | None]]:
-    """Within it, this process works with the others that torchrun has started, on the device that is its own.
+    """Join the processes that torchrun has started.
 
-    In a script that has joined them by itself, that is left as it is.
+    A process group that the script has initialized itself is used and left as it is.
+
+    Args:
+        device: The device as the user gives it.
+
+    Yields:
+        The ranks, and the device of this process.
     """
     if dist.is_available() and dist.is_initialized():
         yield Ranks(dist.get_rank(), dist.get_world_size()), device
@@ -88,7 +96,7 @@ def joined(device: str | None) -> Iterator[tuple[Ranks, str | None]]:
     except (RuntimeError, ValueError) as error:
         raise SettingError(
             f"WORLD_SIZE is {count}, but the processes did not find each other: {error}. Start them with torchrun, or "
-            "unset WORLD_SIZE to train in this process alone."
+            "unset WORLD_SIZE to train in this process only."
         ) from error
     try:
         yield Ranks(dist.get_rank(), count), device

@@ -1,4 +1,4 @@
-"""What a recipe asks of a network besides being trained: edges that can be left out, and an auxiliary head."""
+"""What a recipe asks of a network: edges that can be dropped, and an auxiliary head."""
 
 from __future__ import annotations
 
@@ -16,18 +16,25 @@ from firstlight.training.recipes import RecipeRequest
 
 
 def has_drop_path(network: nn.Module) -> bool:
-    """Whether a chance of leaving out edges can be set on it."""
+    """Return whether the network has edges that can be dropped with a probability."""
     return isinstance(getattr(network, "drop_path", None), float)
 
 
 def fit_recipe(
     request: RecipeRequest, space: Space[Any], architecture: Architecture, skeleton: Skeleton
 ) -> tuple[TrainingRecipe, list[str]]:
-    """The recipe as far as the network can follow it, and notes on what was left out.
+    """Return the recipe as far as the network can follow it, and notes on what was left out.
 
-    Only what a named recipe brings along is left out; what the user has written is an error.
+    Raises:
+        SettingError: If the network cannot follow a setting that the user wrote. Only settings that come with the name
+            of a recipe are left out.
     """
     recipe, unfit = request.recipe, dict[str, str]()
+    if not recipe.layer_norm:
+        raise SettingError(
+            f"layer_norm is 0, but networks of {space.name!r} have no layer norms that a recipe can leave out. Set "
+            "layer_norm=1."
+        )
     if recipe.drop_path:
         with torch.device("meta"):
             network = space.network(architecture, skeleton)
@@ -48,6 +55,7 @@ def fit_recipe(
 
 
 def with_auxiliary_head(space: Space[Any], skeleton: Skeleton) -> Skeleton:
+    """Return the skeleton with an auxiliary head."""
     if "auxiliary" not in {field.name for field in dataclasses.fields(skeleton)}:
         raise SettingError(f"networks of {space.name!r} have no place for an auxiliary head.")
     return replace(skeleton, auxiliary=1)  # type: ignore[call-arg] # it has the field
@@ -62,7 +70,7 @@ def build_for_training(
     seed: int = 0,
     device: str | None = None,
 ) -> nn.Module:
-    """The network that `space.build` makes, weight for weight; with an auxiliary head if the recipe weighs one."""
+    """Build the network with the weights of `space.build`, and an auxiliary head if the recipe gives it a weight."""
     network = space.build(architecture, skeleton, seed=seed, device=device)
     if not recipe.auxiliary_weight:
         return network
@@ -74,7 +82,7 @@ def build_for_training(
 def without_auxiliary_head(
     trained: nn.Module, space: Space[Any], architecture: Architecture, skeleton: Skeleton
 ) -> nn.Module:
-    """The plain network with the weights of the trained one."""
+    """Return the network without its auxiliary head, with the trained weights and in eval mode."""
     network = space.build(architecture, skeleton)
     weights = trained.state_dict()
     network.load_state_dict({name: weights[name] for name in network.state_dict()})

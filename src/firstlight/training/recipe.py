@@ -1,4 +1,4 @@
-"""How networks are trained: everything that decides the outcome except network, data and seed."""
+"""The recipe of a training: everything that decides its outcome except the network, the data and the seed."""
 
 from __future__ import annotations
 
@@ -9,24 +9,53 @@ from typing import Any, Literal, get_args
 
 from firstlight.core.errors import SettingError
 
-Schedule = Literal["cosine", "linear"]
+OptimizerName = Literal["sgd", "adagrad"]
+Schedule = Literal["cosine", "linear", "constant", "warm-cosine"]
 
 
 def _later(default: Any) -> Any:
-    """A setting that older recipes did not have: at its default it is not in their text, which the store knows."""
+    """A setting that older recipes did not have: at its default it is left out of the text that the store knows."""
     return dataclasses.field(default=default, metadata={"later": True})
 
 
 @dataclass(frozen=True)
 class TrainingRecipe:
-    """SGD with momentum; the learning rate falls along half a cosine to 0 at the end of the last epoch.
+    """How networks are trained.
 
-    `clip_norm` bounds the norm of all gradients together (0: no bound). `flip` mirrors half of the images, `crop` moves
-    each by up to so many pixels; both are off, because mirrored digits are no digits. `cutout` blanks out a square of
-    so many pixels. The rate first grows for `warm_up_epochs`, and falls to `min_learning_rate`, along a line if
-    `schedule` says so. In training an edge of a network is left out for a sample with a chance that grows to
-    `drop_path`, and the loss of an auxiliary head is added with `auxiliary_weight`; both are for networks that have
-    such. `validation` is the share of the data that is not learned from.
+    Warm-ups, weight-sharing networks, training from scratch and retraining all take a recipe. The defaults are those
+    of `firstlight trust` and of searches that train networks.
+
+    Args:
+        epochs: Passes over the training part.
+        batch_size: Samples in a step, of all processes together.
+        learning_rate: The highest learning rate.
+        momentum: Momentum of SGD.
+        nesterov: Use Nesterov momentum.
+        weight_decay: Weight decay of all weights.
+        label_smoothing: Share of the label that is spread over all classes.
+        clip_norm: Bound of the norm of all gradients together; 0 for no bound.
+        flip: Mirror half of the images.
+        crop: Shift each image by at most this many pixels.
+        cutout: Side of a square that is blanked out in each image, in pixels.
+        warm_up_epochs: Epochs in which the learning rate first grows.
+        min_learning_rate: The learning rate at the end.
+        schedule: How the learning rate changes from step to step. `cosine` and `linear` let it fall to
+            `min_learning_rate`; `constant` keeps it; `warm-cosine` lets it rise from `min_learning_rate` over the
+            first tenth of the steps and fall back along half a cosine.
+        drop_path: Probability that an edge is dropped for a sample; it grows linearly from 0. For networks with edges
+            that can be dropped.
+        auxiliary_weight: Weight of the loss of the auxiliary head, for networks that have one.
+        validation: Share of the data that is held out for validation.
+        optimizer: `sgd` or `adagrad`.
+        eps: Added to the denominator of Adagrad.
+        layer_norm: 0 builds networks without their layer norms, in spaces whose skeleton offers it.
+
+    Raises:
+        SettingError: If a value is not allowed.
+
+    Example:
+        >>> firstlight.TrainingRecipe(epochs=5, batch_size=64).learning_rate
+        0.1
     """
 
     epochs: int = 3
@@ -46,6 +75,9 @@ class TrainingRecipe:
     drop_path: float = _later(0.0)
     auxiliary_weight: float = _later(0.0)
     validation: float = _later(0.25)
+    optimizer: OptimizerName = _later("sgd")
+    eps: float = _later(1e-2)
+    layer_norm: int = _later(1)
 
     def __post_init__(self) -> None:
         for field in dataclasses.fields(self):
@@ -55,22 +87,30 @@ class TrainingRecipe:
                 raise SettingError(f"{name} is {getattr(self, name)!r}; it must be less than 1.")
         if self.learning_rate == 0:
             raise SettingError("learning_rate is 0; nothing would be learned.")
+        if self.eps == 0:
+            raise SettingError("eps is 0; it must be more, so that Adagrad never divides by 0.")
         if self.validation == 0:
-            raise SettingError("validation is 0; some samples must be left to judge by, such as a share of 0.1.")
+            raise SettingError("validation is 0; hold out some samples for validation, such as a share of 0.1.")
         if self.nesterov and self.momentum == 0:
-            raise SettingError("nesterov looks ahead along the momentum, and momentum is 0. Set nesterov=False.")
+            raise SettingError("nesterov needs momentum, and momentum is 0. Set nesterov=False.")
         if self.min_learning_rate > self.learning_rate:
             raise SettingError(
-                f"min_learning_rate is {self.min_learning_rate}, to which the rate is to fall from "
-                f"{self.learning_rate}, the learning_rate; it must not be more."
+                f"min_learning_rate is {self.min_learning_rate}; it must be at most the learning_rate, "
+                f"{self.learning_rate}."
             )
         if self.warm_up_epochs >= self.epochs:
             raise SettingError(
-                f"warm_up_epochs is {self.warm_up_epochs}, and there are {self.epochs} epochs in all; it must be less."
+                f"warm_up_epochs is {self.warm_up_epochs}; it must be less than epochs, which is {self.epochs}."
             )
+        if self.warm_up_epochs and self.schedule == "warm-cosine":
+            raise SettingError("The schedule warm-cosine has a warm-up of its own. Set warm_up_epochs=0.")
+        if self.optimizer == "adagrad" and (self.nesterov or self.momentum):
+            raise SettingError("The optimizer adagrad has no momentum. Set momentum=0 and nesterov=False.")
+        if self.layer_norm > 1:
+            raise SettingError(f"layer_norm is {self.layer_norm}; it must be 0 or 1.")
 
     def __str__(self) -> str:
-        """All settings in order, each number exactly: what the store knows the recipe by."""
+        """Return all settings by name, each number exactly: the store knows the recipe by this text."""
         shown = {
             field.name: getattr(self, field.name)
             for field in dataclasses.fields(self)
@@ -78,26 +118,35 @@ class TrainingRecipe:
         }
         return ",".join(f"{name}={value}" for name, value in sorted(shown.items()))
 
-    def batches(self, samples: int) -> int:
-        """How many batches an epoch has; their sizes differ by one at most, and none has a single sample."""
+    def num_batches(self, samples: int) -> int:
+        """Return the number of batches in an epoch; their sizes differ by at most 1, and none has a single sample."""
         return max(1, min(math.ceil(samples / self.batch_size), samples // 2))
 
     def learning_rate_at(self, step: int, steps: int) -> float:
-        """The rate of a step counted from 0, of so many in all."""
-        growing = steps * self.warm_up_epochs // self.epochs
-        if step < growing:
-            return self.learning_rate * (step + 1) / growing
-        gone, all_steps = step - growing, steps - growing
-        left = (1 + math.cos(math.pi * gone / all_steps)) / 2 if self.schedule == "cosine" else 1 - gone / all_steps
-        return self.min_learning_rate + (self.learning_rate - self.min_learning_rate) * left
+        """Return the learning rate of a step, counted from 0, of `steps` in all."""
+        lowest, span = self.min_learning_rate, self.learning_rate - self.min_learning_rate
+        if self.schedule == "warm-cosine":
+            growing = max(1, steps // 10)
+            if step < growing:
+                return lowest + span * step / growing
+        else:
+            growing = steps * self.warm_up_epochs // self.epochs
+            if step < growing:
+                return self.learning_rate * (step + 1) / growing
+        if self.schedule == "constant":
+            return self.learning_rate
+        gone, rest = step - growing, max(1, steps - growing)
+        left = 1 - gone / rest if self.schedule == "linear" else (1 + math.cos(math.pi * gone / rest)) / 2
+        return lowest + span * left
 
     def drop_path_at(self, epoch: int) -> float:
-        """The chance in an epoch counted from 0: it grows along a line, and would be `drop_path` after the last."""
+        """Return the probability in an epoch counted from 0: it grows linearly, to `drop_path` after the last one."""
         return self.drop_path * epoch / self.epochs
 
 
-# The smallest that whole numbers may be; BatchNorm learns nothing from a single sample
+# The smallest allowed whole numbers. BatchNorm learns nothing from a single sample.
 _LEAST = {"epochs": 1, "batch_size": 2}
+_CHOICES = {"schedule": get_args(Schedule), "optimizer": get_args(OptimizerName)}
 
 
 def _checked(name: str, default: object, value: Any) -> Any:
@@ -105,8 +154,8 @@ def _checked(name: str, default: object, value: Any) -> Any:
         if not isinstance(value, bool):
             raise SettingError(f"{name} is {value!r}; it must be True or False.")
     elif isinstance(default, str):
-        if value not in get_args(Schedule):
-            raise SettingError(f"{name} is {value!r}; allowed: {', '.join(get_args(Schedule))}.")
+        if value not in _CHOICES[name]:
+            raise SettingError(f"{name} is {value!r}; allowed: {', '.join(_CHOICES[name])}.")
     elif isinstance(default, int):
         least = _LEAST.get(name, 0)
         if type(value) is not int or value < least:

@@ -1,10 +1,12 @@
-"""Recipes by name: how others trained their networks, and one for a few minutes of a CPU."""
+"""Recipes by name: published ones, and short ones for a CPU."""
 
 from __future__ import annotations
 
 import dataclasses
 import inspect
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 from firstlight.core.errors import UnknownNameError
 from firstlight.core.settings import Settings, read_settings, write_settings
@@ -14,7 +16,7 @@ SHORT, QUICK = "short", "quick"
 RECIPES = {
     SHORT: TrainingRecipe(),
     QUICK: TrainingRecipe(epochs=10, batch_size=64),
-    # by which HNAS judges candidates in the space of DARTS
+    # how HNAS evaluates candidates in the DARTS space
     "hnas": TrainingRecipe(
         epochs=10,
         batch_size=576,
@@ -37,7 +39,7 @@ RECIPES = {
         drop_path=0.2,
         auxiliary_weight=0.4,
     ),
-    # for several GPUs, as in what followed DARTS; images are only mirrored here, not cropped and coloured at random
+    # for several GPUs, as in the successors of DARTS; without their random resized crops and color jitter
     "darts-imagenet": TrainingRecipe(
         epochs=250,
         batch_size=1024,
@@ -51,48 +53,101 @@ RECIPES = {
         auxiliary_weight=0.4,
     ),
 }
+# Plain SGD, for warm-ups
+PLAIN = "plain"
+WARM_UPS = {
+    PLAIN: TrainingRecipe(epochs=1, nesterov=False, weight_decay=0, clip_norm=0, schedule="constant"),
+    # as in the published code of SiGeo
+    "official": TrainingRecipe(
+        epochs=10,
+        learning_rate=1.0,
+        momentum=0,
+        nesterov=False,
+        weight_decay=0,
+        clip_norm=0,
+        schedule="constant",
+    ),
+}
+# What weight-sharing networks have in common; each names what is different
+SHARED = TrainingRecipe(epochs=1, momentum=0, nesterov=False, weight_decay=0, min_learning_rate=1e-8)
+
+
+@dataclass(frozen=True)
+class Presets:
+    """Named recipes for one purpose, and the settings that can be changed behind a name.
+
+    Args:
+        kind: What a recipe of these is called in messages.
+        recipes: The recipes by name.
+        settings: The names of the settings that can be changed.
+    """
+
+    kind: str
+    recipes: Mapping[str, TrainingRecipe]
+    settings: tuple[str, ...]
+
+    def find(self, name: str) -> TrainingRecipe:
+        """Return the recipe of this name."""
+        if name not in self.recipes:
+            raise UnknownNameError(self.kind, name, self.recipes)
+        return self.recipes[name]
+
+    def parse(self, text: str) -> RecipeRequest:
+        """Read a name with settings behind it, such as `darts-cifar:epochs=10:batch_size=64`."""
+        name, *pairs = text.split(":")
+        preset = self.find(name)
+        settings = read_settings("recipe", name, parameters_of(preset, self.settings), pairs)
+        written = frozenset(pair.partition("=")[0] for pair in pairs)
+        return RecipeRequest(name, replace(preset, **dict(settings)), preset, written)
+
+
+_ALL = tuple(field.name for field in dataclasses.fields(TrainingRecipe))
+TRAINING = Presets("recipe", RECIPES, tuple(name for name in _ALL if name != "layer_norm"))
+WARM_UP = Presets("recipe of a warm-up", WARM_UPS, ("epochs", "batch_size", "learning_rate", "momentum"))
 
 
 @dataclass(frozen=True)
 class RecipeRequest:
-    """A recipe, what it is called, and which of its settings the user has written and therefore means."""
+    """A recipe as a user asks for it.
+
+    Args:
+        name: Its name; "" for one that was put together in Python.
+        recipe: The recipe with all changes.
+        preset: What the name stands for.
+        written: The settings that the user wrote, which are never left out silently.
+    """
 
     name: str
     recipe: TrainingRecipe
+    preset: TrainingRecipe = TrainingRecipe()
     written: frozenset[str] = frozenset()
 
     @classmethod
     def parse(cls, text: str) -> RecipeRequest:
-        """`darts-cifar`, or with some settings changed: `darts-cifar:epochs=10:batch_size=64`."""
-        name, *pairs = text.split(":")
-        if name not in RECIPES:
-            raise UnknownNameError("recipe", name, RECIPES)
-        settings = read_settings("recipe", name, _settings(RECIPES[name]), pairs)
-        return cls(name, replace(RECIPES[name], **dict(settings)), frozenset(pair.partition("=")[0] for pair in pairs))
+        """Read the text form of a recipe for training from scratch; see `Presets.parse`."""
+        return TRAINING.parse(text)
 
     @classmethod
     def of(cls, recipe: TrainingRecipe) -> RecipeRequest:
-        """One that was put together in Python: all that is not usual is meant."""
-        return cls("", recipe, frozenset(name for name, _ in _changed(recipe, TrainingRecipe())))
+        """Wrap a recipe that was put together in Python; all that differs from the defaults counts as written."""
+        return cls("", recipe, written=frozenset(name for name, _ in changed(recipe, TrainingRecipe())))
 
     def with_epochs(self, epochs: int) -> RecipeRequest:
-        return replace(self, recipe=replace(self.recipe, epochs=epochs), written=self.written | {"epochs"})
+        """Return the request with another number of epochs."""
+        return self.changed(epochs=epochs)
+
+    def changed(self, **settings: Any) -> RecipeRequest:
+        """Return the request with some settings changed, as if they had been written."""
+        return replace(self, recipe=replace(self.recipe, **settings), written=self.written | settings.keys())
 
     def __str__(self) -> str:
-        if not self.name:
-            return str(self.recipe)
-        return write_settings(self.name, _changed(self.recipe, RECIPES[self.name]))
+        """Return the text form: the name, and what differs from its recipe."""
+        return write_settings(self.name, changed(self.recipe, self.preset)) if self.name else str(self.recipe)
 
 
-def _settings(recipe: TrainingRecipe) -> dict[str, inspect.Parameter]:
-    """As those of a function, whose defaults are the settings of this recipe."""
-    known = inspect.signature(TrainingRecipe, eval_str=True).parameters
-    return {name: parameter.replace(default=getattr(recipe, name)) for name, parameter in known.items()}
-
-
-def _changed(recipe: TrainingRecipe, usual: TrainingRecipe) -> Settings:
-    names = [field.name for field in dataclasses.fields(recipe)]
-    return tuple((name, getattr(recipe, name)) for name in names if getattr(recipe, name) != getattr(usual, name))
+def changed(recipe: TrainingRecipe, usual: TrainingRecipe) -> Settings:
+    """Return the settings of a recipe that differ from those of another one."""
+    return tuple((name, getattr(recipe, name)) for name in _ALL if getattr(recipe, name) != getattr(usual, name))
 
 
 def read_recipe(given: str | TrainingRecipe | None, epochs: int | None = None, usual: str = SHORT) -> RecipeRequest:
@@ -101,3 +156,9 @@ def read_recipe(given: str | TrainingRecipe | None, epochs: int | None = None, u
         given = usual
     request = RecipeRequest.parse(given) if isinstance(given, str) else RecipeRequest.of(given)
     return request if epochs is None else request.with_epochs(epochs)
+
+
+def parameters_of(recipe: TrainingRecipe, names: Iterable[str]) -> dict[str, inspect.Parameter]:
+    """Return some settings as parameters whose defaults are the values of a recipe, for `read_settings`."""
+    parameters = inspect.signature(TrainingRecipe, eval_str=True).parameters
+    return {name: parameters[name].replace(default=getattr(recipe, name)) for name in names}

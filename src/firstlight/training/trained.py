@@ -1,4 +1,4 @@
-"""A network that was trained to be used, and the folder that keeps it."""
+"""The result of `firstlight.train`, and the folder that keeps it."""
 
 from __future__ import annotations
 
@@ -24,11 +24,18 @@ RESULT_NAME, HISTORY_NAME = "result.json", "history.csv"
 
 @dataclass(frozen=True)
 class Trained:
-    """How the training went, what the network reaches on samples that played no part in it, and the network itself.
+    """The result of `firstlight.train`.
 
-    `model` has the weights of the last epoch and is in eval mode. `samples` counts those of each part of the data,
-    `inputs` says how images are prepared, `known` counts the epochs that were done before, by an earlier call for the
-    same folder.
+    Args:
+        settings: Everything that decides the outcome.
+        result: The epochs, and whether the training came to its end.
+        test_accuracy: The accuracy on the test part; None if the training did not come to its end.
+        samples: The number of samples in each part of the data.
+        notes: What was left out of the recipe, and why.
+        inputs: How images are prepared.
+        model: The network with the weights of the last epoch, in eval mode.
+        directory: The folder of the training, if there is one.
+        known: How many epochs were done before, by an earlier call for the same folder.
     """
 
     settings: Mapping[str, Any]
@@ -42,6 +49,7 @@ class Trained:
     known: int = field(default=0, compare=False)
 
     def to_dict(self) -> dict[str, Any]:
+        """Return what the file `result.json` holds."""
         best, last = self.result.best, self.result.last
         return {
             "settings": dict(self.settings),
@@ -60,7 +68,7 @@ class Trained:
         }
 
     def write(self, directory: Path) -> None:
-        """The result comes last: where it is, all is."""
+        """Write weights, history and result. The result comes last: where it is, everything is."""
         if self.model is not None and self.result.ok:
             write_tensors(directory / WEIGHTS_NAME, self.model.state_dict(), {"settings": dict(self.settings)})
         write_whole(directory / HISTORY_NAME, _history(self.result.epochs).encode())
@@ -69,7 +77,11 @@ class Trained:
 
 
 def find_trained(directory: Path, settings: Mapping[str, Any], network: nn.Module) -> Trained | None:
-    """What is kept in a folder, with its weights loaded into the network; None if nothing was trained to the end."""
+    """Return the result in a folder, with its weights loaded into the network; None if there is none yet.
+
+    Raises:
+        StoreError: If the folder holds another training, or its result cannot be read.
+    """
     path = directory / RESULT_NAME
     if not path.exists():
         return None
@@ -81,7 +93,7 @@ def find_trained(directory: Path, settings: Mapping[str, Any], network: nn.Modul
         test_accuracy, samples, notes = content["test_accuracy"], content["samples"], tuple(content["notes"])
         inputs = dict(content["inputs"])
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise StoreError(f"{path} is no result of a training. Name another folder with --out.") from error
+        raise StoreError(f"{path} is not the result of a training. Choose another folder with --out.") from error
     refuse_others(directory, known, settings)
     if result.ok:
         network.load_state_dict(read_tensors(directory / WEIGHTS_NAME))

@@ -1,108 +1,81 @@
-"""`firstlight.train`: one network, trained in earnest, on as many processes as torchrun starts, and resumable."""
+"""Training of one network to be used: on as many processes as torchrun starts, and resumable."""
 
 from __future__ import annotations
 
-import functools
-import itertools
-import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from firstlight.core.errors import MissingExtraError, SettingError
-from firstlight.data import Dataset, load_dataset
-from firstlight.evaluation.service import EvaluationSetting
-from firstlight.spaces.base import Architecture, Space
-from firstlight.spaces.in_space import in_space
+from firstlight.core.events import Callback, Event, ignore
+from firstlight.data import Dataset
+from firstlight.spaces.base import Architecture
 from firstlight.storage.outcome import Epoch
 from firstlight.storage.store import make_folder
-from firstlight.training import loop as training
 from firstlight.training.checkpoint import Checkpoint
+from firstlight.training.classifier import REVISION, evaluate_classifier, train_classifier
 from firstlight.training.distributed import Ranks, joined
 from firstlight.training.fitting import build_for_training, fit_recipe, without_auxiliary_head
-from firstlight.training.loop import WatchSteps
+from firstlight.training.job import EvaluationSetting
 from firstlight.training.recipe import TrainingRecipe
-from firstlight.training.recipes import QUICK, RecipeRequest
+from firstlight.training.recipes import RecipeRequest
 from firstlight.training.trained import CHECKPOINT_NAME, Trained, find_trained
 
-WatchEpochs = Callable[[int, int, Epoch], None]
 
-
-def train(
-    space: str | Space[Any],
+def train_network(
+    setting: EvaluationSetting,
     architecture: str | Architecture,
-    data: str,
+    request: RecipeRequest,
     *,
-    recipe: str | TrainingRecipe = QUICK,
-    epochs: int | None = None,
-    data_samples: int | None = None,
-    skeleton: Mapping[str, Any] | None = None,
-    seed: int = 0,
-    device: str | None = None,
-    out: str | os.PathLike[str] | None = None,
+    folder: Path | None = None,
     tensorboard: bool = False,
-    watch: WatchEpochs = lambda done, total, epoch: None,
-    watch_steps: WatchSteps = lambda position: None,
+    callback: Callback = ignore,
 ) -> Trained:
-    """Train one network and say what it reaches on samples that played no part in it.
+    """Train one network and test it.
 
-    `data` is `digits`, `npz:PATH`, `folder:PATH` or a name in $FIRSTLIGHT_DATA. `recipe` is a named one, such as
-    "darts-cifar:epochs=10", or one put together in Python. With `out`, the folder keeps a checkpoint after each epoch
-    and at last the weights: the same call goes on where it was cut off, and ends with the same weights. `watch` is told
-    how many of how many epochs are done and what the last one came to, `watch_steps` of every step.
+    Args:
+        setting: Space, data, seed and device. It holds out a test part (`tests_later`).
+        architecture: The architecture, or its text.
+        request: How to train; `setting.recipe` is its recipe.
+        folder: Where checkpoint, weights and result are kept. A training that was interrupted is resumed.
+        tensorboard: Log each epoch for TensorBoard as well.
+        callback: Called with an event after each step and each epoch; see `train_classifier`.
 
-    >>> found = firstlight.train("nasbench201", "|skip_connect~0|+...", "digits", recipe="quick", out="runs/digits")
-    >>> found.test_accuracy, found.model
+    Returns:
+        The result, the test accuracy and the trained network.
+
+    Raises:
+        SettingError: If a setting does not fit the network or the data.
+        StoreError: If the folder holds another training.
     """
-    request = RecipeRequest.parse(recipe) if isinstance(recipe, str) else RecipeRequest.of(recipe)
-    if epochs is not None:
-        request = request.with_epochs(epochs)
-    with joined(device) as (ranks, own_device):
-        setting = _Setting(
-            **in_space(space),
-            source_name=data,
-            recipe=request.recipe,
-            seed=seed,
-            skeleton_settings=tuple(sorted((skeleton or {}).items())),
-            samples=data_samples,
-            device=own_device,
-        )
+    with joined(setting.device) as (ranks, device):
+        setting = replace(setting, device=device)
         parsed = setting.space.read(architecture) if isinstance(architecture, str) else architecture
         if getattr(setting.skeleton, "auxiliary", 0):
             raise SettingError(
-                "The skeleton asks for an auxiliary head, which is for the recipe to do: it says what the head weighs. "
-                "Leave auxiliary out of the skeleton, and write :auxiliary_weight=0.4 behind the recipe."
+                "The skeleton asks for an auxiliary head. Leave auxiliary out of the skeleton, and set its weight in "
+                "the recipe instead, such as :auxiliary_weight=0.4."
             )
         fitted, notes = fit_recipe(request, setting.space, parsed, setting.skeleton)
         _check(request, setting.dataset, ranks)
-        job = _Job(setting, parsed, fitted, tuple(notes), ranks, None if out is None else Path(out))
-        return job.known() or job.run(watch, watch_steps, tensorboard)
-
-
-@dataclass(frozen=True)
-class _Setting(EvaluationSetting):
-    """As for a quick evaluation, but with samples held out for a test."""
-
-    @functools.cached_property
-    def dataset(self) -> Dataset:
-        share = self.recipe.validation
-        return load_dataset(self.source_name, seed=self.seed, samples=self.samples, validation=share, test=True)
+        job = _Job(setting, parsed, fitted, tuple(notes), ranks, folder)
+        return job.known() or job.run(callback, tensorboard)
 
 
 @dataclass(frozen=True)
 class _Job:
-    setting: _Setting
+    setting: EvaluationSetting
     architecture: Architecture
     recipe: TrainingRecipe
     notes: tuple[str, ...]
     ranks: Ranks
-    directory: Path | None
+    folder: Path | None
 
     @property
     def settings(self) -> dict[str, Any]:
-        """All that decides what comes out."""
+        """Everything that decides the outcome."""
         several = {} if self.ranks.count == 1 else {"processes": self.ranks.count}
         return {
             "space": self.setting.space_key,
@@ -111,36 +84,35 @@ class _Job:
             "data": self.setting.dataset.fingerprint,
             "recipe": str(self.recipe),
             "seed": self.setting.seed,
-            "revision": training.REVISION,
+            "revision": REVISION,
             **several,
         }
 
     def known(self) -> Trained | None:
-        """What the folder already has, if the training was ended before."""
-        if self.directory is None:
+        """Return the result in the folder, if the training was completed before."""
+        if self.folder is None:
             return None
         setting = self.setting
         network = setting.space.build(self.architecture, setting.skeleton, device=setting.device)
-        return find_trained(self.directory, self.settings, network)
+        return find_trained(self.folder, self.settings, network)
 
-    def run(self, watch: WatchEpochs, watch_steps: WatchSteps, tensorboard: bool) -> Trained:
+    def run(self, callback: Callback, tensorboard: bool) -> Trained:
         setting, data, recipe = self.setting, self.setting.dataset, self.recipe
         network = build_for_training(
             setting.space, self.architecture, setting.skeleton, recipe, seed=setting.seed, device=setting.device
         )
-        if self.directory is not None:
-            make_folder(self.directory)  # before there is anything to lose
-        checkpoint = None if self.directory is None else Checkpoint(self.directory / CHECKPOINT_NAME, self.settings)
+        if self.folder is not None:
+            make_folder(self.folder)  # before there is anything to lose
+        checkpoint = None if self.folder is None else Checkpoint(self.folder / CHECKPOINT_NAME, self.settings)
         known = 0 if checkpoint is None else len(checkpoint.epochs())
-        numbers = itertools.count(known + 1)
-        with _log(self.directory, tensorboard and self.ranks.is_first, known) as log:
+        with _log(self.folder, tensorboard and self.ranks.is_first, known) as log:
 
-            def saw(epoch: Epoch) -> None:
-                number = next(numbers)
-                log(number, epoch)
-                watch(number, recipe.epochs, epoch)
+            def logged(event: Event) -> None:
+                if isinstance(event.item, Epoch):
+                    log(event.item)
+                callback(event)
 
-            result = training.train(
+            result = train_classifier(
                 network,
                 data,
                 recipe,
@@ -148,8 +120,7 @@ class _Job:
                 device=setting.device,
                 checkpoint=checkpoint,
                 ranks=self.ranks,
-                watch=saw,
-                watch_steps=watch_steps,
+                callback=logged,
             )
         plain = without_auxiliary_head(network, setting.space, self.architecture, setting.skeleton)
         plain.to(setting.device)
@@ -157,54 +128,55 @@ class _Job:
         assert data.y_test is not None
         accuracy = None
         if result.ok:
-            _, accuracy = training.judge(plain, data.x_test, data.y_test, recipe.batch_size, self.ranks)
+            _, accuracy = evaluate_classifier(plain, data.x_test, data.y_test, recipe.batch_size, self.ranks)
         samples = {"training": len(data.y_train), "validation": len(data.y_val), "test": len(data.y_test)}
-        inputs = data.preparation
-        found = Trained(self.settings, result, accuracy, samples, self.notes, inputs, plain, self.directory, known)
-        if self.directory is not None and self.ranks.is_first:
-            found.write(self.directory)
+        found = Trained(
+            self.settings, result, accuracy, samples, self.notes, data.preparation, plain, self.folder, known
+        )
+        if self.folder is not None and self.ranks.is_first:
+            found.write(self.folder)
         return found
 
 
 def _check(request: RecipeRequest, data: Dataset, ranks: Ranks) -> None:
-    """What a recipe cannot know about the data. A batch that holds more than there is holds all."""
+    """Check the recipe against the data. A batch of the named recipe that is larger than the data holds all of it."""
     recipe, there, side = request.recipe, len(data.y_train), min(data.input_shape[1:], default=0)
     if recipe.batch_size > there and "batch_size" in request.written:
         raise SettingError(
-            f"batch_size is {recipe.batch_size}, and there are {there} samples to learn from. Write a smaller one "
-            f"behind the recipe: {_with(request, batch_size=max(2, there // 8))}."
+            f"batch_size is {recipe.batch_size}, and there are {there} samples to learn from. Choose a smaller one, "
+            f"such as {request.changed(batch_size=max(2, there // 8))}."
         )
     if recipe.cutout >= side > 0:
         raise SettingError(
-            f"cutout is {recipe.cutout}, and images of {side} pixels would be blank. Write a smaller one behind the "
-            f"recipe: {_with(request, cutout=side // 2)}."
+            f"cutout is {recipe.cutout}, and images of {side} pixels would be blank. Choose a smaller one, such as "
+            f"{request.changed(cutout=side // 2)}."
         )
-    smallest = there // recipe.batches(there)
+    smallest = there // recipe.num_batches(there)
     if smallest // ranks.count < 2:
         raise SettingError(
-            f"Batches of {smallest} samples cannot be shared out among {ranks.count} processes: each needs two or more."
+            f"Batches of {smallest} samples are too small for {ranks.count} processes: each needs at least 2 samples. "
+            "Choose a larger batch_size, or start fewer processes."
         )
-
-
-def _with(request: RecipeRequest, **changes: Any) -> str:
-    return str(replace(request, recipe=replace(request.recipe, **changes)))
 
 
 @contextmanager
-def _log(directory: Path | None, asked: bool, known: int) -> Iterator[Callable[[int, Epoch], None]]:
-    """The figures of each epoch for TensorBoard, if they are asked for."""
-    if not asked:
-        yield lambda number, epoch: None
+def _log(folder: Path | None, wanted: bool, known: int) -> Iterator[Callable[[Epoch], None]]:
+    """Log epochs for TensorBoard, if wanted, after those that are known."""
+    if not wanted:
+        yield lambda epoch: None
         return
-    if directory is None:
-        raise SettingError("TensorBoard reads from a folder. Name one with out (--out).")
+    if folder is None:
+        raise SettingError("TensorBoard reads its logs from a folder. Name one with out (--out).")
     try:
         from torch.utils.tensorboard import SummaryWriter
     except ImportError:
         raise MissingExtraError("Logging for TensorBoard (--tensorboard)", "tensorboard") from None
-    with SummaryWriter(str(directory / "tensorboard"), purge_step=known + 1) as writer:
+    number = known
+    with SummaryWriter(str(folder / "tensorboard"), purge_step=known + 1) as writer:
 
-        def log(number: int, epoch: Epoch) -> None:
+        def log(epoch: Epoch) -> None:
+            nonlocal number
+            number += 1
             for name, value in asdict(epoch).items():
                 writer.add_scalar(name, value, number)
             writer.flush()

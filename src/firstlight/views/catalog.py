@@ -1,4 +1,4 @@
-"""What is known about proxies, ensembles and spaces, for listings and pages: declared, or in their docstrings."""
+"""Facts about proxies, ensembles, spaces and algorithms, for listings: from declarations and docstrings."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from firstlight.core.references import REFERENCES
-from firstlight.core.settings import choices
+from firstlight.core.settings import choices, description, setting_help
 from firstlight.proxies.base import Proxy
 from firstlight.proxies.ensembles import AGGREGATIONS, NAMED, Ensemble
 from firstlight.search.algorithm import Algorithm
 from firstlight.spaces.base import Space
 
-# How a docstring ends: "Scale: ... Higher is better. Cost: ..."
+# The end of a proxy's docstring: "Scale: ... Higher is better. Cost: ..."
 ENDING = re.compile(r"Scale: (?P<scale>.+?) (?P<direction>(?:Higher|Lower) .+?) Cost: (?P<cost>.+)")
 
 
 @dataclass(frozen=True)
 class Facts:
-    """A proxy in words. What its docstring does not say is empty."""
+    """A proxy. What its docstring does not say is empty."""
 
     name: str
     family: str
@@ -37,8 +37,9 @@ class Facts:
     needs_labels: bool
     batch_size: int
     batches: int
-    settings: dict[str, Any]  # their defaults
-    choices: dict[str, tuple[str, ...]]  # what settings may be, where that is limited
+    settings: dict[str, Any]  # defaults by name
+    choices: dict[str, tuple[str, ...]]  # allowed values of settings that have a fixed set
+    setting_help: dict[str, str]  # what each setting means
     reference: str
     citation: str
 
@@ -53,17 +54,16 @@ class Facts:
     @property
     def needs_in_words(self) -> str:
         if self.needs == "nothing":
-            drawn = f"; it draws noise in the shape of {self.batch_size} inputs" if self.batch_size > 1 else ""
-            return f"nothing but the shape of an input{drawn}."
+            noise = f"; it draws noise in the shape of {self.batch_size} inputs" if self.batch_size > 1 else ""
+            return f"only the shape of an input{noise}."
         number = "one batch" if self.batches == 1 else f"{self.batches} batches"
         inputs = "one input" if self.batch_size == 1 else f"{self.batch_size} inputs"
         return f"{number} of {inputs}, {'with' if self.needs_labels else 'without'} labels."
 
 
 def facts(proxy: Proxy) -> Facts:
-    """Formulas are the indented paragraphs of the docstring; the family is what the module's docstring begins with."""
-    document = inspect.getdoc(proxy.function) or ""
-    paragraphs = [text for text in document.split("\n\n")[1:] if text.strip()]
+    """Return the facts of a proxy. Indented paragraphs of the docstring are formulas; the module names the family."""
+    paragraphs = [text for text in description(proxy.function).split("\n\n")[1:] if text.strip()]
     formulas = [textwrap.dedent(text) for text in paragraphs if text.startswith("    ")]
     prose = [" ".join(text.split()) for text in paragraphs if not text.startswith("    ")]
     ending = ENDING.fullmatch(prose[-1]) if prose else None
@@ -81,16 +81,17 @@ def facts(proxy: Proxy) -> Facts:
         needs_data=proxy.needs_data,
         needs_labels=proxy.needs_labels,
         batch_size=proxy.batch_size,
-        batches=proxy.batches,
+        batches=proxy.num_batches,
         settings={name: setting.default for name, setting in proxy.settings.items()},
         choices={name: allowed for name, setting in proxy.settings.items() if (allowed := choices(setting))},
+        setting_help=setting_help(proxy.function),
         reference=proxy.reference,
         citation=str(reference or proxy.reference),
     )
 
 
 def family(proxy: Proxy) -> tuple[str, str]:
-    """Title and explanation of the file that a proxy is in, from its docstring `Title: explanation.`"""
+    """Return title and explanation of the family of a proxy, from the module's docstring `Title: explanation.`"""
     module = inspect.getmodule(proxy.function)
     title, _, explanation = ((module and module.__doc__) or "").strip().partition("\n")[0].partition(": ")
     return title.rstrip("."), explanation[:1].upper() + explanation[1:]
@@ -98,12 +99,12 @@ def family(proxy: Proxy) -> tuple[str, str]:
 
 @dataclass(frozen=True)
 class EnsembleFacts:
-    """An ensemble in words."""
+    """An ensemble."""
 
     name: str
     summary: str
-    members: tuple[str, ...]  # none: those that the user names
-    example: str  # as it is written
+    members: tuple[str, ...]  # empty if the user names them
+    example: str  # how to write it
     reference: str
     citation: str
 
@@ -117,15 +118,15 @@ class EnsembleFacts:
 
 
 def ensemble_facts() -> dict[str, EnsembleFacts]:
-    """All that there are, by name."""
+    """Return the facts of all ensembles, by name."""
     known = {}
     for name, text in NAMED.items():
         ensemble = Ensemble.parse(text)
-        # those who put members of others together bring the last of them
+        # the authors of an ensemble contributed its last member
         reference = [request.proxy.reference for request in ensemble.requests if request.proxy.reference][-1]
         members = tuple(map(str, ensemble.requests))
         weighed = [
-            member if weight == 1 else f"{member} (which counts {weight:g})"
+            member if weight == 1 else f"{member} (weight {weight:g})"
             for member, weight in zip(members, ensemble.weights, strict=True)
         ]
         summary = f"The {ensemble.aggregation} of {', '.join(weighed[:-1])} and {weighed[-1]}."
@@ -138,23 +139,24 @@ def ensemble_facts() -> dict[str, EnsembleFacts]:
 
 @dataclass(frozen=True)
 class SpaceFacts:
-    """A space in words and numbers."""
+    """A space."""
 
     name: str
     summary: str
-    architectures: int | None  # None where they cannot be counted
+    architectures: int | None  # None if they cannot be counted
     skeleton: dict[str, Any]
     reference: str
     citation: str
     used_by: tuple[str, ...]
     benchmark: str
-    proxy: str  # the usual one
+    proxy: str  # the default
 
 
 def space_facts(space: Space[Any]) -> SpaceFacts:
+    """Return the facts of a space."""
     try:
         size: int | None = len(space)
-    except (TypeError, OverflowError):  # not counted, or too many for Python's len
+    except (TypeError, OverflowError):  # not countable, or too many for Python's len
         size = None
     return SpaceFacts(
         name=space.name,
@@ -171,24 +173,27 @@ def space_facts(space: Space[Any]) -> SpaceFacts:
 
 @dataclass(frozen=True)
 class AlgorithmFacts:
-    """A search algorithm in words."""
+    """A search algorithm."""
 
     name: str
     summary: str
-    remarks: tuple[str, ...]  # paragraphs, of which formulas keep their lines
+    remarks: tuple[str, ...]  # paragraphs; formulas keep their lines
     settings: dict[str, Any]
-    costs: tuple[str, ...]  # what it keeps low besides, unless told otherwise
+    setting_help: dict[str, str]  # what each setting means
+    costs: tuple[str, ...]  # default objectives besides the score
     reference: str
     citation: str
 
 
 def algorithm_facts(algorithm: Algorithm) -> AlgorithmFacts:
-    paragraphs = (inspect.getdoc(algorithm.function) or "").split("\n\n")[1:]
+    """Return the facts of an algorithm."""
+    paragraphs = description(algorithm.function).split("\n\n")[1:]
     return AlgorithmFacts(
         name=algorithm.name,
         summary=algorithm.summary,
         remarks=tuple(text if text.startswith("    ") else " ".join(text.split()) for text in paragraphs),
         settings={name: setting.default for name, setting in algorithm.settings.items()},
+        setting_help=setting_help(algorithm.function),
         costs=algorithm.costs,
         reference=algorithm.reference,
         citation=str(REFERENCES.get(algorithm.reference, algorithm.reference)),

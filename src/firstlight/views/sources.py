@@ -16,11 +16,11 @@ from firstlight.evaluation.compare import Comparison, short_labels
 from firstlight.evaluation.correlate import Study
 from firstlight.evaluation.selection import mostly_scored
 from firstlight.evaluation.trust import Trust
-from firstlight.scoring.costs import UNITS
+from firstlight.options import UNITS
 from firstlight.search.curves import Against, Curve, mean_curves
 from firstlight.search.front import on_front
 from firstlight.search.result import SearchResult
-from firstlight.search.run_folder import ACCURACY, last_search, merit
+from firstlight.search.run_folder import ACCURACY, last_search, utility_name
 from firstlight.views.charts.description import Bar, Scatter
 from firstlight.views.charts.searches import cost_scatter
 from firstlight.views.charts.studies import Numbers
@@ -74,7 +74,7 @@ class SearchData:
         result = run.result or {}
         try:  # a damaged file may hold anything
             best, findings = result.get("best", {}).get("architecture"), dict(result.get("findings", {}))
-            return cls(run.settings | {"seed": int(run.settings["seed"])}, history, merit(run), best, findings)
+            return cls(run.settings | {"seed": int(run.settings["seed"])}, history, utility_name(run), best, findings)
         except (AttributeError, LookupError, TypeError, ValueError) as error:
             raise StoreError(f"The run in {folder} is damaged ({type(error).__name__}: {error!s:.80}).") from error
 

@@ -96,9 +96,9 @@ def test_the_first_rows_do_not_change_with_their_number(monkeypatch: pytest.Monk
 
 
 def test_what_cannot_be_made(tmp_path: Path) -> None:
-    with pytest.raises(SettingError, match="at least one"):
+    with pytest.raises(SettingError, match="at least 1"):
         synthesize_clicks(tmp_path / "a.tsv", 0)
-    with pytest.raises(DataError, match=r"ends in .tsv, .csv or .parquet"):
+    with pytest.raises(DataError, match=r"end in .tsv, .csv or .parquet"):
         synthesize_clicks(tmp_path / "a.txt", 5)
     with pytest.raises(DataError, match="cannot be written"):
         synthesize_clicks(tmp_path / "none" / "a.tsv", 5)

@@ -11,12 +11,12 @@ from tests.search.test_problem import PARAMS, SETTING, problem
 
 from firstlight.core.errors import LimitError, ParseError, SettingError, UnknownNameError
 from firstlight.execution.executor import make_executor
+from firstlight.options import Limits
 from firstlight.proxies.ensembles import Ensemble
 from firstlight.scoring.service import ScoreService, Setting
 from firstlight.search.algorithm import AlgorithmRequest
-from firstlight.search.algorithms.evolution import evolution_size, falling_mutations
+from firstlight.search.algorithms.evolution import falling_mutations
 from firstlight.search.objective import Candidate, Objective
-from firstlight.options import Limits
 from firstlight.search.problem import Problem
 from firstlight.spaces.nasrec.space import NasRecSmall
 from firstlight.storage.store import Store
@@ -115,7 +115,8 @@ def counted(monkeypatch: pytest.MonkeyPatch, name: str) -> tuple[Problem, list[i
 
 def test_generations_end_and_change_less_and_less(monkeypatch: pytest.MonkeyPatch) -> None:
     task, changes = counted(monkeypatch, "evolution:population=3:tournament=2:children=1:generations=21")
-    assert task.scored == evolution_size(3, 1, 21) == 24
+    assert task.scored == AlgorithmRequest.parse("evolution:population=3:children=1:generations=21").budget == 24
+    assert AlgorithmRequest.parse("evolution").budget is AlgorithmRequest.parse("random").budget is None
     assert changes[:2] == [2, 2]
     assert set(changes[2:]) == {1}
     assert not task.notes

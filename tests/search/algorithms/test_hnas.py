@@ -57,7 +57,7 @@ def test_the_usual_scale_is_the_95th_percentile() -> None:
 @pytest.mark.parametrize("form", ["rank", "paper", "paper:scale=1e6"])
 def test_every_query_is_another_network_of_the_pool(form: str) -> None:
     problem, asked = guided(f"hnas:metric=params:pool=12:form={form}", 8)
-    found = problem.findings["hnas"]
+    found = problem.findings
     assert len(set(asked)) == len(asked) == problem.scored == 8
     assert [answer["architecture"] for answer in found["answers"]] == asked
     assert [answer["u"] for answer in found["answers"]][:2] == [0, 1]  # a quarter of the queries, at the middle of c

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import html
 import json
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,16 +17,17 @@ from tests.spaces.supernets.test_trace_step import batch, hard_weights, network_
 
 import firstlight
 from firstlight.core.errors import LimitError, SettingError, StoreError
+from firstlight.core.events import Callback, Event
 from firstlight.execution.executor import make_executor
 from firstlight.proxies.base import Score
 from firstlight.proxies.ensembles import parse_criterion
 from firstlight.scoring.service import Setting, source_for
-from firstlight.search.algorithm import AlgorithmRequest, with_batches_of
+from firstlight.search.algorithm import AlgorithmRequest
 from firstlight.search.algorithms.nasi import Rule, ridge
 from firstlight.search.one_shot_steps import StepJob, Steps
-from firstlight.search.onlooker import Onlooker
-from firstlight.search.result import SearchSetting
+from firstlight.search.run_folder import RunStore
 from firstlight.search.runner import run_search
+from firstlight.search.setting import SearchSetting
 from firstlight.spaces.supernets import Choice
 from firstlight.spaces.supernets.trace_step import trace_step
 from firstlight.views.pages.search import write_report
@@ -180,9 +180,10 @@ def test_the_size_of_batches_is_that_of_the_steps_unless_they_have_their_own() -
     asked_for = {"nasi:steps=1": "nasi:batch=3:steps=1", "nasi:batch=16:steps=1": "nasi:steps=1"}
     for algorithm, meant in asked_for.items():
         result = search(algorithm=algorithm, batch_size=3)
-        assert str(result.setting.request) == meant
+        assert str(result.setting.algorithm) == meant
         assert result.setting.setting.source.batch_size == 3
-    assert with_batches_of(3, "reinforce:decay=0.5") == "reinforce:decay=0.5"  # whose batches are networks
+    batches_are_networks = AlgorithmRequest.parse("reinforce:decay=0.5", batch_size=3)
+    assert str(batches_are_networks) == "reinforce:decay=0.5"
 
 
 def test_a_regression_says_what_is_preferred_in_the_end_only() -> None:
@@ -192,15 +193,19 @@ def test_a_regression_says_what_is_preferred_in_the_end_only() -> None:
 
 
 def test_every_step_is_told_with_its_objective_and_what_leads() -> None:
-    told: list[tuple[int, int | None, str, str]] = []
+    told: list[Event] = []
     setting = Setting("nasbench201", source_for([], batch_size=64), 0, tuple(sorted(SMALL.items())))
-    wanted = SearchSetting(setting, parse_criterion("ntk_trace_batch"), "nasi:steps=3:batch=4:variant=fix:nu=1e-9:mu=2")
-    result = run_search(wanted, make_executor(0), None, Looking(lambda *state: told.append(state)))
+    wanted = SearchSetting(
+        setting,
+        parse_criterion("ntk_trace_batch"),
+        AlgorithmRequest.parse("nasi:steps=3:batch=4:variant=fix:nu=1e-9:mu=2"),
+    )
+    result = run_search(wanted, make_executor(0), callback=of_states(told.append))
     traces = result.findings["one_shot"]["traces"]
-    assert [(count, total) for count, total, _, _ in told] == [(1, 3), (2, 3), (3, 3)]
-    assert [note for _, _, note, _ in told] == [f"T {trace:.3g}, R {2e-9 - trace:.3g}" for trace in traces]
+    assert [(event.done, event.total) for event in told] == [(1, 3), (2, 3), (3, 3)]
+    assert [event.note for event in told] == [f"T {trace:.3g}, R {2e-9 - trace:.3g}" for trace in traces]
     own = firstlight.space("nasbench201")
-    assert str(own.canonical(own.parse(told[-1][3]))) == result.best.architecture
+    assert str(own.canonical(own.parse(told[-1].architecture))) == result.best.architecture
 
 
 def test_one_and_two_workers_and_a_resumed_search_find_the_same(tmp_path: Path) -> None:
@@ -228,17 +233,17 @@ def test_mu_of_one_with_everything_above_nu_is_said() -> None:
 def test_a_search_that_time_has_cut_short_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(StepJob, "__call__", lambda self, number: replace(Score(1.0 + number), seconds=2.0))
     result = search(algorithm="nasi-ridge:steps=9:batch=4:seconds=5")
-    assert result.notes == ("3 of 9 steps were taken: then 5 s were spent.",)
+    assert result.notes == ("3 of 9 steps were taken within 5 s.",)
     assert search(algorithm="nasi-ridge:steps=3:batch=4:seconds=5").notes == ()
 
 
 def test_what_is_found_must_keep_within_limits() -> None:
-    with pytest.raises(LimitError, match=r"beyond the limits \(at most 10 parameters\).*No other one.*evolution"):
+    with pytest.raises(LimitError, match=r"beyond the limits \(at most 10 parameters\).*No other network.*evolution"):
         search(max_params=10)
 
 
 def test_a_skeleton_that_lacks_a_kind_of_cell_is_refused_before_any_step(tmp_path: Path) -> None:
-    with pytest.raises(SettingError, match=r"needs 3 cells or more.*cells=2"):
+    with pytest.raises(SettingError, match=r"needs at least 3 cells.*cells=2"):
         search("darts", skeleton=SMALL | {"cells": 2}, out=tmp_path / "run")
     assert not list(tmp_path.iterdir())
 
@@ -285,24 +290,22 @@ def test_another_rule_takes_no_steps_of_its_own(tmp_path: Path, monkeypatch: pyt
     ridge_found = search(algorithm="nasi-ridge:steps=8:batch=4", out=tmp_path)
     assert ridge_found.findings["one_shot"]["traces"] == first.findings["one_shot"]["traces"]
     assert any("were those of nasi:batch=4:steps=8, and are now those of nasi-ridge:" in n for n in ridge_found.notes)
-    assert "<h1>Asked nasi-ridge for" in write_report(tmp_path).read_text()
+    assert "nasi-ridge search" in write_report(tmp_path).read_text()
     search(out=tmp_path)  # the report is of what was run last, not of what was begun last
-    assert "<h1>Asked nasi for" in write_report(tmp_path).read_text()
+    assert "nasi search" in write_report(tmp_path).read_text()
 
 
-class Looking(Onlooker):
-    """Told about steps only."""
-
-    def __init__(self, states: Callable[..., None]) -> None:
-        self.states = states  # type: ignore[method-assign]
+def of_states(callback: Callback) -> Callback:
+    """Called with events of steps only."""
+    return lambda event: callback(event) if event.stage == "states" else None
 
 
-def interrupted_at(step: int) -> Any:
-    def watch(count: int, *rest: Any) -> None:
-        if count == step:
+def interrupted_at(step: int) -> Callback:
+    def interrupt(event: Event) -> None:
+        if event.done == step:
             raise KeyboardInterrupt
 
-    return watch
+    return of_states(interrupt)
 
 
 def test_a_search_that_was_killed_has_a_report_of_what_it_came_to(tmp_path: Path) -> None:
@@ -310,31 +313,33 @@ def test_a_search_that_was_killed_has_a_report_of_what_it_came_to(tmp_path: Path
         """Nothing in the program gets to know of it."""
 
     setting = Setting("nasbench201", source_for([], batch_size=64), 1, tuple(sorted(SMALL.items())))
-    wanted = SearchSetting(setting, parse_criterion("ntk_trace_batch"), "nasi-ridge:steps=15:batch=2")
+    wanted = SearchSetting(
+        setting, parse_criterion("ntk_trace_batch"), AlgorithmRequest.parse("nasi-ridge:steps=15:batch=2")
+    )
     leading = []
 
-    def kill(count: int, total: int | None, note: str, architecture: str) -> None:
-        leading.append(architecture)
-        if count == 12:
+    def kill(event: Event) -> None:
+        leading.append(event.architecture)
+        if event.done == 12:
             raise Killed
 
     with pytest.raises(Killed):
-        run_search(wanted, make_executor(0), tmp_path, Looking(kill))
+        run_search(wanted, make_executor(0), RunStore(tmp_path), callback=of_states(kill))
     page = write_report(tmp_path).read_text()
     assert ": after 10 steps it would choose one.</h1>" in page
     own = firstlight.space("nasbench201")
     assert f"<pre><code>{html.escape(str(own.canonical(own.parse(leading[9]))))}</code></pre>" in page
     assert "What 10 steps speak for" in page
     with pytest.raises(firstlight.SearchInterrupted):  # that network is scored now
-        run_search(wanted, make_executor(0), tmp_path, Looking(interrupted_at(10)))
+        run_search(wanted, make_executor(0), RunStore(tmp_path), callback=interrupted_at(10))
     with pytest.raises(Killed):
-        run_search(wanted, make_executor(0), tmp_path, Looking(kill))
+        run_search(wanted, make_executor(0), RunStore(tmp_path), callback=of_states(kill))
     assert "after 10 steps it would choose one that has ntk_trace_batch" in write_report(tmp_path).read_text()
-    result = run_search(wanted, make_executor(0), tmp_path)
+    result = run_search(wanted, make_executor(0), RunStore(tmp_path))
     finished = write_report(tmp_path).read_text()
     assert "after 15 steps it chose one that has ntk_trace_batch" in finished
     with pytest.raises(Killed):
-        run_search(wanted, make_executor(0), tmp_path, Looking(kill))
+        run_search(wanted, make_executor(0), RunStore(tmp_path), callback=of_states(kill))
     assert write_report(tmp_path).read_text() == finished  # there is more known than the first steps
     assert result.states == 15
 
@@ -342,14 +347,14 @@ def test_a_search_that_was_killed_has_a_report_of_what_it_came_to(tmp_path: Path
 def test_an_interrupted_search_goes_on_and_its_report_shows_what_it_came_to(tmp_path: Path) -> None:
     asked_for = "nasi:steps=12:batch=4"
     setting = Setting("nasbench201", source_for([], batch_size=64), 1, tuple(sorted(SMALL.items())))
-    wanted = SearchSetting(setting, parse_criterion("ntk_trace_batch"), asked_for)
+    wanted = SearchSetting(setting, parse_criterion("ntk_trace_batch"), AlgorithmRequest.parse(asked_for))
     with pytest.raises(firstlight.SearchInterrupted) as caught:
-        run_search(wanted, make_executor(0), tmp_path, Looking(interrupted_at(2)))
+        run_search(wanted, make_executor(0), RunStore(tmp_path), callback=interrupted_at(2))
     assert caught.value.result.states == 2
     page = write_report(tmp_path).read_text()
     assert "after 2 steps it would choose one" in page
     assert "not finished" in page
-    result = run_search(wanted, make_executor(0), tmp_path)
+    result = run_search(wanted, make_executor(0), RunStore(tmp_path))
     assert result.states == 12
     assert result.best.architecture != caught.value.result.best.architecture  # or the rest says nothing
     page = write_report(tmp_path).read_text()

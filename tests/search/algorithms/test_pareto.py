@@ -10,13 +10,13 @@ import numpy as np
 from tests.search.test_problem import SETTING
 
 from firstlight.execution.executor import InProcess
+from firstlight.options import Limits
 from firstlight.proxies.ensembles import Criterion, Ensemble, members
 from firstlight.proxies.requests import ProxyRequest
 from firstlight.scoring.service import ScoreService
 from firstlight.search.algorithm import AlgorithmRequest
 from firstlight.search.algorithms import ALGORITHMS
 from firstlight.search.front import hypervolume, layers, on_front
-from firstlight.options import Limits
 from firstlight.search.objective import Objective
 from firstlight.search.problem import Problem
 from firstlight.storage.store import Store
@@ -34,7 +34,7 @@ def problem(by: Criterion = MACS, budget: int = 150, seed: int = 0, **limits: in
 def volume(name: str, seed: int) -> float:
     task = problem(seed=seed)
     AlgorithmRequest.parse(name).run(task)
-    points = task.points(task.pool.texts)
+    points = task.objective_values(task.pool.texts)
     return hypervolume(points / [1e6, 1e4], np.array([0.0, -2.0]))
 
 
@@ -54,7 +54,7 @@ def test_it_reaches_at_least_as_much_as_chance() -> None:
 def test_an_ensemble_and_networks_without_a_score_have_a_place() -> None:
     task = problem(Ensemble.parse("log_rank(macs,params)"), budget=40)
     AlgorithmRequest.parse("pareto:population=10:children=5").run(task)
-    points = task.points(task.pool.texts)
+    points = task.objective_values(task.pool.texts)
     assert np.isfinite(points).all()
     assert on_front(points).any()
 
@@ -63,9 +63,9 @@ def test_a_network_without_a_score_is_behind_all_others() -> None:
     """The empty cell costs least, and would be on every front, if it had but its score against it."""
     task = problem(ProxyRequest.parse("synflow"), budget=12)
     empty = task.space.parse("|none~0|+|none~0|none~1|+|none~0|none~1|none~2|")
-    task.score_all([empty, *itertools.islice(task.distinct_samples(), 11)])
+    task.score([empty, *itertools.islice(task.distinct_samples(), 11)])
     assert task.pool.utility(str(empty)) is None
-    points = task.points(task.pool.texts)
+    points = task.objective_values(task.pool.texts)
     assert layers(points)[task.pool.texts.index(str(empty))] == layers(points).max() > 0
 
 

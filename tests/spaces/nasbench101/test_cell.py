@@ -102,7 +102,7 @@ def of_record(matrix: list[list[int]], operations: list[str]) -> Cell101:
 
 
 def test_a_cell_without_a_path_cannot_be_pruned() -> None:
-    with pytest.raises(DataError, match=r"conv3x3~0\|output~ nothing leads from input to output"):
+    with pytest.raises(DataError, match=r"conv3x3~0\|output~ has no path from input to output"):
         Cell101(("conv3x3",), ((0,), ())).pruned()
     assert used_vertices(((), (1,))) == ()
     assert used_vertices(((0,), (), (1, 2), (3,))) == (0, 1, 3, 4)

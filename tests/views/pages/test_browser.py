@@ -72,20 +72,20 @@ def test_a_filter_keeps_rows_with_words_and_within_bounds(a_page: Chrome) -> Non
     assert len(column(table, 3)) >= 25
 
 
-def test_marks_are_told_on_hover_and_by_keys(a_page: Chrome) -> None:
+def test_tooltips_show_on_hover_and_by_keys(a_page: Chrome) -> None:
     tooltip = a_page.find_element(By.CLASS_NAME, "tooltip")
     chosen = a_page.find_element(By.CSS_SELECTOR, "circle.chosen[data-row]")
     a_page.execute_script("arguments[0].scrollIntoView({block: 'center'})", chosen)
     ActionChains(a_page).move_to_element(chosen).perform()
     assert tooltip.text.splitlines() == [
         f"{CELL}39",
-        "rank 1, score 1.9750, params 2,221, MACs 1,000,039, found after, s 39.0",
+        "rank 1, score 1.9750, params 2,221, MACs 1,000,039, found after (s) 39.0",
     ]
     ActionChains(a_page).move_to_element(a_page.find_element(By.TAG_NAME, "h1")).perform()
     assert not tooltip.is_displayed()
     chart = chosen.find_element(By.XPATH, "..")
     assert chart.aria_role == "application"
-    assert "Arrow keys" in chart.get_attribute("aria-label")
+    assert "arrow keys" in chart.get_attribute("aria-label")
     chart.send_keys(Keys.END)
     assert "params 2,443" in tooltip.text
     chart.send_keys(Keys.ARROW_LEFT)
@@ -112,11 +112,11 @@ def test_what_is_worth_copying_can_be_copied(a_page: Chrome) -> None:
     assert row.accessible_name == "Copy architecture"
 
 
-def test_colours_follow_the_system_until_they_are_chosen(a_page: Chrome) -> None:
+def test_colors_follow_the_system_until_they_are_chosen(a_page: Chrome) -> None:
     paper = "return getComputedStyle(document.body).backgroundColor"
     button = a_page.find_element(By.CLASS_NAME, "theme")
     light = a_page.execute_script(paper)
-    assert button.accessible_name == "Dark colours"
+    assert button.accessible_name == "Dark colors"
     button.click()
     dark = a_page.execute_script(paper)
     assert dark != light
@@ -165,7 +165,7 @@ def test_a_live_page_follows_the_run_and_keeps_what_was_typed(browser: Chrome, t
                 run = store.begin_run({"space": "nasbench201", "proxy": "dextr", "algorithm": "random"}, "0.1.0", 0)
                 for trial in trials(12):
                     store.add_trial(run, trial)
-                until(browser, lambda: "so far, the best of 12 has dextr" in browser.execute_script(title))
+                until(browser, lambda: "Best of 12 networks so far: Dextr" in browser.execute_script(title))
                 until(browser, lambda: browser.find_elements(By.CSS_SELECTOR, "main .filter input"))
                 browser.find_element(By.CSS_SELECTOR, "main .filter input").send_keys("params>1.2k")
                 shown = column(all_networks(browser), 3)
@@ -173,7 +173,7 @@ def test_a_live_page_follows_the_run_and_keeps_what_was_typed(browser: Chrome, t
                 for trial in trials(13, "later"):
                     store.add_trial(run, trial)
                 store.finish_run(run, {"best": {"architecture": f"{CELL}later12"}})
-            until(browser, lambda: ": the best of 25 has dextr" in browser.execute_script(title))
+            until(browser, lambda: "Best of 25 networks: Dextr" in browser.execute_script(title))
             until(browser, lambda: browser.find_elements(By.CSS_SELECTOR, "main .filter input"))
             entry = browser.find_element(By.CSS_SELECTOR, "main .filter input")
             assert entry.get_attribute("value") == "params>1.2k"
@@ -181,4 +181,4 @@ def test_a_live_page_follows_the_run_and_keeps_what_was_typed(browser: Chrome, t
             assert {url for url in requests(browser) if url.startswith("http")} == {server.url}
         finally:
             server.shutdown()
-    until(browser, lambda: "has ended" in browser.find_element(By.CLASS_NAME, "live").text)
+    until(browser, lambda: "has stopped" in browser.find_element(By.CLASS_NAME, "live").text)

@@ -44,7 +44,7 @@ def test_the_page_names_the_best_and_shows_all() -> None:
     parser.feed(page)
     assert parser.open == []
     best = found.quality["toy_test_5"]["params"].estimates["spearman"]
-    assert f"params does best, with a Spearman correlation of {best.value:.3f} (95 % between" in page
+    assert f"<h1>Best proxy: params, Spearman correlation {best.value:.3f} (95% interval " in page
     assert page.count("<figure>") == 5  # bars for each target, and a scatter for each proxy
     assert "firstlight search nasbench201 --proxy params" in page
     assert {row[-1] for row in rows_of(page)} == set(found.sample.rows["architecture"])
@@ -61,7 +61,7 @@ def test_what_is_not_defined_comes_last_with_the_reason() -> None:
     assert [name for name, _ in found.ordered("toy_test_5")] == ["params", "linear_regions"]
     alone = a_study(proxies="dss")
     page = correlation_page(alone, SETTINGS)
-    assert "none, no correlation is defined" in page
+    assert "<h1>No proxy has a defined correlation</h1>" in page
     assert "0 networks have both values" in page
 
 

@@ -23,6 +23,7 @@ from firstlight.storage.store import STORE_NAME, Store
 from firstlight.views.pages.networks import digits_for
 from firstlight.views.pages.search import MOST_ROWS, render, write_report
 from firstlight.views.pages.search_charts import ALL_DOTS
+from firstlight.views.wording import significant
 
 SKIP = "|skip_connect~0|+|none~0|none~1|+|none~0|none~1|none~2|"
 CONV = "|none~0|+|none~0|none~1|+|nor_conv_3x3~0|skip_connect~1|none~2|"
@@ -51,7 +52,8 @@ def test_a_search_ends_in_a_page(tmp_path: Path) -> None:
         "not finished",
     ):
         assert (text in page) == (text != "not finished"), text
-    assert "<h1>Asked for the network of nasbench201 with at most 20,000 parameters that is best by dextr" in page
+    assert "<h1>Best of 8 networks: Dextr " in page
+    assert '<p class="soft">nasbench201, at most 20k parameters, random search, no training</p>' in page
     for command in result.to_dict()["next_steps"]:
         assert escape(f"firstlight {command}") in page
     outside = re.findall(r"(?:src|href)=|https?://|@import|url\((?!#)", page)
@@ -63,7 +65,7 @@ def test_a_search_by_an_ensemble_ends_in_a_page(tmp_path: Path) -> None:
     settings = {"skeleton": {"cells": 1, "channels": 4}, "workers": 0, "out": tmp_path}
     result = search("nasbench201", proxy=by, samples=8, **settings)
     page = write_report(tmp_path).read_text()
-    assert f"the best of 8 has {by} {result.score.value:.4f} with" in page
+    assert f"Best of 8 networks: {by} {significant(result.score.value)}, " in page
     assert len(rows_of(page)) == 8
     assert f"params {result.score.parts['params']:.4f}, macs" in page
     assert "no score" not in page
@@ -86,25 +88,22 @@ def test_the_best_network_comes_first_and_is_drawn() -> None:
 
 def test_networks_without_a_score_are_counted_not_shown() -> None:
     page = render(run(), [Trial(SKIP, Cost(5, 6), None, 1.0), Trial(CONV, Cost(7, 8), 0.75, 2.0)])
-    assert "1 of the networks has no score" in page
+    assert "1 network has no score" in page
     assert SKIP not in page
 
 
 def test_a_run_without_any_score_has_a_page() -> None:
     page = render(run(max_params=5000), [])
-    assert (
-        "with at most 5,000 parameters that is best by dextr, before any training: no network has a score yet." in page
-    )
+    assert "<h1>No network has a score yet</h1>" in page
+    assert "nasbench201, at most 5.0k parameters, random search, no training" in page
 
 
 def test_a_warm_up_is_some_training() -> None:
     trials = [Trial(CONV, Cost(7, 8), 0.75, 2.0)]
     warmed = {"warmup": "50%:batch_size=32:weights=shared on criteo:480:abc", "input": "criteo:3x16:abc"}
-    assert "that is best by dextr, after a warm-up on 50 % of criteo: so far, the only one" in render(
-        run(**warmed), trials
-    )
+    assert "random search, warm-up on 50% of criteo</p>" in render(run(**warmed), trials)
     as_drawn = {"warmup": "0%:weights=shared on nothing", "input": "criteo:3x16:abc"}
-    assert "that is best by dextr, before any training: so far, the only one" in render(run(**as_drawn), trials)
+    assert "random search, no training</p>" in render(run(**as_drawn), trials)
 
 
 def test_text_is_never_markup() -> None:
@@ -131,9 +130,10 @@ def test_a_front_is_shown_with_every_cost(tmp_path: Path) -> None:
         objectives="params,memory",
     )
     page = write_report(tmp_path).read_text()
-    assert f"The front: {len(result.front)} networks" in page
+    assert f"<h1>Front of {len(result.front)} among 30 networks, highest score: " in page
+    assert f"Front: {len(result.front)} networks that no other" in page
     assert page.count('<circle class="dot chosen"') == 2 * len(result.front) + 1  # against each cost, and over time
-    assert "Asked for trade-offs between macs, parameters and bytes of memory in nasbench201" in page
+    assert "nasbench201, trade-off of MACs, parameters and bytes of memory, random search" in page
     assert "Score against bytes of memory" in page
     assert all(trial.architecture in page for trial in result.front)
     assert "hypervolume" in page
@@ -145,13 +145,13 @@ def test_a_page_of_very_many_networks_shows_some_of_them() -> None:
     page = render(run(), trials)
     dots = page.count('<circle class="dot')
     assert 2 * 2000 < dots < 2 * 3200
-    assert f"{dots // 2:,} of the 20,000 networks" in page
+    assert f"{dots // 2:,} of 20,000 networks" in page
     assert page.count(CONV) > 2
     rows = rows_of(page)
     assert rows[0][-1] == CONV
     assert [row[0] for row in rows[:MOST_ROWS]] == [*range(1, MOST_ROWS + 1)]
     assert MOST_ROWS < len(rows) <= MOST_ROWS + dots // 2
-    assert f"The best and those drawn, {len(rows):,} of 20,000 networks" in page
+    assert f"The best and those in charts, {len(rows):,} of 20,000 networks" in page
 
 
 @pytest.mark.parametrize("name", ["nasbench201", "darts", "nasrec-full"])
@@ -217,7 +217,7 @@ def test_a_search_through_a_one_shot_network_shows_what_its_steps_speak_for(tmp_
         out=tmp_path,
     )
     page = write_report(tmp_path).read_text()
-    assert "Asked nasi for a network of nasbench201: after 3 steps it chose one that has" in page
+    assert "<h1>Network after 3 steps: " in page
     assert result.best.architecture in page
     assert page.count('class="cell') == 6 * 4
     assert page.count('<rect class="frame"') == 6
@@ -241,14 +241,14 @@ def test_a_score_of_which_less_is_better_is_told_as_it_is() -> None:
         run(proxy="ntk_condition"), finished="now", result={"best": {"architecture": CONV, "scores": scores}}
     )
     page = render(finished, [Trial(SKIP, Cost(5, 6), -25.0, 1.0), Trial(CONV, Cost(7, 8), -12.5, 2.0)])
-    assert "the best of 2 has ntk_condition 12.500 with 7 parameters." in page
+    assert "Best of 2 networks: ntk_condition 12.50, 7 parameters" in page
     assert "<dt>ntk_condition</dt><dd>12.500</dd>" in page
     assert "-ntk_condition against parameters" in page
 
 
 def test_a_search_by_size_names_the_size_once() -> None:
     page = render(run(proxy="params"), [Trial(SKIP, Cost(5, 6), 5.0, 1.0), Trial(CONV, Cost(7, 8), 7.0, 2.0)])
-    assert "the best of 2 has params 7.0000." in page
+    assert "<h1>Best of 2 networks so far: 7 parameters</h1>" in page
     assert "<dt>params</dt>" not in page
 
 

@@ -48,19 +48,19 @@ def test_a_page_is_sent_again_only_when_the_run_has_gone_on(server: Watch, tmp_p
     with Store(tmp_path / STORE_NAME) as store:
         run = store.begin_run(SETTINGS, "0.1.0", 0)
         second, text = ask(server, If_None_Match=first.headers["ETag"])
-        assert "no network has a score yet" in text
+        assert "No network has a score yet" in text
         store.add_trial(run, trials(3)[0])
         third, text = ask(server, If_None_Match=second.headers["ETag"])
-        assert "so far, the only one looked at has dextr" in text
+        assert "One network so far: Dextr" in text
         assert f'data-live="{third.headers["ETag"]}"' in text
         assert ask(server, If_None_Match=third.headers["ETag"])[0].status == 304
         store.finish_run(run, {"best": {"architecture": trials(3)[0].architecture}})
-    assert ": the only one looked at has dextr" in ask(server, If_None_Match=third.headers["ETag"])[1]
+    assert "One network: Dextr" in ask(server, If_None_Match=third.headers["ETag"])[1]
 
 
 def test_other_runs_have_their_page_when_they_end(server: Watch, tmp_path: Path) -> None:
     Store(tmp_path / STORE_NAME).close()
-    assert "Nothing has been scored there yet" in ask(server)[1]
+    assert "Nothing has been scored yet" in ask(server)[1]
     (tmp_path / "report.html").write_text("<h1>done</h1>")
     answer, text = ask(server)
     assert text == "<h1>done</h1>"
@@ -89,7 +89,7 @@ def test_a_damaged_store_is_said_to_be_one(server: Watch, tmp_path: Path) -> Non
 
 
 def test_a_port_that_is_taken(server: Watch, tmp_path: Path) -> None:
-    with pytest.raises(SettingError, match="Leave --port out"):
+    with pytest.raises(SettingError, match="Leave out --port"):
         Watch(tmp_path, server.server_port)
 
 

@@ -1,4 +1,4 @@
-"""Click-through rates: logs of shown and clicked advertisements, prepared once and then read in batches."""
+"""Click prediction: logs of shown and clicked ads, prepared once and then read in batches."""
 
 from firstlight.data.clicks.prepared import ClickData, is_clicks, open_clicks
 

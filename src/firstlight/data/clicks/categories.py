@@ -1,4 +1,4 @@
-"""From categories to rows of a table: by hashing, or by a vocabulary that was learned from the training part."""
+"""From categories to rows of embedding tables: by hashing, or by a vocabulary built from the training part."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import numpy as np
 from firstlight.core.errors import SettingError
 from firstlight.data.samples import Array
 
-# Networks are given rows as 32-bit floats, which count without gaps to here
+# Networks get row numbers as 32-bit floats, which represent all integers up to here
 LARGEST_TABLE = 1 << 24
 PUBLISHED_ROWS = 500_000
 
 
 class Categories(Protocol):
-    """Gives each category a row of its field's table; a missing one has row 0."""
+    """Assigns each category a row of its field's table. Missing categories have row 0."""
 
     @property
     def tables(self) -> tuple[int, ...]: ...
@@ -24,11 +24,11 @@ class Categories(Protocol):
 
 
 class Hashed:
-    """Every table has the same number of rows: row = code mod (rows - 1) + 1, as NASRec has it."""
+    """Tables of equal size: row = code mod (rows - 1) + 1, as in NASRec."""
 
     def __init__(self, fields: int, rows: int) -> None:
         if not 2 <= rows <= LARGEST_TABLE:
-            raise SettingError(f"Tables of {rows:,} rows were asked for; they have 2 to {LARGEST_TABLE:,}.")
+            raise SettingError(f"hash_rows is {rows:,}; it must be 2 to {LARGEST_TABLE:,}.")
         self.tables = (rows,) * fields
 
     def rows(self, codes: Array, missing: Array) -> Array:
@@ -37,15 +37,15 @@ class Hashed:
 
 
 class Vocabulary:
-    """The categories of each field that were seen at least `min_count` times in training rows.
+    """The categories of each field that occur at least `min_count` times in training rows.
 
-    Row 1 is for all others, rare or never seen; from row 2 on come those that were seen most. So where a network has
-    smaller tables than these, the frequent ones still have different rows.
+    Row 1 is for all other categories. The others follow from row 2 on, most frequent first, so that frequent categories
+    keep rows of their own in networks with smaller tables.
     """
 
     def __init__(self, fields: int, min_count: int) -> None:
         if min_count < 1:
-            raise SettingError(f"min_count is {min_count}; a category must be seen at least once to be known.")
+            raise SettingError(f"min_count is {min_count}; it must be at least 1.")
         self._min_count = min_count
         self._counts = [_Counts() for _ in range(fields)]
         self._known: list[tuple[Array, Array]] = []
@@ -55,7 +55,7 @@ class Vocabulary:
             counts.add(column[~absent])
 
     def close(self) -> None:
-        """All training rows have been seen."""
+        """Assign the rows; all training rows have been counted."""
         for place, counts in enumerate(self._counts):
             codes, times = counts.total()
             kept = times >= self._min_count
@@ -81,7 +81,7 @@ class Vocabulary:
 
 
 class _Counts:
-    """How often each number was seen, in 16 bytes for each different one and as much again while counting."""
+    """Counts numbers. Takes 16 bytes per distinct number, and as much again while counting."""
 
     def __init__(self) -> None:
         self._numbers, self._times = np.empty(0, np.uint64), np.empty(0, np.int64)

@@ -1,4 +1,4 @@
-"""Which columns a log of clicks has: Criteo, Avazu, KDD Cup 2012, or named by the user."""
+"""The columns of click logs: Criteo, Avazu, KDD Cup 2012, or named by the user."""
 
 from __future__ import annotations
 
@@ -16,10 +16,17 @@ GENERAL = "clicks"
 
 @dataclass(frozen=True)
 class Layout:
-    """The label, the numbers and the categories of a row, by the names of their columns.
+    """The columns of a log.
 
-    `columns` is their order in files without a header, where the last ones, if `optional`, may be absent. A label that
-    `counts` is a number of clicks. `derived` categories are made from another column.
+    Args:
+        name: Name of the layout.
+        label: Column of the label.
+        numbers: Columns of numbers.
+        categories: Columns of categories.
+        columns: All columns in the order of files without a header.
+        optional: Columns at the end that may be absent.
+        counts: True if the label is a number of clicks.
+        derived: Categories that are computed from another column: that column and the function.
     """
 
     name: str
@@ -33,7 +40,7 @@ class Layout:
 
     @property
     def dense(self) -> int:
-        """Without numbers there is one that is always 0, as NASRec has it for Avazu: networks need at least one."""
+        """Numbers in a row. If the log has none, there is one that is always 0, as in NASRec for Avazu."""
         return max(1, len(self.numbers))
 
     @property
@@ -43,7 +50,7 @@ class Layout:
         return tuple(dict.fromkeys((self.label, *self.numbers, *sources)))
 
     def category(self, name: str, column: Callable[[str], Any]) -> Any:
-        """The values of a category, as text."""
+        """Return the values of a category as text."""
         if name not in self.derived:
             return column(name)
         source, derive = self.derived[name]
@@ -51,12 +58,12 @@ class Layout:
 
 
 def _hour_of_day(hour: Any) -> Any:
-    """Of YYMMDDHH."""
+    """Extract the hour from YYMMDDHH."""
     return pc.utf8_slice_codeunits(hour, 6, 8)
 
 
 def _weekday(hour: Any) -> Any:
-    """Of YYMMDDHH; 0 is Monday. A day that does not exist is missing."""
+    """Compute the weekday of YYMMDDHH, 0 for Monday. It is missing if the day does not exist."""
     day = pc.strptime(pc.utf8_slice_codeunits(hour, 0, 6), format="%y%m%d", unit="s", error_is_null=True)
     return pc.cast(pc.day_of_week(day), pa.string())
 
@@ -79,8 +86,8 @@ LAYOUTS = {
         _numbered("C", 1, 26),
         ("label", *_numbered("I", 1, 13), *_numbered("C", 1, 26)),
     ),
-    # `id` is another one in every row, so there is nothing to learn of it; an `hour` never comes again, but its parts
-    # do, and with them there are 23 categories, as many as were published
+    # `id` differs in every row, so nothing can be learned from it. No `hour` occurs again, but its parts do; with them
+    # there are 23 categories, as published
     "avazu": Layout(
         "avazu",
         "click",
@@ -89,7 +96,7 @@ LAYOUTS = {
         ("id", "click", "hour", *_AVAZU.split(), *_numbered("C", 14, 21)),
         derived={"hour_of_day": ("hour", _hour_of_day), "weekday": ("hour", _weekday)},
     ),
-    # gender and age are published in a file of their own; without them both are missing
+    # gender and age are published in a separate file; without it both are missing
     "kdd": Layout(
         "kdd",
         "click",
@@ -105,21 +112,26 @@ LAYOUTS = {
 def find_layout(
     name: str, label: str | None = None, numbers: Iterable[str] = (), categories: Iterable[str] = ()
 ) -> Layout:
-    """A published layout by its name; for `clicks`, that of the named columns."""
+    """Return a published layout by its name, or for `clicks` one with the given columns.
+
+    Raises:
+        UnknownNameError: If there is no such layout.
+        SettingError: If columns are named for a published layout, or do not make a layout.
+    """
     numbers, categories = tuple(numbers), tuple(categories)
     if name != GENERAL:
         if label is not None or numbers or categories:
-            raise SettingError(f"The layout {name!r} knows its columns; naming some is for the layout {GENERAL!r}.")
+            raise SettingError(f"The layout {name!r} has fixed columns. Use the layout {GENERAL!r} to name columns.")
         if name not in LAYOUTS:
             raise UnknownNameError("layout of clicks", name, [*LAYOUTS, GENERAL])
         return LAYOUTS[name]
     columns = (label, *numbers, *categories)
     if label is None or not categories or len(set(columns)) < len(columns) or not all(columns):
         raise SettingError(
-            f"For the layout {GENERAL!r}, name the column of the label and at least one category, and no column twice; "
-            "for instance --label click --numbers price,age --categories site,device."
+            f"For the layout {GENERAL!r}, name the column of the label and at least one category, and no column twice, "
+            "such as --label click --numbers price,age --categories site,device."
         )
     taken = {"label", "part"}.intersection((*numbers, *categories))
     if taken:
-        raise SettingError(f"{taken.pop()!r} is a column of every prepared file; rename that of the log first.")
+        raise SettingError(f"{taken.pop()!r} is a column of every prepared file. Rename the column of the log first.")
     return Layout(GENERAL, label, numbers, categories)

@@ -1,4 +1,4 @@
-"""From a published log of clicks to one file that networks can be trained from, whatever its size."""
+"""Prepare a click log of any size: write one file that networks can be trained on."""
 
 from __future__ import annotations
 
@@ -33,17 +33,34 @@ def prepare_clicks(
     bad_rows: str = STOP,
     phase: Callable[[str], Progress] | None = None,
 ) -> ClickData:
-    """Read the log `path` and write the prepared file `out`, whole or not at all.
+    """Read a click log and write a prepared file, completely or not at all.
 
-    A number x becomes ln(1 + max(x, 0)), and 0 if it is missing. Categories are hashed to `hash_rows` rows for each
-    field (500,000 unless told otherwise, as published); or those that occur at least `min_count` times in the training
-    part have rows of their own, for which the log is read twice. `phase` is told what is begun and gives what is to be
-    told how far it is.
+    A number x becomes ln(1 + max(x, 0)), and 0 if it is missing.
+
+    Args:
+        layout: The columns of the log.
+        path: The log: text, plain or gzip, or parquet.
+        out: The prepared file to write.
+        hash_rows: Rows of each field's table, to which categories are hashed (default: 500,000, as published).
+        min_count: Give categories that occur at least so often in the training part rows of their own, instead of
+            hashing. The log is then read twice.
+        split: Shares of train, validation and test.
+        seed: Seed of the split.
+        bad_rows: "stop" at rows that cannot be read, or "skip" them.
+        phase: Called with the name of each phase; returns the function to call with its progress.
+
+    Returns:
+        The prepared data.
+
+    Raises:
+        SettingError: If both `hash_rows` and `min_count` are given, or a value is out of range.
+        MissingFileError: If there is no such log.
+        ClickLogError: If the log cannot be read in its layout, or nothing can be learned from it.
     """
     path, out = Path(path).expanduser(), Path(out).expanduser()
     check_split(split)
     if hash_rows is not None and min_count is not None:
-        raise SettingError("Categories are hashed to hash_rows, or counted with min_count; choose one of the two.")
+        raise SettingError("Categories are either hashed (hash_rows) or counted (min_count). Choose one of the two.")
 
     def rows_and_parts(what: str, bad: BadRows) -> Iterator[tuple[Rows, Array]]:
         first = 0
@@ -97,14 +114,14 @@ def _logarithms(rows: Rows, layout: Layout) -> Array:
 
 
 class _Census:
-    """What is counted of all rows on their way."""
+    """Counts over all rows."""
 
     def __init__(self, layout: Layout) -> None:
         self._layout = layout
         self.rows, self.clicks = [0] * len(PARTS), [0] * len(PARTS)
         self._missing = np.zeros(len(layout.numbers) + len(layout.categories), np.int64)
         self._empty = 0
-        # one for each kind of number, so that it does not matter how many rows come at once
+        # one for each array, so that the size of the blocks does not matter
         self._contents = [hashlib.blake2b(digest_size=16) for _ in range(4)]
 
     def add(self, rows: Rows, parts: Array, prepared: Prepared) -> None:
@@ -118,7 +135,7 @@ class _Census:
             content.update(np.ascontiguousarray(array).tobytes())
 
     def fingerprint(self, facts: dict[str, Any]) -> str:
-        """Of what is in the file, whatever it is called and wherever it came from."""
+        """Return a hash of the content, which does not depend on the names of the files."""
         known = json.dumps(facts, sort_keys=True) + "".join(content.hexdigest() for content in self._contents)
         return hashlib.blake2b(known.encode(), digest_size=8).hexdigest()
 
@@ -126,15 +143,15 @@ class _Census:
         total, clicks = sum(self.rows), sum(self.clicks)
         if clicks in (0, total):
             raise ClickLogError(
-                f"The label {self._layout.label} is {int(clicks > 0)} in all {total:,} rows of {path}; there is "
-                "nothing to learn from it. Is it the right column, and are rows of both kinds there?"
+                f"The label {self._layout.label} is {int(clicks > 0)} in all {total:,} rows of {path}, so nothing can "
+                "be learned. Check that it is the right column and that the log has rows of both classes."
             )
         if self._empty == total:
             raise ClickLogError(f"All numbers and categories of {path} are missing, in every row.")
         for part, share, rows, clicked in zip(PARTS, split, self.rows, self.clicks, strict=True):
             if share and not rows:
                 raise ClickLogError(
-                    f"{path} has {total:,} rows, of which none came into the {part} part ({share:g} of all)."
+                    f"{path} has {total:,} rows, and none of them fell into the {part} part ({share:g} of all)."
                 )
             if part == "train" and clicked in (0, rows):
                 raise ClickLogError(f"All {rows:,} rows of the train part have one label. {path} has too few rows.")

@@ -1,4 +1,4 @@
-"""Clicks that were prepared: opened by name, read in batches, never all at once."""
+"""Prepared click data: opened by name and read in batches, never all at once."""
 
 from __future__ import annotations
 
@@ -26,15 +26,22 @@ from firstlight.data.samples import Array
 from firstlight.data.sources import KINDS, FileBacked, data_kind
 
 METADATA = "firstlight"
-FORM = 1  # of prepared files; another one when they change
+FORM = 1  # version of the format of prepared files
 
 
 @dataclass(frozen=True)
 class ClickData(FileBacked):
-    """A prepared file: rows of `dense` numbers and `fields` categories, and whether there was a click.
+    """A prepared file. Each row has `dense` numbers, `fields` categories, and a label: 1 for a click.
 
-    `tables` are the rows of each field's table, that is how many different numbers its categories have. `facts` is all
-    that is known of the file.
+    Attributes:
+        name: Name of the source, such as "criteo:FILE".
+        title: Name of the layout.
+        path: The file.
+        dense: Numbers in a row.
+        tables: Rows of each field's table: how many different values its categories have.
+        rows: Number of rows of each part.
+        fingerprint: A text that changes with the content.
+        facts: The metadata of the file.
     """
 
     name: str
@@ -64,7 +71,7 @@ class ClickData(FileBacked):
 
     @property
     def skeleton(self) -> dict[str, Any]:
-        """What networks must know of the data besides the shape."""
+        """Settings of a skeleton, besides the shape, that follow from the data."""
         return {"dense": self.dense, "categories": self.tables}
 
     def draw(self, count: int, *, seed: int) -> tuple[Tensor, Tensor]:
@@ -78,7 +85,7 @@ class ClickData(FileBacked):
         return x[:count], y[:count]
 
     def count(self, part: str, share: float = 1.0) -> int:
-        """How many rows `batches` gives of a share."""
+        """Return the number of rows in a share of a part."""
         self._check(part, share)
         return round(self.rows[part] * share)
 
@@ -92,15 +99,29 @@ class ClickData(FileBacked):
         share_seed: int = 0,
         whole: bool = False,
     ) -> Iterator[tuple[Tensor, Tensor]]:
-        """All rows of a part: numbers and behind them categories, as floats, and the labels.
+        """Yield all rows of a part in batches.
 
-        In the order of the log; or shuffled by a seed, first the groups of up to 65,536 rows in which they are stored
-        and then the rows of each. Of a `share` below 1, `share_seed` decides which rows these are, whatever the order.
-        `whole` leaves out a last batch that is not full. One group is in memory at a time, and what is left of another.
+        At most one row group of 65,536 rows, and the rest of another, are in memory at a time.
+
+        Args:
+            part: "train", "validation" or "test".
+            size: Rows in a batch.
+            seed: Seed that shuffles the row groups, and the rows of each; None keeps the order of the log.
+            share: Share of the rows to read, above 0 and at most 1.
+            share_seed: Seed that selects these rows, independently of their order.
+            whole: Leave out a last batch that is not full.
+
+        Yields:
+            Inputs of shape (size, dense + fields), numbers first, as floats; and labels of shape (size,).
+
+        Raises:
+            UnknownNameError: If there is no such part.
+            SettingError: If `size` or `share` is out of range.
+            ClickLogError: If the file has changed since it was prepared.
         """
         self._check(part, share)
         if size < 1:
-            raise SettingError(f"A batch of {size} rows was asked for; it must hold at least one.")
+            raise SettingError(f"The size of a batch is {size}; it must be at least 1.")
         rest: list[Array] = []
         waiting = 0
         for rows in self._groups(part, seed, share, share_seed):
@@ -109,7 +130,7 @@ class ClickData(FileBacked):
                 stop = start + size - waiting
                 yield _tensors(np.concatenate([*rest, rows[start:stop]]))
                 rest, waiting, start = [], 0, stop
-            rest.append(rows[start:].copy())  # so that the group itself is let go
+            rest.append(rows[start:].copy())  # so that the memory of the group is freed
             waiting += len(rest[-1])
         if waiting and not whole:
             yield _tensors(np.concatenate(rest))
@@ -139,23 +160,28 @@ class ClickData(FileBacked):
         if part not in PARTS:
             raise UnknownNameError("part of click data", part, PARTS)
         if not 0 < share <= 1:
-            raise SettingError(f"A share of {share} of the {part} part was asked for; it must be above 0 and up to 1.")
+            raise SettingError(f"The share of the {part} part is {share}; it must be above 0 and at most 1.")
 
 
 def is_clicks(source_name: str) -> bool:
-    """Whether the name of a source of data is that of clicks."""
+    """Return whether the name of a source stands for click data."""
     kind = data_kind(source_name)
     return kind is not None and kind.name == GENERAL
 
 
 def open_clicks(source_name: str) -> ClickData:
-    """A prepared file by its layout and path, `criteo:FILE`; `clicks:FILE` takes one of any layout."""
+    """Open a prepared file by its layout and path, such as `criteo:FILE`; `clicks:FILE` accepts any layout.
+
+    Raises:
+        MissingFileError: If there is no such file.
+        ClickLogError: If the file was not prepared, was prepared with another layout, or is damaged.
+    """
     if not is_clicks(source_name):
-        raise ClickLogError(f"{source_name!r} does not name click data. Write {', '.join(KINDS[GENERAL].forms)}.")
+        raise ClickLogError(f"{source_name!r} does not name click data. Use {', '.join(KINDS[GENERAL].forms)}.")
     kind, _, path = source_name.partition(":")
     found = open_prepared(Path(path).expanduser(), kind)
     if kind not in (GENERAL, found.title):
-        raise ClickLogError(f"{path} was prepared with the layout {found.title!r}; write {found.title}:{path}.")
+        raise ClickLogError(f"{path} was prepared with the layout {found.title!r}. Use {found.title}:{path}.")
     return found
 
 
@@ -200,27 +226,27 @@ def open_prepared(path: Path, kind: str = GENERAL) -> ClickData:
         )
     except (KeyError, TypeError, ValueError, RecursionError) as error:
         raise ClickLogError(
-            f"What {path} says about itself is damaged ({type(error).__name__}: {error}), so prepare it again."
+            f"The metadata of {path} is damaged ({type(error).__name__}: {error}). Prepare the file again."
         ) from error
 
 
 def _how_to_prepare(kind: str, log: Path, made: Path) -> str:
     layout = "|".join(LAYOUTS) if kind == GENERAL else kind
-    return f"Prepare a log of clicks first: firstlight data prepare {layout} {log} -o {made}"
+    return f"Prepare a click log first: firstlight data prepare {layout} {log} -o {made}"
 
 
 @contextmanager
 def _readable(path: Path) -> Iterator[None]:
     try:
         yield
-    except (OSError, pa.ArrowException, UnicodeDecodeError) as error:  # the last of names of columns
+    except (OSError, pa.ArrowException, UnicodeDecodeError) as error:  # the last: names of columns
         raise ClickLogError(
-            f"{path} was cut off or changed since it was prepared, so prepare it again: {error}"
+            f"{path} was cut off or changed since it was prepared. Prepare it again: {error}"
         ) from error
 
 
 def _groups_of(file: Any, part: str) -> list[int]:
-    """The row groups of a part, which say so in the statistics of their last column."""
+    """Return the row groups of a part, which is in the statistics of their last column."""
     last = file.metadata.num_columns - 1
     return [
         group
@@ -230,7 +256,7 @@ def _groups_of(file: Any, part: str) -> list[int]:
 
 
 def _read_group(file: Any, group: int, width: int) -> Array:
-    """Numbers, categories and the label of each row, as floats."""
+    """Read numbers, categories and the label of each row, as floats."""
     names = file.schema_arrow.names[: width + 1]
     table = file.read_row_group(group, columns=names, use_threads=False)
     rows = np.empty((len(table), width + 1), np.float32)

@@ -1,4 +1,4 @@
-"""Rows of a log of clicks as it was published: text (plain or gzip) or parquet, a few ten thousand rows at a time."""
+"""Read a click log block by block: text, plain or gzip, or parquet."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from firstlight.data.clicks.errors import ClickLogError
 from firstlight.data.clicks.layouts import Layout
 from firstlight.data.samples import Array
 
-Progress = Callable[[int, int], None]  # how much is done, and of how much
+Progress = Callable[[int, int], None]  # called with the amount done and the total
 
 BLOCK_BYTES = 1 << 23
 BLOCK_ROWS = 1 << 16
@@ -34,7 +34,7 @@ STOP, SKIP = BAD_ROWS = ("stop", "skip")
 
 @dataclass(frozen=True)
 class Rows:
-    """Some rows: labels 0 or 1, numbers with NaN for missing ones, and what stands for each category (0 if missing)."""
+    """Some rows: labels 0 or 1, numbers (NaN if missing), and a code for each category (0 if missing)."""
 
     labels: Array
     numbers: Array
@@ -47,7 +47,7 @@ class Rows:
 
 @dataclass
 class BadRows:
-    """Rows that cannot be read. Work goes on without them, or stops at the first block that has some."""
+    """Rows that cannot be read. They are skipped, or reading stops at the first block that has some."""
 
     treatment: str = STOP
     count: int = 0
@@ -62,7 +62,7 @@ class BadRows:
         self.examples += [f"line {line:,}: {found[line]}" for line in sorted(found)][: 3 - len(self.examples)]
         if found and self.treatment == STOP:
             raise ClickLogError(
-                f"{path} has rows that cannot be read:\n{self}\nMend them, or leave such rows out with --bad-rows skip."
+                f"{path} has rows that cannot be read:\n{self}\nRepair them, or leave them out with --bad-rows skip."
             )
 
     def __str__(self) -> str:
@@ -71,7 +71,7 @@ class BadRows:
 
 
 def read_rows(path: Path, layout: Layout, bad: BadRows, progress: Progress | None = None) -> Iterator[Rows]:
-    """All good rows in the order of the file, in blocks of any size; `progress` is told bytes."""
+    """Yield all valid rows in the order of the file, in blocks; `progress` is called with bytes."""
     report = progress or (lambda done, total: None)
     with _readable(path):
         size = path.stat().st_size
@@ -93,17 +93,17 @@ def read_rows(path: Path, layout: Layout, bad: BadRows, progress: Progress | Non
 def _readable(path: Path) -> Iterator[None]:
     if not path.is_file():
         raise MissingFileError(
-            f"There is no file {path}." if not path.is_dir() else f"{path} is a folder; name one file."
+            f"There is no file {path}." if not path.is_dir() else f"{path} is a folder. Name a file."
         )
     try:
         yield
     except (OSError, EOFError, zlib.error, pa.ArrowInvalid, UnicodeDecodeError) as error:
-        raise ClickLogError(f"{path} cannot be read to its end: {str(error) or type(error).__name__}") from error
+        raise ClickLogError(f"{path} cannot be read to the end: {str(error) or type(error).__name__}") from error
 
 
 @dataclass(frozen=True)
 class _Block:
-    """A table with the needed columns, the lines its rows stand in, and the lines that have too few or many columns."""
+    """A table with the needed columns, the line of each row, and the lines with too few or too many columns."""
 
     table: Any
     lines: Array
@@ -124,12 +124,12 @@ def _good_rows(
             yield rows
     if not seen:
         raise ClickLogError(
-            f"{path} has no row that can be read." + (f" Of {bad.count:,} bad ones:\n{bad}" if bad.count else "")
+            f"{path} has no row that can be read." + (f" {bad.count:,} rows are bad:\n{bad}" if bad.count else "")
         )
 
 
 def _converted(path: Path, block: _Block, layout: Layout, found: dict[int, str]) -> Rows:
-    """The good rows of a block; reasons why others are not are added to `found`."""
+    """Return the valid rows of a block, and add to `found` why the others are not valid."""
 
     def column(name: str) -> Any:
         if name not in block.table.column_names:  # an optional one
@@ -138,7 +138,7 @@ def _converted(path: Path, block: _Block, layout: Layout, found: dict[int, str])
 
     def numbers(name: str) -> Array:
         values, wrong = _numbers(path, name, column(name))
-        found.update({int(block.lines[place]): f"{name} is {text!r}, which is no number" for place, text in wrong})
+        found.update({int(block.lines[place]): f"{name} is {text!r}, which is not a number" for place, text in wrong})
         return values
 
     labels = numbers(layout.label)
@@ -160,12 +160,12 @@ def _converted(path: Path, block: _Block, layout: Layout, found: dict[int, str])
 
 
 def _numbers(path: Path, name: str, column: Any) -> tuple[Array, list[tuple[int, str]]]:
-    """NaN where there is none; and the places of what is no finite number, with what is written there."""
+    """Return the numbers, NaN if missing, and the index and text of each entry that is not a finite number."""
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
     try:
         found = pc.cast(column, pa.float64(), safe=False)
-    except pa.ArrowInvalid:  # some text is no number
+    except pa.ArrowInvalid:  # some text is not a number
         texts = column.to_pylist()
         values = np.array([_number(text) for text in texts])
     except pa.ArrowNotImplementedError:
@@ -176,7 +176,7 @@ def _numbers(path: Path, name: str, column: Any) -> tuple[Array, list[tuple[int,
 
 
 def _number(text: str | None) -> float:
-    """What is no number is infinite, as that is none either."""
+    """Convert text; infinity stands for text that is not a number, and is refused like it."""
     try:
         return math.nan if text is None or text == "" else float(text)
     except ValueError:
@@ -193,17 +193,17 @@ def _as_text(path: Path, name: str, column: Any) -> Any:
 
 
 def category_codes(texts: Any) -> tuple[Array, Array]:
-    """A number for each text, and where there is none."""
+    """Return a code for each text, and a mask of the missing ones."""
     encoded = pc.dictionary_encode(texts)
     different = encoded.dictionary.to_pylist()
-    codes = np.array([*map(category_code, different), 0], dtype=np.uint64)  # the last is for missing ones
+    codes = np.array([*map(category_code, different), 0], dtype=np.uint64)  # the last is for missing texts
     empty = np.array([*(text == "" for text in different), True])
     places = pc.fill_null(encoded.indices, len(different)).to_numpy(zero_copy_only=False)
     return codes[places], empty[places]
 
 
 def category_code(text: str) -> int:
-    """The value of a hexadecimal number of up to 16 digits; other text is hashed, to 64 bits as well."""
+    """Return the value of a hexadecimal number of up to 16 digits, or a 64-bit hash of other text."""
     if len(text) <= 16 and text.isascii() and text.isalnum():
         try:
             return int(text, 16)
@@ -245,7 +245,7 @@ def _text_blocks(path: Path, stream: BinaryIO | gzip.GzipFile, layout: Layout) -
 
 
 def _check_columns(path: Path, layout: Layout, names: list[str]) -> list[str]:
-    """The columns to read of those that there are."""
+    """Return the columns to read; raise `ClickLogError` if one is absent or occurs twice."""
     absent = [name for name in layout.needed if name not in names and name not in layout.optional]
     if absent:
         raise ClickLogError(
@@ -274,7 +274,7 @@ def _whole_lines(path: Path, stream: BinaryIO | gzip.GzipFile) -> Iterator[bytes
 
 
 def _parsed(block: bytes, delimiter: str, names: list[str], columns: list[str], first: int) -> _Block:
-    """The rows that have as many columns as there are names, and what is wrong with the others."""
+    """Parse lines into rows; those with the wrong number of columns are reported as bad."""
     _refuse_other_encodings(block, first)
     refused: dict[int, str] = {}
 
@@ -314,11 +314,11 @@ def _refuse_other_encodings(block: bytes, first: int) -> None:
             block.decode()
         except UnicodeDecodeError as error:
             line = first + block.count(b"\n", 0, error.start)
-            raise pa.ArrowInvalid(f"line {line:,} holds bytes that are no text in UTF-8; convert the file.") from error
+            raise pa.ArrowInvalid(f"line {line:,} is not UTF-8 text; convert the file.") from error
 
 
 def _lines(block: bytes, first: int, count: int) -> Array:
-    """The numbers of those lines that are not empty."""
+    """Return the numbers of the lines that are not empty."""
     if block.startswith((b"\n", b"\r\n")) or b"\n\n" in block or b"\n\r\n" in block:
         lines = [place for place, text in enumerate(block.split(b"\n"), first) if text.rstrip(b"\r")]
         if len(lines) == count:

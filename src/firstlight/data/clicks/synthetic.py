@@ -1,4 +1,4 @@
-"""A log of clicks that nobody made, in Criteo's layout: most of what decides a click is which things come together.
+"""Synthetic click logs in Criteo's layout, in which clicks depend mostly on pairs of categories.
 
 The logit of a click is a sum of
 
@@ -6,9 +6,9 @@ The logit of a click is a sum of
     u_f(k) . u_g(l)     for all pairs of some fields f, g with categories k, l  (most of the variance),
     x_i v_i . u_f(k)    for some numbers x_i and these fields,
 
-where x has mean 0 over the rows and u nearly so. A model of single effects, such as logistic regression, sees little of
-it, and one that multiplies embeddings can see it all. Clicks are then drawn by their probability, which leaves the best
-possible AUC at about .8. Categories follow a power law, and values are missing.
+where x has mean 0 over the rows and u nearly so. A model of single effects, such as logistic regression, captures
+little of it, and a model that multiplies embeddings can capture all of it. Clicks are drawn with their probability, so
+that the best possible AUC is about .8. Categories follow a power law, and some values are missing.
 """
 
 from __future__ import annotations
@@ -36,20 +36,20 @@ from firstlight.data.samples import Array
 LAYOUT = LAYOUTS["criteo"]
 CHUNK = 1 << 16
 
-LATENT = 1  # dimensions of u and v; of more, networks learn less from 200,000 rows
-PAIRED_FIELDS, PAIRED_NUMBERS = 8, 3  # that act together
-# The mean of u, in its deviations: at 0, products have no gradient to begin with, and small networks never find them
+LATENT = 1  # dimensions of u and v; with more, networks learn less from 200,000 rows
+PAIRED_FIELDS, PAIRED_NUMBERS = 8, 3  # that interact
+# The mean of u, in standard deviations: at 0, products have no gradient at first, and small networks miss them
 TILT = 0.1
-# Standard deviations of what the logit is a sum of
+# Standard deviations of the terms of the logit
 MAIN_SPREAD, PAIR_SPREAD, CROSS_SPREAD = 0.4, 1.3, 0.6
 BASE = -1.4
-# Fields with few categories, whose pairs can be learned from a hundred thousand rows, and with many
+# Numbers of categories: few, whose pairs can be learned from a hundred thousand rows, or many
 FEW, MANY = (4, 20), (500, 50_000)
 
 
 @dataclass(frozen=True)
 class Field:
-    """A category's texts, how often it is at most as far down the list as each, and what it contributes."""
+    """The texts of a field's categories, their cumulative frequencies, and their effects on the logit."""
 
     texts: Any
     cumulated: Array
@@ -59,7 +59,7 @@ class Field:
 
 
 class PlantedClicks:
-    """A world of fields and effects, all of which the seed decides; any number of rows can be drawn from it."""
+    """A random model of fields and effects, from which any number of rows can be drawn."""
 
     def __init__(self, seed: int = 0) -> None:
         self.seed = seed
@@ -75,7 +75,7 @@ class PlantedClicks:
         self._missing = rng.choice([0, 0, 0.05, 0.2, 0.4], numbers)
 
     def chunks(self, rows: int) -> Iterator[tuple[Any, Array]]:
-        """Tables of the log and the true probabilities of a click; the first rows are the same for any number."""
+        """Yield tables of the log and the true click probabilities. A larger number only adds rows."""
         for place, start in enumerate(range(0, rows, CHUNK)):
             count = min(CHUNK, rows - start)
             table, chances = self._chunk(np.random.default_rng(derive(self.seed, "rows of clicks", str(place))))
@@ -84,7 +84,7 @@ class PlantedClicks:
     def _chunk(self, rng: np.random.Generator) -> tuple[Any, Array]:
         categories = [np.searchsorted(field.cumulated, rng.random(CHUNK)) for field in self.fields]
         for field, places in zip(self.fields, categories, strict=True):
-            places[rng.random(CHUNK) < field.missing] = len(field.texts) - 1  # the last one, which is no text
+            places[rng.random(CHUNK) < field.missing] = len(field.texts) - 1  # the last one, which is missing
         shape = (len(LAYOUT.numbers), CHUNK)
         normal = rng.normal(size=shape)
         counts = np.floor(np.exp(self._centers[:, None] + self._widths[:, None] * normal)).astype(np.int64)
@@ -123,19 +123,30 @@ def _make_field(rng: np.random.Generator, place: int, sizes: tuple[int, int]) ->
 
 
 def _standard(values: Array, frequency: Array) -> Array:
-    """Mean 0 and deviation 1 over rows; a missing category, the last, has no effect."""
+    """Normalize to mean 0 and deviation 1 over rows. A missing category, the last, has no effect."""
     centerd = values - frequency @ values
     scaled = centerd / np.sqrt(frequency @ centerd**2)
     return np.concatenate([scaled, np.zeros((1, values.shape[1]))])
 
 
 def synthesize_clicks(path: str | Path, rows: int, *, seed: int = 0, progress: Progress | None = None) -> None:
-    """Write such a log: `.tsv` without a header, as Criteo's is published, `.csv` with one, or `.parquet`."""
+    """Write a synthetic log.
+
+    Args:
+        path: File to write: `.tsv` without a header, as Criteo publishes its log, `.csv` with a header, or `.parquet`.
+        rows: Number of rows.
+        seed: Seed of the model and the rows.
+        progress: Called with the number of rows written and the total.
+
+    Raises:
+        SettingError: If `rows` is below 1.
+        ClickLogError: If the file has another ending or cannot be written.
+    """
     path = Path(path).expanduser()
     if rows < 1:
-        raise SettingError(f"{rows} rows were asked for; there must be at least one.")
+        raise SettingError(f"rows is {rows}; it must be at least 1.")
     if path.suffix not in (".tsv", ".csv", ".parquet"):
-        raise ClickLogError(f"{path} is not named like a log: the name ends in .tsv, .csv or .parquet.")
+        raise ClickLogError(f"{path} is not the name of a log. It must end in .tsv, .csv or .parquet.")
     planted, schema, done = PlantedClicks(seed), _schema(), 0
     text = pa.csv.WriteOptions(
         include_header=path.suffix == ".csv", delimiter="\t" if path.suffix == ".tsv" else ",", quoting_style="none"

@@ -1,4 +1,4 @@
-"""The prepared file: parquet, whose row groups hold up to 65,536 rows of one part, and what is known of it as JSON."""
+"""Write prepared files: parquet with row groups of up to 65,536 rows of one part, and metadata as JSON."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from firstlight.data.clicks.prepared import METADATA
 from firstlight.data.samples import Array
 
 GROUP_ROWS = 1 << 16
-# labels, numbers and rows of tables
+# labels, numbers, and rows of the tables
 Prepared = tuple[Array, Array, Array]
 
 
 class PreparedFile:
-    """Takes rows in any portions. The file has its name when it is finished; if it never is, nothing is left of it."""
+    """A file that takes rows in blocks of any size. It gets its name when it is finished, and is deleted otherwise."""
 
     def __init__(self, path: Path, layout: Layout) -> None:
         if not path.parent.is_dir():
@@ -37,7 +37,7 @@ class PreparedFile:
             [
                 *((name, pa.float32()) for name in dense),
                 *((name, pa.int32()) for name in categories),
-                ("label", pa.uint8()),  # behind the columns of the log, one of which may have this name
+                ("label", pa.uint8()),  # after the columns of the log, one of which may have this name
                 ("part", pa.string()),
             ]
         )
@@ -45,12 +45,12 @@ class PreparedFile:
 
     def __enter__(self) -> PreparedFile:
         try:
-            # with checksums, a file that was changed later is noticed; a relative name with a colon would be an address
+            # checksums reveal later changes; pyarrow would take a relative name with a colon for an address
             self._writer = pq.ParquetWriter(
                 self._unfinished.absolute(), self._schema, compression="zstd", write_page_checksum=True
             )
-        except (OSError, UnicodeError) as error:  # a name may be no UTF-8
-            raise ClickLogError(f"{self._path} cannot be written: {error}. Name another file.") from error
+        except (OSError, UnicodeError) as error:  # a name may not be valid UTF-8
+            raise ClickLogError(f"{self._path} cannot be written: {error}. Choose another file.") from error
         return self
 
     def __exit__(
@@ -78,7 +78,7 @@ class PreparedFile:
             raise ClickLogError(f"{self._path} cannot be written: {error}") from error
 
     def _write(self, place: int, at_least: int) -> None:
-        """All that waits for a part, but for a last group of fewer rows than these."""
+        """Write the waiting rows of a part, except for a last group of fewer than `at_least` rows."""
         labels, dense, ids = map(np.concatenate, zip(*self._waiting[place], strict=True))
         start = 0
         while len(labels) - start >= at_least:

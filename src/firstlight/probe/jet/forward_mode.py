@@ -1,4 +1,4 @@
-"""Second derivatives of functions that have no rule: nested forward-mode AD, checked against reverse mode."""
+"""Second derivatives of functions without a rule: nested forward-mode AD, checked against reverse mode."""
 
 from __future__ import annotations
 
@@ -16,10 +16,12 @@ _verified: set[tuple[Any, ...]] = set()
 
 
 def taylor(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], jet_type: type) -> Any:
-    """The stacked (value, velocity, acceleration) of `func` along t -> x + t x' + t^2/2 x'' for its jets x.
+    """Return the stacked (value, velocity, acceleration) of `func` along t -> x + t x' + t^2/2 x'' for its jets x.
 
-    The first call of each function with the same fixed arguments is repeated in float64 both ways; one that disagrees
-    or has no second derivative raises `UnsupportedError`: no derivative is better than a wrong one.
+    The first call of a function with the same fixed arguments is checked in float64 against reverse mode.
+
+    Raises:
+        UnsupportedError: If the two modes disagree, or there is no second derivative.
     """
     name = getattr(func, "__name__", str(func))
     call = _Call(func, args, kwargs, jet_type)
@@ -60,7 +62,7 @@ class _Call:
         return self.func(*args, **kwargs)
 
     def at(self, t: Tensor) -> tuple[Tensor, ...]:
-        """The tensors of the result that can move."""
+        """Return the tensors of the result that can move."""
         return tuple(filter(_can_move, tree_leaves(self._result(t))))
 
     def zero(self) -> Tensor:
@@ -74,11 +76,11 @@ class _Call:
             value_and_velocity: Any = torch.func.jvp(self.at, (t,), (one,))
             return value_and_velocity[::-1]
 
-        with sdpa_kernel(SDPBackend.MATH):  # the fused kernels know no forward mode
+        with sdpa_kernel(SDPBackend.MATH):  # fused kernels have no forward mode
             derivatives: Any = torch.func.jvp(velocity_and_value, (zero,), (one,))
         (velocity, value), (acceleration, _) = derivatives
         stacks = map(torch.stack, zip(value, velocity, acceleration, strict=True))
-        # the arrangement, and what does not move in it, such as the indices that sorting returns
+        # the structure of the result, and its constant leaves, such as the indices that sorting returns
         result = self._result(zero)
         return tree_map_only(Tensor, lambda leaf: next(stacks) if _can_move(leaf) else leaf, result)
 

@@ -1,4 +1,4 @@
-"""Rules for what is linear or a product, and for what does not move along the curve."""
+"""Rules for linear functions, products, and functions that are constant along the curve."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from firstlight.probe.jet.tensor import Jet, constant, nested, refuse_moving, ru
 @rule("conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "linear")
 def _affine(func: Any, x: Jet, weight: Tensor, bias: Tensor | None = None, *args: Any, **kwargs: Any) -> Jet:
     if not isinstance(x, Jet):
-        raise UnsupportedError(f"the weights of {func.__name__} move along the curve.")
+        raise UnsupportedError(f"the weights of {func.__name__} depend on the input.")
     refuse_moving(weight, bias)
     out = _as_one_batch(lambda stack: func(stack, weight, None, *args, **kwargs), x)
     if bias is not None:
@@ -45,7 +45,7 @@ def _avg_pool2d(
     divisor_override: int | None = None,
 ) -> Jet:
     plain = _pair(kernel_size) == (3, 3) and _pair(stride) == _pair(padding) == (1, 1) and divisor_override is None
-    if plain and x.shape[-2:].numel() > 512:  # on smaller maps PyTorch's kernel is the faster one
+    if plain and x.shape[-2:].numel() > 512:  # PyTorch's kernel is faster on smaller maps
         return _as_one_batch(lambda stack: _avg_pool_3x3(stack, count_include_pad), x)
     args = (kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
     return _as_one_batch(lambda stack: func(stack, *args), x)
@@ -59,14 +59,14 @@ def _avg_pool2d(
 def _linear(func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """Linear in its first argument, whatever it does with the dimensions."""
     if not isinstance(x, Jet):
-        raise UnsupportedError(f"{func.__name__} was given a tensor that moves where a fixed one is expected.")
+        raise UnsupportedError(f"an argument of {func.__name__} that must be constant depends on the input.")
     others = [argument.value if isinstance(argument, Jet) else argument for argument in args]
     return wrap(torch.vmap(lambda part: func(part, *others, **kwargs))(x.parts))
 
 
 @rule("view", "view_as")
 def _view(func: Any, x: Jet, *shape: Any) -> Any:
-    """By reshape: the parts of a jet may lie in memory in another order than the tensor they stand for."""
+    """Use reshape: the memory layout of a jet's parts may differ from that of the tensor they stand for."""
     return _linear(Tensor.reshape, x, *([shape[0].shape] if isinstance(shape[0], (Jet, Tensor)) else shape))
 
 
@@ -101,7 +101,7 @@ def _as_one_batch(function: Callable[[Tensor], Tensor], x: Jet) -> Jet:
 
 
 def _avg_pool_3x3(x: Tensor, count_include_pad: bool) -> Tensor:
-    """As a convolution of each channel by itself: a third of the time that PyTorch's pooling kernel takes."""
+    """Pool by a depthwise convolution, which takes a third of the time of PyTorch's pooling kernel."""
     channels = x.shape[1]
     total = F.conv2d(x, x.new_ones(channels, 1, 3, 3), padding=1, groups=channels)
     return total.mul_(1 / 9 if count_include_pad else _inverse_window_sizes(*x.shape[-2:], x.dtype, x.device))
@@ -109,7 +109,7 @@ def _avg_pool_3x3(x: Tensor, count_include_pad: bool) -> Tensor:
 
 @functools.lru_cache(maxsize=64)
 def _inverse_window_sizes(height: int, width: int, dtype: torch.dtype, device: torch.device) -> Tensor:
-    """One over the number of pixels of the image that each 3x3 window covers."""
+    """Return one over the number of pixels of the image that each 3x3 window covers."""
     ones = torch.ones(1, 1, height, width, dtype=dtype, device=device)
     return F.conv2d(ones, torch.ones(1, 1, 3, 3, dtype=dtype, device=device), padding=1)[0, 0].reciprocal_()
 
@@ -142,7 +142,7 @@ def _rsub(func: Any, x: Any, y: Any, *, alpha: float = 1) -> Any:
 @rule("mul", "rmul", "multiply")
 def _mul(func: Any, x: Any, y: Any) -> Any:
     if isinstance(y, (int, float)) and y == 0:
-        return x.value * 0  # zero does not move; what follows from it alone needs no derivatives
+        return x.value * 0  # constant: what depends on it alone needs no derivatives
     return _product(torch.mul, *_aligned(x, y))
 
 
@@ -182,14 +182,14 @@ def _divide(func: Any, x: Any, y: Any, **kwargs: Any) -> Any:
     *("new_tensor is_floating_point is_complex is_contiguous get_device element_size is_cuda is_nested layout".split()),
 )
 def _constant_along_curve(func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
-    """What does not change when the input moves a little: shapes, comparisons, new tensors."""
+    """Functions that do not change when the input moves a little: shapes, comparisons, new tensors."""
     values = [argument.value if isinstance(argument, Jet) else argument for argument in (x, *args)]
     return func(*values, **kwargs)
 
 
 @rule("zeros_like", "ones_like", "full_like")
 def _fixed_like(func: Any, x: Any, *args: Any, **kwargs: Any) -> Jet:
-    """A jet all the same, so that moving tensors can be added to it in place."""
+    """Return a jet all the same, so that jets can be added to it in place."""
     return constant(func(x.value, *args, **kwargs))
 
 
@@ -197,7 +197,7 @@ def _fixed_like(func: Any, x: Any, *args: Any, **kwargs: Any) -> Jet:
 
 
 def _aligned(x: Any, y: Any) -> tuple[Any, Any]:
-    """Give a jet as many dimensions as the other operand has, as broadcasting from the right would."""
+    """Give a jet as many dimensions as the other operand, as broadcasting from the right would."""
     if not isinstance(x, (Jet, Tensor)) or not isinstance(y, (Jet, Tensor)):
         return x, y
     dims = max(x.ndim, y.ndim)

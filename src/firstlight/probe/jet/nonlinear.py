@@ -1,4 +1,4 @@
-"""Rules for activations, dropout and normalisations."""
+"""Rules for activations, dropout and normalizations."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from firstlight.probe.jet.tensor import Jet, refuse_moving, rule
 
 @rule("relu")
 def _relu(func: Any, x: Jet) -> Jet:
-    """Computed once for a node of a cell that several edges rectify, unless either has been written to since."""
+    """Reuse the result for the same jet (several edges of a cell rectify one node), unless either has changed."""
     before, after, rectified = x.rectified or (-1, -1, x)
     if before != x.parts._version or after != rectified.parts._version:
         rectified = Jet(x.parts * torch.relu(x.value).sign_())
@@ -28,7 +28,7 @@ _MAX_POOLS = [f"{kind}max_pool{dims}d" for kind in ("", "adaptive_") for dims in
 
 @rule(*_MAX_POOLS, *(name + _WITH_INDICES for name in _MAX_POOLS))
 def _max_pool(func: Any, x: Jet, *args: Any, return_indices: bool = False, **kwargs: Any) -> Any:
-    """The largest value of a window moves as its pixel does."""
+    """The derivatives of the maximum are those of the pixel that attains it."""
     name = func.__name__.removesuffix(_WITH_INDICES)
     _, indices = getattr(F, name + _WITH_INDICES)(x.value, *args, **kwargs)
     image_dim = -int(name[-2])
@@ -39,7 +39,7 @@ def _max_pool(func: Any, x: Jet, *args: Any, return_indices: bool = False, **kwa
     return (out, indices) if return_indices or name != func.__name__ else out
 
 
-# PyTorch has no second derivative for these as they stand; in terms of others it has
+# PyTorch has no second derivative for these functions, but for their composition of others
 
 
 @rule("silu")
@@ -66,7 +66,7 @@ def _glu(func: Any, x: Any, dim: int = -1) -> Any:
 @rule("dropout", "dropout1d", "dropout2d", "dropout3d", "feature_dropout", "alpha_dropout")
 def _dropout(func: Any, x: Jet, *args: Any, **kwargs: Any) -> Jet:
     if func.__name__ == "alpha_dropout":
-        raise UnsupportedError("alpha_dropout is random and not linear; put the model's dropout to 0.")
+        raise UnsupportedError("alpha_dropout is random and not linear; set the model's dropout to 0.")
     mask = func(torch.ones_like(x.value), *args, **kwargs)
     return Jet(x.parts * mask)
 
@@ -88,9 +88,9 @@ def _batch_norm(
     spatial = tuple(range(2 - x.ndim, 0))
     if training or running_mean is None or running_var is None:
         if x.shape.numel() == x.shape[1]:
-            raise UnsupportedError("train-mode BatchNorm sees one value for each channel; use a larger input.")
+            raise UnsupportedError("BatchNorm in train mode sees one value for each channel; use a larger input.")
         dims = spatial if x.shape[0] == 1 else (-x.ndim, *spatial)
-        return Jet(_normalised(x.parts, dims, eps, weight, bias, shape))
+        return Jet(_normalized(x.parts, dims, eps, weight, bias, shape))
     scale = (running_var + eps).rsqrt() if weight is None else (running_var + eps).rsqrt() * weight
     parts = x.parts * scale.view(shape)
     parts[0].sub_((running_mean * scale).view(shape))
@@ -114,14 +114,14 @@ def _instance_norm(
     if not use_input_stats:
         return _batch_norm(func, x, running_mean, running_var, weight, bias, False, momentum, eps)
     refuse_moving(weight, bias)
-    return Jet(_normalised(x.parts, tuple(range(2 - x.ndim, 0)), eps, weight, bias, (-1, *[1] * (x.ndim - 2))))
+    return Jet(_normalized(x.parts, tuple(range(2 - x.ndim, 0)), eps, weight, bias, (-1, *[1] * (x.ndim - 2))))
 
 
 @rule("group_norm")
 def _group_norm(func: Any, x: Jet, num_groups: int, weight: Any = None, bias: Any = None, eps: float = 1e-5) -> Jet:
     refuse_moving(weight, bias)
     grouped = x.parts.reshape(*x.parts.shape[:2], num_groups, -1)
-    parts = _normalised(grouped, (-1,), eps).view(x.parts.shape)
+    parts = _normalized(grouped, (-1,), eps).view(x.parts.shape)
     shape = (-1, *[1] * (x.ndim - 2))
     if weight is not None:
         parts *= weight.view(shape)
@@ -136,10 +136,10 @@ def _layer_norm(
 ) -> Jet:
     refuse_moving(weight, bias)
     dims = tuple(range(-len(normalized_shape), 0))
-    return Jet(_normalised(x.parts, dims, eps, weight, bias, normalized_shape))
+    return Jet(_normalized(x.parts, dims, eps, weight, bias, normalized_shape))
 
 
-def _normalised(
+def _normalized(
     parts: Tensor,
     dims: tuple[int, ...],
     eps: float,
@@ -147,7 +147,7 @@ def _normalised(
     bias: Tensor | None = None,
     shape: Any = (),
 ) -> Tensor:
-    """The jet of u / sqrt(mean(u^2) + eps) with u centred over `dims`, times `weight` plus `bias` in the given shape.
+    """Return the jet of u / sqrt(mean(u^2) + eps), with u centered over `dims`, times `weight` plus `bias`.
 
     With y_k = u_k / sqrt(mean(u_0^2) + eps), m = mean(y_0 y_1) and q = mean(y_1^2) + mean(y_0 y_2), the velocity is
     v = y_1 - m y_0 and the acceleration y_2 - 2 m v + (m^2 - q) y_0.
@@ -158,7 +158,7 @@ def _normalised(
     variance, covariance, cross = (value * y).mean(dims, keepdim=True).unbind()
     squared_velocity = velocity.square().mean(dims, keepdim=True)
     precision = (variance + eps).reciprocal_()
-    if float(variance.min()) < 1e-2:  # perhaps the rounding noise of a constant, not to be blown up into a signal
+    if float(variance.min()) < 1e-2:  # perhaps rounding errors of a constant, which must not be amplified
         noise = means[:2].square_().mul_((8 * torch.finfo(parts.dtype).eps) ** 2)
         precision.masked_fill_((variance < noise[0]) & (squared_velocity < noise[1]), 0.0)
     m = covariance * precision

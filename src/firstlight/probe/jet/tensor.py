@@ -1,4 +1,4 @@
-"""The stand-in for a tensor, and how a PyTorch function that meets one finds its rule."""
+"""The jet, and how PyTorch functions of a jet find their rule."""
 
 from __future__ import annotations
 
@@ -19,14 +19,18 @@ RULES: dict[str, Rule] = {}
 
 
 class Jet:
-    """`parts` has shape (3, *shape): value, first and second derivative with respect to the curve's parameter.
+    """A tensor with its first and second derivative with respect to the parameter of a curve.
 
-    Not a subclass of Tensor, so that code which does not know jets fails loudly instead of using the value alone.
+    Not a subclass of Tensor, so that code without jet support fails loudly instead of using the value alone.
+
+    Attributes:
+        parts: Value, velocity and acceleration, shape (3, *shape).
+        rectified: The jet that ReLU made of this one, with the versions of both.
     """
 
     def __init__(self, parts: Tensor) -> None:
         self.parts = parts
-        self.rectified: tuple[int, int, Jet] | None = None  # versions of both, and what ReLU made of this
+        self.rectified: tuple[int, int, Jet] | None = None
 
     @classmethod
     def __torch_function__(
@@ -86,24 +90,24 @@ for _name in (
 
 
 def apply(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """What `func` gives for arguments among which are jets."""
+    """Return the result of `func` for arguments that include jets."""
     name, in_place = _plain_name(func)
     in_place = bool(kwargs.pop("inplace", False)) or in_place
-    kwargs.pop("memory_format", None)  # how a jet lies in memory is its own affair
+    kwargs.pop("memory_format", None)  # a jet has its own memory layout
     if not args and "input" in kwargs:
         args = (kwargs.pop("input"),)
     rule = RULES.get(name)
     if (in_place and not isinstance(args[0], Jet)) or kwargs.get("out") is not None:
-        raise UnsupportedError(f"{name} writes what moves along the curve into a tensor that does not.")
+        raise UnsupportedError(f"{name} writes into a tensor that does not depend on the input.")
     result = rule(func, *args, **kwargs) if rule else nested(func, args, kwargs)
     if in_place:
-        args[0].parts.copy_(constant(result).parts)  # into the same memory, which other views may share
+        args[0].parts.copy_(constant(result).parts)  # in place, because other views may share the memory
         return args[0]
     return result
 
 
 def constant(tensor: Any) -> Jet:
-    """A tensor that does not move, as a jet; a jet as it is."""
+    """Return a constant tensor as a jet; a jet unchanged."""
     if isinstance(tensor, Jet):
         return tensor
     parts = torch.zeros(3, *tensor.shape, dtype=tensor.dtype, device=tensor.device)
@@ -112,22 +116,22 @@ def constant(tensor: Any) -> Jet:
 
 
 def nested(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """The answer for a function without a rule."""
+    """Return the result of a function without a rule."""
     return wrap(taylor(func, args, kwargs, Jet))
 
 
 def refuse_moving(*parameters: Any) -> None:
     if Jet in map(type, parameters):
-        raise UnsupportedError("the weights of a layer move along the curve.")
+        raise UnsupportedError("the weights of a layer depend on the input.")
 
 
 def wrap(parts: Any) -> Any:
-    """Each tensor of a result, whose first dimension counts the parts, as a jet; whole numbers do not move."""
+    """Turn each floating-point tensor of a result, whose first dimension counts the parts, into a jet."""
     return tree_map_only(Tensor, lambda tensor: Jet(tensor) if tensor.is_floating_point() else tensor, parts)
 
 
 def rule(*names: str) -> Callable[[Rule], Rule]:
-    """Use the decorated function for the PyTorch functions of these names, whether methods, operators or in place."""
+    """Register a rule for the PyTorch functions of these names, as functions, methods, operators or in place."""
 
     def register(function: Rule) -> Rule:
         RULES.update(dict.fromkeys(names, function))
@@ -138,7 +142,7 @@ def rule(*names: str) -> Callable[[Rule], Rule]:
 
 @functools.cache
 def _plain_name(func: Any) -> tuple[str, bool]:
-    """`relu_`, `__iadd__` and `add` by one name for each operation, and whether the first argument is overwritten."""
+    """Return the name of the operation, such as add for `__iadd__` and `add_`, and whether it works in place."""
     name: str = func.__name__
     if name == "__get__":  # a property of Tensor
         return func.__self__.__name__, False

@@ -1,11 +1,10 @@
-"""Search algorithms, each a plain function of a `Problem`. `ALGORITHMS` knows where each one lives."""
+"""Search algorithms, each a plain function of a `Problem`. `ALGORITHMS` knows the module of each one."""
 
 from __future__ import annotations
 
-from types import ModuleType
 from typing import TYPE_CHECKING
 
-from firstlight.core.registry import Registry
+from firstlight.core.registry import Kind, Registry
 
 if TYPE_CHECKING:
     from firstlight.search.algorithm import Algorithm
@@ -25,22 +24,26 @@ _NAMES = {
 }
 
 
-def _is_algorithm(entry: object) -> bool:
+def _read_algorithm(entry: object) -> Algorithm | None:
     from firstlight.search.algorithm import Algorithm
 
-    return isinstance(entry, Algorithm)
-
-
-def _algorithms_of(module: ModuleType) -> dict[str, Algorithm]:
-    return {entry.name: entry for entry in vars(module).values() if _is_algorithm(entry)}
+    return entry if isinstance(entry, Algorithm) else None
 
 
 ALGORITHMS: Registry[Algorithm] = Registry(
-    "search algorithm",
+    Kind(
+        "search algorithm",
+        _read_algorithm,
+        "firstlight.algorithms",
+        "Write the decorator @firstlight.algorithm above a function of your own, and give the object or its "
+        f"module:name; or name one of {', '.join(sorted(' '.join(_NAMES.values()).split()))}.",
+    ),
     {name: f"{__name__}.{module}" for module, names in _NAMES.items() for name in names.split()},
-    _algorithms_of,
-    "firstlight.algorithms",
-    _is_algorithm,
 )
+"""All search algorithms by name: the built-in ones, those of installed packages, and those added in this process.
+
+>>> firstlight.ALGORITHMS["random"].reference
+''
+"""
 
 __all__ = ["ALGORITHMS"]

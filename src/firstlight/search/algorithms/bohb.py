@@ -1,4 +1,4 @@
-"""BOHB: a density model proposes networks, and most of them are given up after few epochs (through Optuna)."""
+"""BOHB: a density model proposes networks, and most of them are stopped after a few epochs (with Optuna)."""
 
 from __future__ import annotations
 
@@ -13,13 +13,16 @@ from firstlight.search.queries import Queries
 from firstlight.spaces.base import Architecture
 
 
-@algorithm(reference="Falkner2018bohb", needs=("choices", "optuna"))
+@algorithm(reference="Falkner2018bohb", needs=("choices", "optuna"), fidelities=True)
 def bohb(problem: Problem, *, startup: int = 10) -> None:
-    """Tree-structured Parzen estimators propose networks, Hyperband says how long each is trained.
+    """Tree-structured Parzen estimators propose networks, and Hyperband decides how long each is trained.
 
-    A trial climbs the fidelities that there are, fewest epochs first, each a query of its own, until Hyperband gives
-    it up; the share that is promoted is the ratio of the epochs. Without a choice of fidelities it is plain TPE. The
-    first `startup` networks are drawn at random, and one in the place of any that is proposed a second time.
+    A trial climbs the fidelities, fewest epochs first, each a query of its own, until Hyperband prunes it; the share
+    that is promoted is the ratio of the epochs. With a single fidelity, it is plain TPE. A random network replaces one
+    that is proposed a second time.
+
+    Args:
+        startup: Number of random networks before the first proposal.
     """
     import_optuna()
     levels = problem.fidelities if isinstance(problem, Queries) and len(problem.fidelities) > 1 else ()
@@ -30,7 +33,7 @@ def bohb(problem: Problem, *, startup: int = 10) -> None:
 
 
 class _Trials:
-    """The study, the space's choices in its words, and what has been proposed."""
+    """The study, the choices of the space as its parameters, and the networks proposed so far."""
 
     def __init__(self, problem: Problem, study: Any) -> None:
         self.problem, self.study = problem, study
@@ -39,11 +42,11 @@ class _Trials:
         self.newcomers = problem.distinct_samples()
 
     def propose(self) -> tuple[Any, Architecture] | None:
-        """A trial with a network that is new: the model's, or a random one instead. None if all are known."""
+        """Return a trial with a new network: a proposal, or a random one instead. None if there is no new one."""
         from optuna.trial import TrialState
 
         trial, architecture = self._ask()
-        if str(architecture) in self.seen or not self.problem.allows(architecture):
+        if str(architecture) in self.seen or not self.problem.fits(architecture):
             self.study.tell(trial, state=TrialState.FAIL)  # the model learns nothing from it
             fresh = next((other for other in self.newcomers if str(other) not in self.seen), None)
             if fresh is None:
@@ -60,32 +63,32 @@ class _Trials:
         return trial, self.problem.space.canonical(self.problem.space.from_choices(indices))
 
     def climb(self, trial: Any, architecture: Architecture, levels: tuple[int, ...]) -> None:
-        """Ask about the network, at one fidelity after the other, and tell the model."""
+        """Evaluate the network at one fidelity after the other, and tell the study."""
         from optuna.trial import TrialState
 
         problem = self.problem
         if not levels:
-            (candidate,) = problem.score_all([architecture])
-            worth = problem.worth(candidate)
-            self.study.tell(trial, worth, state=TrialState.FAIL if worth is None else TrialState.COMPLETE)
+            (candidate,) = problem.score([architecture])
+            utility = problem.utility(candidate)
+            self.study.tell(trial, utility, state=TrialState.FAIL if utility is None else TrialState.COMPLETE)
             return
         assert isinstance(problem, Queries)
         factor = _factor(levels)
         for rung, epochs in enumerate(levels):
-            worth = problem.score_at(architecture, epochs).utility
-            if worth is None:
+            utility = problem.evaluate_at(architecture, epochs).utility
+            if utility is None:
                 self.study.tell(trial, state=TrialState.FAIL)
                 return
-            trial.report(worth, factor**rung)
+            trial.report(utility, factor**rung)
             if epochs == levels[-1]:
-                self.study.tell(trial, worth)
+                self.study.tell(trial, utility)
             elif not problem.remaining or trial.should_prune():
                 self.study.tell(trial, state=TrialState.PRUNED)
                 return
 
 
 def _study(problem: Problem, levels: tuple[int, ...], startup: int) -> Any:
-    """In memory: a run that is started again replays, and finds what it asked for in the store."""
+    """Make a study in memory. A run that is started again replays, and the store answers what is known."""
     import optuna
 
     seed = problem.rng.getrandbits(32)
@@ -96,27 +99,27 @@ def _study(problem: Problem, levels: tuple[int, ...], startup: int) -> Any:
         pruner = optuna.pruners.HyperbandPruner(
             min_resource=1, max_resource=factor ** (len(levels) - 1), reduction_factor=factor
         )
-    # Hyperband deals out its brackets by the study's name, which is drawn from nowhere unless it is given
+    # Hyperband assigns brackets by the study's name, which is random unless it is given
     return optuna.create_study(study_name=f"bohb {seed}", direction="maximize", sampler=sampler, pruner=pruner)
 
 
 def _factor(levels: tuple[int, ...]) -> int:
-    """By which the epochs grow from rung to rung, on average; as many times fewer networks are promoted."""
+    """Return the mean ratio of the epochs of neighboring rungs, which is the reduction factor of Hyperband."""
     growth: float = (levels[-1] / levels[0]) ** (1 / (len(levels) - 1))
     return max(2, round(growth))
 
 
 def import_optuna() -> None:
-    """Say early, and in words, that it is not there."""
+    """Import Optuna, or raise an error that says how to install it."""
     try:
         import optuna  # noqa: F401
     except ImportError as error:
-        raise MissingExtraError("bohb, which is done by Optuna,", "optuna") from error
+        raise MissingExtraError("bohb, which uses Optuna,", "optuna") from error
 
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Without Optuna's messages, for as long as it works here."""
+    """Silence the messages of Optuna."""
     import optuna
 
     before = optuna.logging.get_verbosity()

@@ -1,47 +1,60 @@
-"""Evolution: networks are mutated, and the better ones have the children."""
+"""Evolution: networks are mutated, and better ones have more children."""
 
 from __future__ import annotations
 
 import itertools
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Annotated, Any
 
-from firstlight.search.algorithm import AlgorithmRequest, algorithm
+from firstlight.search.algorithm import InQueries, algorithm
 from firstlight.search.objective import Candidate
 from firstlight.search.problem import PATIENCE, Problem
 from firstlight.spaces.base import Architecture
 
-# So many networks come from the initial one before their children have children
+# The number of mutants of the initial network, before their children have children.
 FIRST_STEPS = 10
-# How many pairs are crossed for each crossing that is wanted, before a generation makes do with fewer
+# The number of pairs that are tried for each crossing, before a generation goes on with fewer.
 CROSSING_ATTEMPTS = 10
 
 
-@algorithm(reference="Real2019evolution")
+def networks_scored(settings: Mapping[str, Any]) -> int | None:
+    """Return the number of networks that an evolution with a number of generations scores; None without one."""
+    generations = int(settings["generations"])
+    return int(settings["population"]) + generations * int(settings["children"]) if generations else None
+
+
+@algorithm(reference="Real2019evolution", budget=networks_scored)
 def evolution(
     problem: Problem,
     *,
-    population: int = 64,
-    tournament: int = 16,
-    children: int = 8,
+    population: Annotated[int, InQueries(10)] = 64,
+    tournament: Annotated[int, InQueries(10)] = 16,
+    children: Annotated[int, InQueries(1)] = 8,
     generations: int = 0,
     mutations: int = 0,
 ) -> None:
-    """Regularised evolution: the best of a few drawn at random has children, and the oldest die.
+    """Regularized evolution: the best of a random tournament has children, and the oldest networks die.
 
-    Ageing keeps a network that was lucky once from staying for ever. All `children` have one parent and are scored at a
-    time, so that every worker has something to do. A child differs from its parent by `mutations`, by default one.
+    Aging removes networks that were lucky once. All children of a parent are scored at a time, so that no worker is
+    idle. In a query search it is as published on NAS-Bench-201: the best of ten living networks has the next child.
 
-    With a number of `generations`, it ends after so many, mutations are many at first and few in the end unless their
-    number is given, and children have to differ from each other only (Zhang et al., WWW 2023).
+    With a number of `generations`, mutations are many at first and few at the end, and children need to differ from
+    each other only (Zhang et al., WWW 2023).
+
+    Args:
+        population: Number of living networks.
+        tournament: Number of networks drawn, the best of which is the next parent.
+        children: Number of children of a parent, which are scored at a time.
+        generations: Stop after this many generations; 0 stops when the budget is spent.
+        mutations: Number of mutations between parent and child. Default: 1, or a falling number with `generations`.
     """
     living = deque(first_population(problem, problem.distinct_samples(), population))
     seen = set() if generations else {candidate.network.architecture for candidate in living}
     if generations and problem.remaining < generations * children:
         problem.notes.append(
-            f"The evolution ends before its last generation: {problem.budget:,} networks were asked for, and "
-            f"{evolution_size(population, children, generations):,} are needed for {generations} generations."
+            f"The evolution ends before its last generation: the budget is {problem.budget:,} networks, and "
+            f"{generations} generations need {population + generations * children:,}."
         )
     for generation in range(generations) if generations else itertools.count():
         if not (problem.remaining and living):
@@ -49,33 +62,20 @@ def evolution(
         drawn = problem.rng.sample(list(living), min(tournament, len(living)))
         parent = problem.best_of(drawn).network.architecture
         changes = mutations or falling_mutations(generation, generations)
-        brood = problem.score_all(itertools.islice(new_mutants(problem, seen, [parent], changes), children))
+        brood = problem.score(itertools.islice(new_mutants(problem, seen, [parent], changes), children))
         if not brood:
-            return  # everything within reach has been seen
+            return  # no new network is within reach
         living.extend(brood)
         for _ in range(len(living) - population):
             living.popleft()
 
 
-def evolution_size(population: int, children: int, generations: int) -> int:
-    """How many networks an evolution of so many generations scores."""
-    return population + generations * children
-
-
-def networks_of(request: AlgorithmRequest) -> int | None:
-    """How many networks an algorithm scores that counts generations; None if it goes on as long as it may."""
-    settings = {name: p.default for name, p in request.algorithm.settings.items()} | dict(request.settings)
-    if not settings.get("generations"):
-        return None
-    return evolution_size(settings["population"], settings["children"], settings["generations"])
-
-
 def falling_mutations(generation: int, generations: int) -> int:
-    """How many choices are drawn anew for each child: 6 in the first of 240 generations, 1 in the last 47.
+    """Return the number of mutations with `generations`: 6 in the first of 240 generations, 1 in the last 47.
 
         (G - g) // max(20, G // 5) + 1
 
-    Generations g count from 0. Without an end (G = 0) it is one.
+    Generations g count from 0. Without an end (G = 0) it is 1.
     """
     return (generations - generation) // max(20, generations // 5) + 1 if generations else 1
 
@@ -84,12 +84,17 @@ def falling_mutations(generation: int, generations: int) -> int:
 def evolution_budget(
     problem: Problem, *, population: int = 512, mutations: int = 2, children: int = 16, initial: str = ""
 ) -> None:
-    """Evolution up to a budget: all of the best may have children, and the others are left behind.
+    """Evolution up to a budget: each child has a parent among the best networks so far.
 
-    It starts from the network `initial`, by default that of the space if it has one, else from a few at random. Every
-    child has a parent of its own, drawn from the best `population` of all networks scored so far, and differs from it
-    in `mutations` places. An ensemble ranks all of them anew each time. Networks beyond the limits cost nothing, and
-    none is scored twice, as it may be in the papers; those with more layers than the papers allow are beyond them too.
+    It starts from an initial network, or else from a few random ones. An ensemble ranks all networks again in every
+    round. Networks beyond the limits cost nothing, and none is scored twice, as may happen in the papers; networks with
+    more layers than the papers allow count as beyond the limits.
+
+    Args:
+        population: Parents are drawn from this many of the best networks so far.
+        mutations: Number of mutations between parent and child.
+        children: Number of children that are scored at a time.
+        initial: Text of the architecture to start from. Default: that of the space, if it has one.
     """
     seen: set[str] = set()
     start = initial or problem.space.initial
@@ -97,21 +102,27 @@ def evolution_budget(
         first = new_mutants(problem, seen, [start])
     else:
         first = problem.distinct_samples()
-    brood = problem.score_all(itertools.islice(first, FIRST_STEPS))
+    brood = problem.score(itertools.islice(first, FIRST_STEPS))
     seen |= {candidate.network.architecture for candidate in brood}
     while problem.remaining and brood:
         parents = problem.pool.best(population)
-        brood = problem.score_all(itertools.islice(new_mutants(problem, seen, parents, mutations), children))
+        brood = problem.score(itertools.islice(new_mutants(problem, seen, parents, mutations), children))
 
 
 @algorithm(reference="Chen2021autoformer")
 def autoformer_evolution(
     problem: Problem, *, population: int = 50, parents: int = 10, mutants: int = 25, crossings: int = 25
 ) -> None:
-    """Generations of mutants and crossings of the best ones seen so far, filled up at random.
+    """Generations of mutants and crossings of the best networks so far, filled up with random ones.
 
-    A crossing takes each choice from one of two parents of equal depth; a space whose architectures cannot be crossed
-    has mutants and newcomers only.
+    A crossing takes each choice from one of two parents of equal depth. In a space whose architectures cannot be
+    crossed, there are only mutants and random networks.
+
+    Args:
+        population: Number of networks in a generation.
+        parents: Number of best networks that have children.
+        mutants: Number of mutants in a generation.
+        crossings: Number of crossings in a generation.
     """
     seen: set[str] = set()
     newcomers = _unseen(problem, seen, problem.distinct_samples())
@@ -123,21 +134,21 @@ def autoformer_evolution(
             itertools.islice(_unseen(problem, seen, _crossings(problem, best, crossings)), crossings),
             newcomers,
         )
-        generation = problem.score_all(itertools.islice(children, population))
+        generation = problem.score(itertools.islice(children, population))
 
 
 def first_population(problem: Problem, drawn: Iterable[Architecture], size: int) -> list[Candidate]:
-    """So many to begin with; if that is all there is time for, the user should know that nothing evolved."""
+    """Score the first networks, and leave a note if the budget ends with them, so that nothing evolves."""
     if problem.remaining <= size:
         problem.notes.append(
-            f"All networks were drawn at random: {problem.remaining} are not enough for a population of {size} and its "
-            "children. Score more, or take a smaller population (written as in evolution:population=10)."
+            f"All networks are random: {problem.remaining} are not enough for a population of {size} and its "
+            "children. Score more networks, or use a smaller population, such as evolution:population=10."
         )
-    return problem.score_all(itertools.islice(drawn, size))
+    return problem.score(itertools.islice(drawn, size))
 
 
 def _crossings(problem: Problem, parents: Sequence[str], wanted: int) -> Iterator[Architecture]:
-    """Children of two parents at a time, as many as are worth trying."""
+    """Yield crossings of two parents each."""
     space: Any = problem.space
     if not hasattr(space, "crossover"):
         return
@@ -149,15 +160,15 @@ def _crossings(problem: Problem, parents: Sequence[str], wanted: int) -> Iterato
 
 
 def _unseen(problem: Problem, seen: set[str], drawn: Iterable[Architecture]) -> Iterator[Architecture]:
-    """Those within the limits that nobody has seen."""
+    """Yield the architectures within the limits that were not seen before."""
     for architecture in map(problem.space.identity, drawn):
-        if str(architecture) not in seen and problem.allows(architecture):
+        if str(architecture) not in seen and problem.fits(architecture):
             seen.add(str(architecture))
             yield architecture
 
 
 def new_mutants(problem: Problem, seen: set[str], parents: Sequence[str], mutations: int = 1) -> Iterator[Architecture]:
-    """Children of any of the parents, within the limits and not seen before; one that was seen is mutated on."""
+    """Yield mutants of random parents, within the limits and not seen before; one that was seen is mutated again."""
     space, rng = problem.space, problem.rng
     child = space.parse(rng.choice(parents))
     misses = 0
@@ -167,7 +178,7 @@ def new_mutants(problem: Problem, seen: set[str], parents: Sequence[str], mutati
         known_as = space.identity(child)
         if str(known_as) in seen:
             continue
-        if problem.allows(known_as):
+        if problem.fits(known_as):
             seen.add(str(known_as))
             misses = 0
             yield known_as

@@ -1,41 +1,42 @@
-"""NASI: an architecture is read off a one-shot network at initialisation; nothing is trained."""
+"""NASI: an architecture is derived from a one-shot network at initialization; nothing is trained."""
 
 from __future__ import annotations
 
 import contextlib
 import math
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 
 from firstlight.core.errors import LimitError, NothingScoredError, SettingError
+from firstlight.core.events import Event
 from firstlight.scoring.costs import written
-from firstlight.search.algorithm import algorithm
+from firstlight.search.algorithm import BatchSize, algorithm
 from firstlight.search.one_shot_steps import Floats, StepJudge, Steps
 from firstlight.search.problem import Problem
 from firstlight.spaces.base import Space
 
 Variant = Literal["percentile", "fix", "ada"]
 Normalisation = Literal["usual", "running", "unit"]
-# Spaces with more architectures are large for the rule of mu
+# Spaces with more architectures count as large in the rule for mu.
 LARGE_SPACE = 10**7
-# So many points of the way of each preference are kept for the report
+# The number of points at which the report shows each preference.
 SHOWN_STEPS = 50
-# After so many steps it is put by what they lead to
+# The leading architecture is stored every time after this many steps.
 KEPT_EVERY = 10
-# From how many random architectures the paper takes the scale of T
+# The number of random architectures from which the paper takes the scale of T.
 SCALE_SAMPLES = 50
-# How much the coefficients of the regression are held back: as much as one observation of each option would
+# Regularization of the regression: that of one observation of each option.
 RIDGE = 1.0
 
 
-@algorithm(reference="Shu2022nasi", needs=("one_shot",), proxy="ntk_trace_batch")
+@algorithm(reference="Shu2022nasi", needs=("one_shot",), proxy="ntk_trace_batch", report="one_shot")
 def nasi(
     problem: Problem,
     *,
     steps: int = 100,
-    batch: int = 16,
+    batch: Annotated[int, BatchSize()] = 16,
     variant: Variant = "percentile",
     mu: str = "rule",
     nu: float = 0.0,
@@ -45,25 +46,31 @@ def nasi(
     none: bool = False,
     seconds: float = 0.0,
 ) -> None:
-    """NASI: push the trace norm of the tangent kernel through a one-shot network in one step.
+    """NASI: maximize the trace norm of the tangent kernel over a one-shot network in a single step.
 
         T_t   squared norm of the mean loss gradient of a random path, on a batch of its own
         R     = T - mu * max(0, T - nu)
         Delta = (1/steps) * sum over steps of G_t / max over s <= t of |G_s|,    G_t = dR/dalpha, straight-through
 
-    The options with the largest Delta are taken. Weights are random and fixed, logits alpha are 0. Labels may be random
-    (`--labels random`) and inputs noise (`--input synthetic`). Limits are held against the chosen network, and do not
-    change which it is.
+    The options with the largest Delta are chosen. Weights are random and fixed, and the logits alpha are 0. Labels may
+    be random (`--labels random`) and inputs noise (`--input synthetic`). Limits are checked for the chosen network, and
+    do not influence the choice. nu keeps T from growing beyond what can be trained; above nu, the gradient is 1 - mu
+    times that of T, and so zero for mu = 1. The paper's theory assumes a loss with a bounded gradient, which is not
+    required here.
 
-    nu keeps T from growing beyond what can be trained. `variant=percentile`: that of the search's own T, as T varies
-    over orders of magnitude; `fix`: the number `nu`; `ada`: the running mean of T, begun with `nu`. Without a number
-    both take the mean of the first 50 T. `mu=rule`, as in the paper, is 1 in small spaces and 2 in large ones; above
-    nu the gradient is 1 - mu times that of T, and so nothing at all for 1.
-
-    `normalise=running` is the sum above; `unit` gives every step the length 1, so that a single one with a huge
-    gradient does not silence those after it, and is usual for the percentile. `none` lets `none` be chosen: its slope
-    is always 0, so that it wins wherever the others do harm. When all of them took `seconds` together, no more are
-    taken. A loss whose gradient is not bounded by a constant, as the paper's theory asks, is no hindrance here.
+    Args:
+        steps: Number of steps.
+        batch: Inputs in the batch of a step.
+        variant: How nu is chosen: a `percentile` of the T of this search, `fix` for the number `nu`, or `ada` for the
+            running mean of T, starting with `nu`.
+        mu: Penalty above nu. `rule` is 1 in small spaces and 2 in large ones, as in the paper.
+        nu: Threshold for the variants `fix` and `ada`. Default: the mean of the first 50 T.
+        percentile: Percentile of T for the variant `percentile`.
+        normalise: `running` for the sum above; `unit` gives every step the length 1, so that one huge gradient does not
+            dominate. `usual` is `unit` for the variant `percentile` and `running` for the others.
+        temperature: Temperature of the softmax that paths are drawn from.
+        none: Allow the option `none`. Its slope is always 0, so that it wins wherever the others do harm.
+        seconds: Stop when the steps took this many seconds together; 0 for no limit.
     """
     rule = Rule(variant, _read_mu(mu, problem), nu, percentile, normalise, temperature)
     judge = problem.one_shot(batch_size=batch, none=none, temperature=temperature)
@@ -71,19 +78,30 @@ def nasi(
     taken = judge.steps()
     if not np.any(rule.gradients(taken)):
         problem.notes.append(
-            f"All {len(taken)} steps have the gradient 0, as T was above nu in each and mu is 1: nothing speaks for "
-            "this network. Take mu=2, a larger nu, or variant=percentile."
+            f"All {len(taken)} steps have the gradient 0, as T was above nu in each and mu is 1: the choice of this "
+            "network means nothing. Use mu=2, a larger nu, or variant=percentile."
         )
 
 
-@algorithm(reference="Shu2022nasi", needs=("one_shot",), proxy="ntk_trace_batch")
+@algorithm(reference="Shu2022nasi", needs=("one_shot",), proxy="ntk_trace_batch", report="one_shot")
 def nasi_ridge(
-    problem: Problem, *, steps: int = 100, batch: int = 16, none: bool = False, seconds: float = 0.0
+    problem: Problem,
+    *,
+    steps: int = 100,
+    batch: Annotated[int, BatchSize()] = 16,
+    none: bool = False,
+    seconds: float = 0.0,
 ) -> None:
-    """NASI's neighbour: ridge regression of ln T on the choices of random paths; the largest coefficients are taken.
+    """Ridge regression of NASI's ln T on the choices of random paths; the largest coefficients win.
 
-    It sees the paths and batches of `nasi`, but asks for their trace norms only, which takes a fifth of the time, and
-    nothing where `nasi` has been: give it the same folder.
+    It uses the paths and batches of `nasi`, but only their trace norms, which takes a fifth of the time. In the folder
+    of a `nasi` search, it reuses its steps.
+
+    Args:
+        steps: Number of steps.
+        batch: Inputs in the batch of a step.
+        none: Allow the option `none`.
+        seconds: Stop when the steps took this many seconds together; 0 for no limit.
     """
     judge = problem.one_shot(batch_size=batch, none=none, slopes=False)
     _search(problem, judge, steps, seconds)
@@ -91,7 +109,7 @@ def nasi_ridge(
 
 @dataclass(frozen=True)
 class Rule:
-    """How preferences follow from steps; any other rule can be applied to the same steps."""
+    """How preferences follow from steps. Another rule can be applied to the same steps."""
 
     variant: Variant = "percentile"
     mu: float = 1.0
@@ -103,16 +121,17 @@ class Rule:
     def __post_init__(self) -> None:
         if not 0 <= self.percentile <= 100 or self.temperature <= 0 or self.nu < 0 or self.mu < 0:
             raise SettingError(
-                f"nasi cannot go by percentile={self.percentile:g}, temperature={self.temperature:g}, nu={self.nu:g} "
-                f"and mu={self.mu:g}: a percentile is between 0 and 100, the temperature above 0, nu and mu not below."
+                f"nasi does not take percentile={self.percentile:g}, temperature={self.temperature:g}, nu={self.nu:g}, "
+                f"mu={self.mu:g}: a percentile is between 0 and 100, the temperature above 0, nu and mu 0 or more."
             )
 
     @property
     def gives_unit_length(self) -> bool:
+        """Whether every step has the length 1."""
         return self.normalise == "unit" or (self.normalise == "usual" and self.variant == "percentile")
 
     def thresholds(self, traces: Floats) -> Floats:
-        """nu at every step."""
+        """Return nu at every step."""
         if self.variant == "percentile":
             return np.full(len(traces), np.percentile(traces, self.percentile))
         start = self.nu or float(np.mean(traces[:SCALE_SAMPLES]))
@@ -122,11 +141,11 @@ class Rule:
         return np.cumsum(before) / np.arange(1, len(traces) + 1)
 
     def objective(self, traces: Floats) -> Floats:
-        """R."""
+        """Return R at every step."""
         return traces - self.mu * np.maximum(0.0, traces - self.thresholds(traces))
 
     def gradients(self, steps: Steps) -> Floats:
-        """G: that of R, through the hard sample to the slopes H, and through the soft one p to the logits.
+        """Return G, the gradient of R through the hard sample to the slopes H and through the soft one p to the logits.
 
         G = (1 - mu * [T > nu]) * p * (H - <p, H>) / temperature, where <p, H> is over the options of a choice.
         """
@@ -135,7 +154,7 @@ class Rule:
         return direction[:, None] * steps.soft * centred / self.temperature
 
     def growth(self, steps: Steps) -> Floats:
-        """Delta after each step, in parts of the whole number of steps; the last row is what counts."""
+        """Return Delta after each step, divided by the total number of steps; the last row decides."""
         gradients = self.gradients(steps)
         lengths = np.linalg.norm(gradients, axis=1)
         scale = lengths if self.gives_unit_length else np.maximum.accumulate(lengths)
@@ -144,7 +163,7 @@ class Rule:
 
 
 def ridge(steps: Steps) -> Floats:
-    """Coefficients of ln T = constant + sum of those of the options on the path."""
+    """Return the coefficients of ln T = constant + sum of the coefficients of the options on the path."""
     centred = steps.taken - steps.taken.mean(0)
     logs = np.log(np.maximum(steps.traces, np.finfo(float).tiny))
     gram = centred.T @ centred + RIDGE * np.eye(centred.shape[1])
@@ -167,70 +186,70 @@ def _read_mu(text: str, problem: Problem) -> float:
 def _is_large(space: Space[Any]) -> bool:
     try:
         return len(space) > LARGE_SPACE
-    except (TypeError, OverflowError):  # it cannot be counted, or its number is no size
+    except (TypeError, OverflowError):  # it cannot be counted, or its size is too large for `len`
         return True
 
 
 def _search(problem: Problem, judge: StepJudge, steps: int, seconds: float, rule: Rule | None = None) -> None:
-    """Take the steps, and score what they lead to by the rule, or else by regression; if interrupted, those so far."""
+    """Take the steps, and score the network that the rule, or else the regression, leads to; also if interrupted."""
 
-    def watch() -> None:
+    def report(event: Event) -> None:
         taken = judge.steps()
         if len(taken):
             objective = "" if rule is None else f", R {rule.objective(taken.traces)[-1]:.3g}"
             leading = judge.architecture(_growth(taken, rule)[-1])
             if judge.scored % KEPT_EVERY == 0:
-                problem.findings["one_shot"] = _findings(taken, rule)
+                problem.findings |= _findings(taken, rule)
                 problem.keep(problem.space.canonical(leading))
-            problem.saw_states(steps, f"T {taken.traces[-1]:.3g}{objective}", str(leading))
+            problem.report_states(steps, f"T {taken.traces[-1]:.3g}{objective}", str(leading))
 
     try:
-        judge.take(steps, seconds or math.inf, watch)
+        judge.take(steps, seconds or math.inf, report)
     except KeyboardInterrupt:
         if len(judge.steps()):
-            with contextlib.suppress(LimitError):  # what there is so far need not be within the limits
+            with contextlib.suppress(LimitError):  # the network so far may be beyond the limits
                 _settle(problem, judge, rule)
         raise
     if judge.scored < steps:
-        problem.notes.append(f"{judge.scored} of {steps} steps were taken: then {seconds:g} s were spent.")
+        problem.notes.append(f"{judge.scored} of {steps} steps were taken within {seconds:g} s.")
     asked = judge.asked
     unheard = [name for name, value in asked.setting.skeleton_settings if getattr(asked.skeleton, name, None) != value]
     if unheard:
         problem.notes.append(
-            f"Steps go through the one-shot network of {asked.skeleton}: {', '.join(unheard)} of the skeleton are for "
+            f"Steps go through the one-shot network of {asked.skeleton}: {', '.join(unheard)} of the skeleton apply to "
             "the chosen network only."
         )
     _settle(problem, judge, rule)
 
 
 def _growth(steps: Steps, rule: Rule | None) -> Floats:
-    """Preferences after each of the last steps; a regression says what they are in the end only."""
+    """Return the preferences after each step; a regression has only those after the last."""
     return ridge(steps)[None] if rule is None else rule.growth(steps)
 
 
 def _settle(problem: Problem, judge: StepJudge, rule: Rule | None) -> None:
     taken = judge.steps()
     if not len(taken):
-        raise NothingScoredError("Not one step through the one-shot network could be taken. Allow for more seconds.")
-    problem.findings["one_shot"] = _findings(taken, rule)
+        raise NothingScoredError("No step through the one-shot network was taken. Allow more seconds.")
+    problem.findings |= _findings(taken, rule)
     if judge.failed:
         why = ", ".join(sorted({score.status for score in judge.failed}))
-        problem.notes.append(f"{len(judge.failed)} of {judge.scored} steps came to nothing ({why}) and were left out.")
+        problem.notes.append(f"{len(judge.failed)} of {judge.scored} steps failed ({why}) and were left out.")
     chosen = problem.space.canonical(judge.architecture(_growth(taken, rule)[-1]))
-    if not problem.allows(chosen):
+    if not problem.fits(chosen):
         limits = problem.objective.limits
         has = " and ".join(
             written(name, amount) for name, amount in problem.costs.amounts(chosen, limits.bounds).items()
         )
         raise LimitError(
-            f"The steps lead to {chosen}, which is beyond the limits ({limits}): it has {has}. No other one is looked "
-            "at. Change the limits, or take an algorithm that searches within them, such as evolution."
+            f"The steps lead to {chosen}, which is beyond the limits ({limits}): it has {has}. No other network is "
+            "considered. Change the limits, or use an algorithm that searches within them, such as evolution."
         )
-    problem.score_all([chosen])
+    problem.score([chosen])
 
 
 def _findings(taken: Steps, rule: Rule | None) -> dict[str, Any]:
-    """What the report shows."""
+    """Return what the report shows."""
     grown = _growth(taken, rule)
     preferences = taken.by_choice(grown[-1])
     shown = np.unique(np.linspace(0, len(grown) - 1, SHOWN_STEPS).round().astype(int))

@@ -1,4 +1,4 @@
-"""Several aims at once: a front of networks, none of which is beaten in everything by another."""
+"""Several objectives at once: a front of networks, none of which is beaten in everything by another."""
 
 from __future__ import annotations
 
@@ -14,11 +14,16 @@ from firstlight.search.problem import Problem
 
 @algorithm(reference="Deb2002nsga", costs=("macs",))
 def pareto(problem: Problem, *, population: int = 64, children: int = 32, mutations: int = 1) -> None:
-    """Evolution towards a front of score against costs (NSGA-II): who is beaten by fewer, and stands alone, lives on.
+    """Evolution towards a front of score against costs (NSGA-II).
 
-    The aims are the score and the costs of `--objectives`. Networks are sorted into layers, each the front of what is
-    left without those before it; within a layer, those with more room between their neighbours are better. Parents win
-    a contest of two, and the best `population` of parents and children go on.
+    The objectives are the score and the costs of `--objectives`. Networks are sorted into layers, each the front of
+    what is left without the layers before it; within a layer, networks with a larger crowding distance are better.
+    Parents win a tournament of two, and the best of parents and children survive.
+
+    Args:
+        population: Number of networks that survive.
+        children: Number of children that are scored at a time.
+        mutations: Number of mutations between parent and child.
     """
     first = first_population(problem, problem.distinct_samples(), population)
     living = [candidate.network.architecture for candidate in first]
@@ -27,16 +32,16 @@ def pareto(problem: Problem, *, population: int = 64, children: int = 32, mutati
         order = _best_first(problem, living)
         pairs = (problem.rng.sample(range(len(order)), 2) if len(order) > 1 else [0] for _ in range(children))
         parents = [order[min(pair)] for pair in pairs]
-        brood = problem.score_all(itertools.islice(new_mutants(problem, seen, parents, mutations), children))
+        brood = problem.score(itertools.islice(new_mutants(problem, seen, parents, mutations), children))
         if not brood:
-            return  # everything within reach has been seen
+            return  # no new network is within reach
         everyone = [*order, *(candidate.network.architecture for candidate in brood)]
         living = _best_first(problem, everyone)[:population]
 
 
 def _best_first(problem: Problem, texts: list[str]) -> list[str]:
-    """By layer, and by room within a layer."""
-    points = problem.points(texts)
+    """Sort networks by layer, and by crowding distance within a layer."""
+    points = problem.objective_values(texts)
     layer = layers(points)
     room = np.zeros(len(texts))
     for number in np.unique(layer):

@@ -1,4 +1,4 @@
-"""TE-NAS: operations of a supernet are pruned that hinder its training most and its expressivity least."""
+"""TE-NAS: prune the operations of a supernet that harm its trainability most and help its expressivity least."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from firstlight.search.judge import SupernetJudge
 from firstlight.search.problem import Problem
 from firstlight.spaces.supernets import State
 
-# Linear regions are counted for tiny images: of larger ones, a network tells all apart
+# Linear regions are counted for tiny images: a network separates all larger ones.
 REGION_SHAPE = (1, 4, 4)
-# Changes that are the same to so many digits behind the point are the same
+# Changes that agree to this many decimal places count as equal.
 DIGITS = 3
 
 
@@ -28,20 +28,23 @@ def prune(
     kernel_samples: int = 8,
     region_samples: int = 500,
 ) -> None:
-    """TE-NAS: prune what makes the tangent kernel worse and hardly adds linear regions.
+    """TE-NAS: prune operations that make the tangent kernel worse and add few linear regions.
 
-    In each round, for every operation on every edge of the supernet: by which part do the condition of its tangent
-    kernel (`te_ntk`) and its `linear_regions` change without it? Operations are ranked by how much the first falls, and
-    by how little the second does; of each edge those `prune_number` go whose ranks add up to least, until one is left.
-    In the end, nodes with too many edges lose edges in the same way.
+    In each round, every operation on every edge of the supernet is ranked by how much the condition number of the
+    tangent kernel (`te_ntk`) falls without it, and by how little `linear_regions` fall. On each edge, the operations
+    with the lowest sum of ranks go, until one is left. At the end, nodes with too many edges lose edges in the same
+    way. Both quantities are means over initializations of thin networks with as few cells as possible. Regions are
+    counted with one channel on a circle of 4x4 images; published are 3,000 crops of 3x3 pixels. What is left of an edge
+    has the weights of `zero-cost-pt`.
 
-    Both are the mean of `repeats` initialisations of thin networks with as few cells as possible. The kernel is that of
-    `channels` channels and `kernel_samples` inputs of the run; published are 3 and 72 for NAS-Bench-201, and 1 and 14
-    for DARTS. Regions are counted with one channel, and are those that `region_samples` points of a circle of 4x4
-    images lie in; published are 3,000 crops of 3x3 pixels. What is left of an edge has the weights of `zero-cost-pt`.
-    For `darts`, a `prune_number` of 3 is customary.
+    The proxy of the search only scores the final network.
 
-    The proxy of the search plays no part, but scores the network in the end.
+    Args:
+        prune_number: Number of operations pruned from each edge in a round; 3 is usual for `darts`.
+        repeats: Number of initializations.
+        channels: Channels of the network whose kernel is measured; published: 3 for NAS-Bench-201, 1 for DARTS.
+        kernel_samples: Inputs for the kernel; published: 72 for NAS-Bench-201, 14 for DARTS.
+        region_samples: Number of images for which regions are counted.
     """
     supernet = problem.space.supernet()
     thin = {"cells": supernet.fewest_cells, "channels": channels}
@@ -54,13 +57,13 @@ def prune(
         problem.supernet(regions, tiny, source=InputSource(CIRCLE, region_samples), **drawn),
     ]
     network = problem.space.canonical(supernet.architecture(pruned(judges, supernet.layout.full, prune_number)))
-    if not problem.allows(network):
-        raise problem.limits_too_tight()
-    problem.score_all([network])
+    if not problem.fits(network):
+        raise problem.unmet_limits()
+    problem.score([network])
 
 
 def pruned(judges: Sequence[SupernetJudge], state: State, number: int) -> State:
-    """The state when nothing is left to be pruned, `number` operations of each edge in a round."""
+    """Return the state in which nothing is left to prune, after pruning `number` operations of each edge in a round."""
     while edges := state.undecided:
         options = [(edge, name) for edge in edges for name in state.operations(edge)]
         ranks = _ranks(judges, state, [state.without(*option) for option in options])
@@ -72,7 +75,7 @@ def pruned(judges: Sequence[SupernetJudge], state: State, number: int) -> State:
 
 
 def _without_spare_edges(judges: Sequence[SupernetJudge], state: State) -> State:
-    """The state after every node has lost the edges that it does not keep, all in one round."""
+    """Return the state in which every node has lost the edges that it does not keep, all in one round."""
     edges = [edge for node in state.crowded for edge in state.edges(node)]
     if not edges:
         return state
@@ -84,7 +87,7 @@ def _without_spare_edges(judges: Sequence[SupernetJudge], state: State) -> State
 
 
 def _ranks(judges: Sequence[SupernetJudge], state: State, pruned: Sequence[State]) -> list[int]:
-    """For each of the pruned states the sum of its ranks: lowest where most is gained, or least is lost."""
+    """Return the sum of ranks of each pruned state: lowest where most is gained or least is lost."""
     from scipy.stats import rankdata
 
     gains = [[round(gain, DIGITS) for gain in judge.gains(state, pruned)] for judge in judges]

@@ -1,4 +1,4 @@
-"""Random search: the plainest algorithm, and the baseline that every other one must beat."""
+"""Random search: the simplest algorithm, and the baseline for all others."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from firstlight.search.algorithm import algorithm
 from firstlight.search.problem import Problem
 
 
-@algorithm()
+@algorithm
 def random(problem: Problem) -> None:
-    """Score different networks drawn at random within the limits until the budget is spent; the best one wins."""
-    for _ in problem.score(problem.distinct_samples()):
+    """Score random networks within the limits until the budget is spent."""
+    for _ in problem.score_as_completed(problem.distinct_samples()):
         pass

@@ -1,25 +1,32 @@
-"""REINFORCE: a policy that draws each choice by itself, and learns to prefer what was rewarded."""
+"""REINFORCE: a policy draws each choice independently, and learns from the rewards."""
 
 from __future__ import annotations
 
 import math
 import random
 from collections.abc import Iterator, Sequence
+from typing import Annotated
 
-from firstlight.search.algorithm import algorithm
+from firstlight.search.algorithm import InQueries, algorithm
 from firstlight.search.problem import PATIENCE, Problem
 from firstlight.spaces.base import Architecture
 
 
 @algorithm(reference="Williams1992reinforce", needs=("choices",))
-def reinforce(problem: Problem, *, learning_rate: float = 0.1, decay: float = 0.9, batch: int = 8) -> None:
-    """A policy of independent choices: the choices of networks better than usual become more likely.
+def reinforce(
+    problem: Problem, *, learning_rate: float = 0.1, decay: float = 0.9, batch: Annotated[int, InQueries(1)] = 8
+) -> None:
+    """A policy of independent choices: choices of networks above the baseline become more likely.
 
         logits += learning_rate * advantage * (one_hot(choice) - softmax(logits))    for each choice of the network
 
-    The advantage is reward minus baseline, in deviations of all rewards so far, so that any scale of scores will do.
-    The baseline is a moving average that keeps a share `decay` at each reward. Networks are new when they are scored;
-    `batch` of them are drawn from one policy.
+    The advantage is the reward minus the baseline, in standard deviations of all rewards so far, so that any scale of
+    scores works. The baseline is a moving average. No network is scored twice.
+
+    Args:
+        learning_rate: Step size of the logits.
+        decay: Share of the baseline that is kept at each reward.
+        batch: Number of networks drawn from one policy, which are scored at a time.
     """
     policy = Policy([len(options) for options in problem.space.choices()])
     seen: set[str] = set()
@@ -28,11 +35,11 @@ def reinforce(problem: Problem, *, learning_rate: float = 0.1, decay: float = 0.
     while problem.remaining:
         drawn = list(_new_draws(problem, policy, seen, min(batch, problem.remaining)))
         if not drawn:
-            return  # the policy has settled on networks that are all known
-        answers = problem.score_all(architecture for _, architecture in drawn)
+            return  # the policy has converged to networks that are all known
+        answers = problem.score(architecture for _, architecture in drawn)
         for (choices, _), candidate in zip(drawn, answers, strict=True):
-            reward = problem.worth(candidate)
-            if reward is None:  # as bad as the worst that was seen
+            reward = problem.utility(candidate)
+            if reward is None:  # as bad as the worst so far
                 reward = rewards.worst
             if not math.isfinite(reward):
                 continue
@@ -43,7 +50,7 @@ def reinforce(problem: Problem, *, learning_rate: float = 0.1, decay: float = 0.
 
 
 class Policy:
-    """One softmax for each choice; all options are equally likely at first."""
+    """A softmax for each choice; all options are equally likely at first."""
 
     def __init__(self, sizes: Sequence[int]) -> None:
         self.logits = [[0.0] * size for size in sizes]
@@ -55,14 +62,14 @@ class Policy:
         return tuple(rng.choices(range(len(shares)), shares)[0] for shares in self.probabilities())
 
     def learn(self, choices: Sequence[int], step: float) -> None:
-        """One step along the gradient of the log-probability of these choices."""
+        """Take a step along the gradient of the log-probability of these choices."""
         for logits, choice in zip(self.logits, choices, strict=True):
             for option, share in enumerate(_softmax(logits)):
                 logits[option] += step * ((option == choice) - share)
 
 
 class Rewards:
-    """Their deviation and the worst of them, one after the other (Welford's way)."""
+    """The standard deviation of all rewards (Welford's algorithm), and the worst of them."""
 
     def __init__(self) -> None:
         self.worst = math.inf
@@ -84,13 +91,13 @@ class Rewards:
 def _new_draws(
     problem: Problem, policy: Policy, seen: set[str], count: int
 ) -> Iterator[tuple[tuple[int, ...], Architecture]]:
-    """Choices with their networks, within the limits and not seen before."""
+    """Yield choices with their architectures, within the limits and not seen before."""
     for _ in range(PATIENCE):
         if not count:
             return
         choices = policy.sample(problem.rng)
         architecture = problem.space.canonical(problem.space.from_choices(choices))
-        if str(architecture) not in seen and problem.allows(architecture):
+        if str(architecture) not in seen and problem.fits(architecture):
             seen.add(str(architecture))
             count -= 1
             yield choices, architecture

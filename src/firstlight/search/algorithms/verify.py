@@ -1,9 +1,11 @@
-"""Train what proxies like best: the plain alternatives to a search that learns from its answers."""
+"""Evaluate the networks that proxies rank highest: simple alternatives to a search that learns from evaluations."""
 
 from __future__ import annotations
 
+from typing import Annotated
+
 from firstlight.core.errors import SettingError
-from firstlight.search.algorithm import algorithm
+from firstlight.search.algorithm import BatchSize, algorithm
 from firstlight.search.guides import best_first, draw_pool
 from firstlight.search.measuring import Twin
 from firstlight.search.queries import Queries
@@ -15,19 +17,26 @@ def verify(
     *,
     by: str = "log_rank(params,dextr,synflow)",
     pool: int = 2000,
-    batch: int = 64,
+    batch: Annotated[int, BatchSize()] = 64,
     narrow: bool = True,
     channels: int = 4,
     side: int = 16,
 ) -> None:
-    """Ask about the best of a pool by a proxy or an ensemble: the first says how good its choice is, the rest guard it.
+    """Evaluate the best networks of a pool by a proxy or an ensemble.
 
-    All queries are known before the first answer, so that every worker is busy. Proxies see batches of `batch` inputs;
-    `ntk_condition` is that of the `narrow` twin, of `channels` channels, with 64 images of `side` pixels.
+    All queries are known before the first answer, so that no worker is idle.
+
+    Args:
+        by: Proxy or ensemble that ranks the pool.
+        pool: Number of random networks in the pool.
+        batch: Inputs in a batch that proxies see.
+        narrow: Measure `ntk_condition` on a narrow twin of each network, with 64 images.
+        channels: Channels of the twin.
+        side: Width and height of the twin's images, in pixels.
     """
     networks = draw_pool(problem, pool)
     chosen = best_first(problem, by, networks, batch, Twin(channels, side) if narrow else None)
-    problem.score_all(map(problem.space.parse, chosen))
+    problem.evaluate(map(problem.space.parse, chosen))
 
 
 @algorithm(needs=("truth",))
@@ -36,14 +45,20 @@ def portfolio(
     *,
     by: str = "independence+synflow+ntk_condition",
     pool: int = 2000,
-    batch: int = 64,
+    batch: Annotated[int, BatchSize()] = 64,
     narrow: bool = True,
     channels: int = 4,
     side: int = 16,
 ) -> None:
-    """Several proxies in turn name the best network that was not named yet: a bad one costs no more than its share.
+    """Evaluate the best networks of a pool by several proxies in turn, so that a bad proxy costs only its share.
 
-    `by` has them separated by +; ensembles are welcome. The other settings are those of `verify`.
+    Args:
+        by: Proxies or ensembles that rank the pool, separated by +.
+        pool: Number of random networks in the pool.
+        batch: Inputs in a batch that proxies see.
+        narrow: Measure `ntk_condition` on a narrow twin of each network, with 64 images.
+        channels: Channels of the twin.
+        side: Width and height of the twin's images, in pixels.
     """
     names = by.split("+")
     if len(set(names)) < 2:
@@ -59,4 +74,4 @@ def portfolio(
                 orders.remove(order)
             else:
                 named[text] = None
-    problem.score_all(map(problem.space.parse, named))
+    problem.evaluate(map(problem.space.parse, named))

@@ -1,4 +1,4 @@
-"""Zero-Cost-PT: operations are chosen on a supernet by what it loses without them."""
+"""Zero-Cost-PT: operations of a supernet are chosen by what its score loses without them."""
 
 from __future__ import annotations
 
@@ -23,18 +23,21 @@ def zero_cost_pt(
     order: Order = "random",
     topology: Literal["criterion", "naswot"] = "criterion",
 ) -> None:
-    """Zero-Cost-PT: of each edge of a supernet, keep the operation without which it scores lowest.
+    """On each edge of a supernet, keep the operation without which the supernet scores lowest.
 
     A proposal decides one edge after the other, in turn in each kind of cell, on a supernet that is never trained; then
-    nodes with too many edges lose those without which it scores highest. `order` is in which order edges and nodes are
-    decided; `global` decides the one that makes the largest difference. `topology=naswot` judges edges by `naswot`
-    whatever the proxy is, as the published code of Dextr and MeCo does.
+    nodes with too many edges lose those without which it scores highest. Every proposal that is new and within the
+    limits is scored as a network, with the `repeats` of the search, and the best one wins.
 
-    Every proposal that is new and within the limits is scored as a network by itself, on as many batches and
-    initialisations as `repeats` says, and the best one wins. The published code draws another batch for each decision;
-    here all states are shown those of the run, so that a score depends on nothing but what is asked. The supernet of
-    `darts` has a ReLU before its pooling, without which its output would not move (`rectified`); for its networks by
-    themselves that is a setting of the skeleton.
+    The published code draws another batch for each decision; here all states see the batches of the run, so that a
+    score depends only on what is asked. The supernet of `darts` has a ReLU before its pooling, without which its output
+    would not change (`rectified`); for its networks that is a setting of the skeleton.
+
+    Args:
+        proposals: Number of proposals.
+        order: The order in which edges and nodes are decided; `global` picks the one that makes the largest difference.
+        topology: What edges are compared by: the `criterion` of the search, or `naswot`, as in the published code of
+            Dextr and MeCo.
     """
     judge = problem.supernet()
     edge_judge = judge if topology == "criterion" else problem.supernet(parse_criterion("naswot"))
@@ -42,17 +45,17 @@ def zero_cost_pt(
     for _ in range(proposals):
         state = _without_spare_edges(problem, edge_judge, order, _with_one_operation(problem, judge, order))
         network = problem.space.canonical(judge.supernet.architecture(state))
-        if str(network) not in proposed and problem.allows(network):
-            problem.score_all([network])
+        if str(network) not in proposed and problem.fits(network):
+            problem.score([network])
         proposed.add(str(network))
         if not problem.remaining:
             return
     if not problem.scored:
-        raise problem.limits_too_tight()
+        raise problem.unmet_limits()
 
 
 def _with_one_operation(problem: Problem, judge: SupernetJudge, order: Order) -> State:
-    """The state after every edge was decided."""
+    """Return the state in which every edge is decided."""
     state = judge.supernet.layout.full
     while state.undecided:
         for kind in state.layout.kinds:
@@ -65,7 +68,7 @@ def _with_one_operation(problem: Problem, judge: SupernetJudge, order: Order) ->
 
 
 def _without_spare_edges(problem: Problem, judge: SupernetJudge, order: Order, state: State) -> State:
-    """The state after every node has lost the edges that it does not keep."""
+    """Return the state in which every node has lost the edges that it does not keep."""
     while state.crowded:
         for kind in state.layout.kinds:
             nodes = _next(problem, order, [node for node in state.crowded if node[0] == kind])
@@ -76,7 +79,7 @@ def _without_spare_edges(problem: Problem, judge: SupernetJudge, order: Order, s
 
 
 def _next(problem: Problem, order: Order, items: Sequence[T]) -> Sequence[T]:
-    """Those among which the next decision is made."""
+    """Return the items among which the next decision is made."""
     if not items or order == "global":
         return items
     if order == "random":

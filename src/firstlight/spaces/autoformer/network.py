@@ -1,4 +1,4 @@
-"""The vision transformers of AutoFormer, each as a network of its own, and what they cost."""
+"""The vision transformers of AutoFormer as stand-alone networks, and their cost."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ WEIGHT_DEVIATION = 0.02
 
 @dataclass(frozen=True)
 class Transformer(Architecture):
-    """The width of the tokens, and for each block its number of heads and how many times wider its MLP is."""
+    """The width of the tokens, and for each block its number of heads and its MLP ratio."""
 
     width: int
     heads: tuple[int, ...]
@@ -33,7 +33,7 @@ class Transformer(Architecture):
 
     @property
     def hidden(self) -> tuple[int, ...]:
-        """The widths inside the MLPs."""
+        """The hidden widths of the MLPs."""
         return tuple(int(self.width * ratio) for ratio in self.ratios)
 
     def __str__(self) -> str:
@@ -43,7 +43,10 @@ class Transformer(Architecture):
 
 @dataclass(frozen=True)
 class AutoFormerSkeleton(Skeleton):
-    """Classifies the mean of the patches, or with `class_token` 1 the class token, which is there in any case."""
+    """The classifier sees the mean of the patches, or with `class_token` 1 the class token.
+
+    The class token is part of the network in both cases.
+    """
 
     input_shape: tuple[int, ...] = (3, 224, 224)
     classes: int = 1000
@@ -54,8 +57,8 @@ class AutoFormerSkeleton(Skeleton):
         image = len(sides) == 2 and all(side > 0 and side % PATCH == 0 for side in sides) and self.input_shape[0] > 0
         if not image or self.classes < 1 or self.class_token not in (0, 1):
             raise SettingError(
-                f"An AutoFormer network cannot be built with {self}: it takes images whose sides are multiples of "
-                f"{PATCH}, at least one class, and 0 or 1 for class_token."
+                f"An AutoFormer network cannot be built with {self}. It takes images whose sides are multiples of "
+                f"{PATCH}, and needs at least one class, and 0 or 1 for class_token."
             )
 
     @property
@@ -69,7 +72,7 @@ class AutoFormerSkeleton(Skeleton):
 
 
 class RelativePositions(nn.Module):
-    """A vector for each pair of tokens: one for how many rows they are apart plus one for how many columns."""
+    """A vector for each pair of tokens: the sum of one for their vertical and one for their horizontal distance."""
 
     vertical_index: Tensor
     horizontal_index: Tensor
@@ -88,13 +91,13 @@ class RelativePositions(nn.Module):
 
 
 def _distances(places: Tensor) -> Tensor:
-    """The row of the table for each pair of tokens; 0 wherever the class token, which comes first, takes part."""
+    """Return the row of the table for each pair of tokens; 0 for pairs with the class token, which comes first."""
     apart = (places[None, :] - places[:, None]).clamp(-FARTHEST, FARTHEST) + FARTHEST + 1
     return nn.functional.pad(apart, (1, 0, 1, 0))
 
 
 class Attention(nn.Module):
-    """x + attention of the normalized x, in which keys and values know their position relative to the query."""
+    """x + attention(norm(x)), with relative positions added to keys and values."""
 
     def __init__(self, width: int, heads: int, grid: tuple[int, int]) -> None:
         super().__init__()
@@ -116,13 +119,13 @@ class Attention(nn.Module):
 
 
 def _by_token(rows: Tensor, matrices: Tensor) -> Tensor:
-    """The row of each query token, of all samples and heads at once, times the matrix of that token."""
+    """Multiply the row of each query token by the matrix of that token, for all samples and heads at once."""
     products: Tensor = (rows.flatten(0, 1).transpose(0, 1) @ matrices).transpose(0, 1)
     return products.reshape(*rows.shape[:3], -1)
 
 
 class MLP(nn.Module):
-    """x + two linear maps of the normalized x with GELU between them."""
+    """x + MLP(norm(x)): two linear maps with GELU between them."""
 
     def __init__(self, width: int, hidden: int) -> None:
         super().__init__()
@@ -137,7 +140,7 @@ class MLP(nn.Module):
 
 
 class VisionTransformer(nn.Module):
-    """Patches and a class token with their positions, attention and MLP in turn, and a classifier."""
+    """Patches and a class token with positions, alternating attention and MLPs, and a classifier."""
 
     def __init__(self, architecture: Transformer, skeleton: AutoFormerSkeleton) -> None:
         super().__init__()
@@ -155,7 +158,7 @@ class VisionTransformer(nn.Module):
 
     @torch.no_grad()
     def initialize(self, generator: torch.Generator) -> None:
-        """Linear maps, tokens and positions normal with deviation 0.02, biases 0; patches as PyTorch has them."""
+        """Draw linear maps, tokens and positions from N(0, 0.02^2); biases are 0, patches as in PyTorch."""
         initialize(self.patches, generator)
         for module in self.modules():
             if isinstance(module, nn.Linear):
@@ -168,7 +171,7 @@ class VisionTransformer(nn.Module):
         self.positions.normal_(0, WEIGHT_DEVIATION, generator=generator)
 
     def feature_blocks(self) -> list[nn.Module]:
-        """Behind each attention and each MLP, for proxies that compare features between blocks."""
+        """Return each attention and each MLP, for proxies that compare features between blocks."""
         return list(self.body)
 
     def forward(self, x: Tensor) -> Tensor:
@@ -180,7 +183,7 @@ class VisionTransformer(nn.Module):
 
 
 def exact_cost(architecture: Transformer, skeleton: AutoFormerSkeleton) -> Cost:
-    """Every weight, and the products of attention (those with relative positions are as large as the others)."""
+    """Count all weights and the products of attention, those with relative positions included."""
     width, tokens, classes = architecture.width, skeleton.tokens, skeleton.classes
     patch_weights = skeleton.input_shape[0] * PATCH**2 * width
     params = patch_weights + width + width * (1 + tokens) + 2 * width + (width + 1) * classes
@@ -195,10 +198,10 @@ def exact_cost(architecture: Transformer, skeleton: AutoFormerSkeleton) -> Cost:
 
 
 def published_complexity(architecture: Transformer) -> float:
-    """The number of operations as AutoFormer counts them, for 1,000 classes and 224x224 images.
+    """Return the number of operations as AutoFormer counts them, for 1,000 classes and 224x224 images.
 
-    Its conventions: 198 tokens in the blocks (the class token is added twice), the classifier on all of 197 tokens,
-    and no final normalization.
+    Its conventions: 198 tokens in the blocks (the class token counts twice), the classifier on all 197 tokens, and no
+    final normalization.
     """
     width, patches, tokens = architecture.width, 196, 198
     total = width + patches * 3 * PATCH**2 * width + (patches + 1) / 2 * width + (patches + 1) * 1000 * width

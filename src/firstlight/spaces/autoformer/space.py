@@ -1,4 +1,4 @@
-"""AutoFormer: vision transformers of chosen depth, width, heads and MLP ratios (Chen et al., ICCV 2021)."""
+"""AutoFormer: vision transformers with a choice of depth, width, heads and MLP ratios (Chen et al., ICCV 2021)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ T = TypeVar("T")
 
 
 class AutoFormer(Space[Transformer]):
-    """One width and depth for all, heads and MLP ratio for each block. The text is `width:HEADSxRATIO-...`."""
+    """One width and depth, and for each block the heads and the MLP ratio. The text is `WIDTH:HEADSxRATIO-...`."""
 
     reference = "Chen2021autoformer"
     used_by: tuple[str, ...] = ("Asthana2025dextr", "Lee2024aznas", "Zhou2022tftas")
@@ -46,7 +46,7 @@ class AutoFormer(Space[Transformer]):
                     yield Transformer(width, heads, ratios)
 
     def sample(self, rng: random.Random) -> Transformer:
-        """Every choice uniform."""
+        """Return a random architecture, every choice uniform."""
         depth, width = rng.choice(self.depths), rng.choice(self.widths)
         ratios = tuple(rng.choice(self.ratios) for _ in range(depth))
         return Transformer(width, tuple(rng.choice(self.heads) for _ in range(depth)), ratios)
@@ -59,13 +59,21 @@ class AutoFormer(Space[Transformer]):
         layer_probability: float = 0.2,
         shape_probability: float = 0.4,
     ) -> Transformer:
-        """As in AutoFormer's evolution: every choice is drawn anew with some probability, until anything differs.
+        """Redraw every choice with some probability until something differs, as in AutoFormer's evolution.
 
-        That is 0.2 for the heads and the ratio of each block, 0.4 for width and depth. Blocks are added and removed at
-        the end.
+        Blocks are added and removed at the end.
+
+        Args:
+            architecture: The parent.
+            rng: The only source of randomness.
+            layer_probability: For the heads and the ratio of each block.
+            shape_probability: For width and depth.
+
+        Raises:
+            SettingError: If both probabilities are 0.
         """
         if max(layer_probability, shape_probability) <= 0:
-            raise SettingError("Nothing would ever change: one of the probabilities must be above 0.")
+            raise SettingError("Both probabilities are 0, so nothing would change. Set one of them above 0.")
         while True:
             depth, width = architecture.depth, architecture.width
             if rng.random() < shape_probability:
@@ -79,10 +87,14 @@ class AutoFormer(Space[Transformer]):
                 return child
 
     def crossover(self, first: Transformer, second: Transformer, rng: random.Random) -> Transformer:
-        """Each choice from either parent, by the toss of a coin; both must have the same depth."""
+        """Take each choice from either parent at random.
+
+        Raises:
+            SettingError: If the parents differ in depth.
+        """
         if first.depth != second.depth:
             raise SettingError(
-                f"Parents of {first.depth} and {second.depth} blocks have no child. Choose parents of equal depth."
+                f"The parents have {first.depth} and {second.depth} blocks. Choose parents of equal depth."
             )
         return Transformer(
             rng.choice((first.width, second.width)),
@@ -104,7 +116,7 @@ class AutoFormer(Space[Transformer]):
         return Transformer(width, tuple(heads), tuple(ratios))
 
     def canonical(self, architecture: Transformer) -> Transformer:
-        """Itself: no two transformers of the space compute the same."""
+        """Return the architecture itself: no two compute the same function."""
         return architecture
 
     def network(self, architecture: Transformer, skeleton: AutoFormerSkeleton) -> nn.Module:
@@ -116,7 +128,7 @@ class AutoFormer(Space[Transformer]):
         return exact_cost(architecture, known)
 
     def published_complexity(self, architecture: Transformer) -> float:
-        """Operations as AutoFormer's own counter has them, at 224x224 and 1,000 classes; differs from `cost`."""
+        """Return the operations as AutoFormer counts them, at 224x224 and 1,000 classes. Differs from `cost`."""
         return published_complexity(architecture)
 
     def drawing(self, architecture: Transformer) -> Drawing:

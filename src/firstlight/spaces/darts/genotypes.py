@@ -1,9 +1,9 @@
-"""Genotypes: how papers since DARTS write down a pair of cells, and the reader of what people paste.
+"""Genotypes: the text of a pair of cells, as used since DARTS.
 
     Genotype(normal=[('sep_conv_3x3', 1), ('skip_connect', 0), ...], normal_concat=range(2, 6), reduce=[...], ...)
 
-The states of a cell are counted from its two inputs, 0 and 1. Two neighboring pairs (operation, state it reads) make
-one node, which is the sum of both; the nodes named by `concat`, side by side, are the cell's output.
+The states of a cell are numbered from its two inputs, 0 and 1. Two consecutive pairs (operation, source) form one
+node, which is their sum. The output of the cell concatenates the nodes in `concat`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 from firstlight.spaces.base import Architecture
 from firstlight.spaces.reading import Reader
 
-# In the order of DARTS. Its decoding never chooses `none`, so that genotypes are made of the other seven
+# In the order of DARTS. Its decoding never chooses `none`, so that genotypes consist of the other seven
 OPERATIONS = (
     "none",
     "max_pool_3x3",
@@ -28,7 +28,7 @@ OPERATIONS = (
     "dil_conv_5x5",
 )
 CHOICES = OPERATIONS[1:]
-# NASNet and AmoebaNet are customarily written as genotypes too; they have five nodes and two more operations
+# NASNet and AmoebaNet are also written as genotypes; they have five nodes and two more operations
 READABLE = (*OPERATIONS, "sep_conv_7x7", "conv_7x1_1x7")
 MOST_NODES = 5
 NODES = 4
@@ -38,7 +38,7 @@ Edge = tuple[str, int]
 
 @dataclass(frozen=True)
 class Cell:
-    """Two edges (operation, state it reads) for each node, and the states that are the output."""
+    """Two edges (operation, source) for each node, and the states that the output concatenates."""
 
     edges: tuple[Edge, ...]
     concat: tuple[int, ...] = tuple(range(2, 2 + NODES))
@@ -53,7 +53,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Genotype(Architecture):
-    """The cell that keeps the size of its inputs, and the one that halves it."""
+    """The normal cell, which keeps the size of its inputs, and the reduction cell, which halves it."""
 
     normal: Cell
     reduce: Cell
@@ -72,7 +72,7 @@ def _concat_text(concat: tuple[int, ...]) -> str:
 
 
 def read_genotype(text: str) -> Genotype:
-    """Blanks, line breaks, either kind of quotes and a comma before a closing bracket are as free as in Python."""
+    """Read a genotype. Spaces, line breaks, quotes and trailing commas may be written as in Python."""
     reader = Reader(re.sub("[\t\r\n]", " ", text))
     _symbols(reader, "Genotype", "(", "normal", "=")
     normal = _read_cell(reader, "normal_concat")
@@ -144,7 +144,7 @@ def _symbols(reader: Reader, *literals: str) -> None:
 
 
 def _another(reader: Reader, bracket: str) -> bool:
-    """Whether another entry follows the one just read; else the closing bracket is taken."""
+    """Return whether another entry follows; otherwise read the closing bracket."""
     if not reader.at(bracket):
         _symbols(reader, ",")
     if not reader.at(bracket):
@@ -156,15 +156,15 @@ def _another(reader: Reader, bracket: str) -> bool:
 # ---------------------------------------- NAS-Bench-301
 
 
-# Number of a cell's first edge into each node, when every pair of states is counted
+# Number of the first edge into each node, counting every pair of states
 _FIRST_EDGE = {node: sum(range(2, node)) for node in range(2, 2 + NODES)}
 
 
 def read_configuration(text: str) -> Genotype:
-    """The dictionary, as JSON or as Python prints it, by which NAS-Bench-301 names a genotype.
+    """Read a genotype as a configuration of NAS-Bench-301: a dictionary, as JSON or as Python prints it.
 
     `inputs_node_normal_4: '0_2'` are the states that node 4 reads (node 2 reads both inputs), `edge_normal_5:
-    'sep_conv_3x3'` is an operation. All edges that there could be are counted, node by node; given are those in use.
+    'sep_conv_3x3'` is an operation. Edges are numbered node by node, counting all possible ones.
     """
     reader = Reader(re.sub("[\t\r\n]", " ", text))
     settings = _read_settings(reader)
@@ -194,7 +194,7 @@ _SETTING = re.compile(r"""(["'])(?P<name>[\w:]*)\1 *: *(?:(["'])(?P<text>[\w:]*)
 
 
 def _read_settings(reader: Reader) -> dict[str, tuple[str, int]]:
-    """What is set, by its name without the path before it, and where the text says so."""
+    """Read settings by name, without the path before it, and their positions in the text."""
     settings: dict[str, tuple[str, int]] = {}
     _symbols(reader, "{")
     while not settings or _another(reader, "}"):

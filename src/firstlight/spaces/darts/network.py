@@ -19,19 +19,26 @@ from firstlight.spaces.darts.genotypes import Edge, Genotype
 from firstlight.spaces.ops import Conv2d, FactorizedReduce, Linear, ReLUConvBN, SeparableConv, Zero
 from firstlight.spaces.tally import Size, Tally, halved
 
-# The auxiliary head needs features of 2x2 behind its pooling of 5x5, which has this stride for each stride of the stem
+# Stride of the 5x5 pooling in the auxiliary head, which must leave 2x2 features, by the stride of the stem
 AUXILIARY_STRIDES = {1: 3, 8: 2}
 
 
 @dataclass(frozen=True)
 class DartsSkeleton(Skeleton):
-    """`cells` cells, of which those after a third and two thirds reduce: half the size, twice the channels.
+    """The skeleton of DARTS. The cells after one and two thirds reduce: half the size, twice the channels.
 
-    `stem_stride` 1 is the stem for CIFAR, 8 the one for ImageNet. `auxiliary` 1 adds a second classifier for training.
-    `pooled` 1 is the variant that NASI searches in: inputs of a reduction cell are halved by max-pooling, so that its
-    edges keep the size and any operation can stand on any of them. `rectified` 1 puts a ReLU before the global pooling.
-    Without it, where no pool is in the last cells, BatchNorm leaves each channel a mean of 0 over a batch in training:
-    for one image the output is then the same whatever it shows, and those of a batch always have the same sum.
+    Args:
+        input_shape: Shape of one image.
+        classes: Number of classes.
+        channels: Channels of the first cells.
+        cells: Number of cells.
+        stem_stride: 1 for the stem for CIFAR, 8 for the one for ImageNet.
+        auxiliary: 1 adds a second classifier for training.
+        pooled: 1 for the variant of NASI: max-pooling before a reduction cell halves the size instead of its edges, so
+            that any operation can be on any edge.
+        rectified: 1 adds a ReLU before the global pooling. Without it, and without pooling in the last cells, BatchNorm
+            leaves each channel with mean 0 over a batch in training: for a single image the output does not depend on
+            the image, and the outputs of a batch always have the same sum.
     """
 
     channels: int = 16
@@ -44,14 +51,14 @@ class DartsSkeleton(Skeleton):
     def __post_init__(self) -> None:
         image = len(self.input_shape) == 3 and min(self.input_shape) > 0
         if not image or min(self.classes, self.channels, self.cells) < 1:
-            self._refuse("it takes images, and at least one class, channel and cell")
+            self._refuse("it takes images, and needs at least one class, channel and cell")
         if self.stem_stride not in AUXILIARY_STRIDES or not {self.auxiliary, self.pooled, self.rectified} <= {0, 1}:
-            self._refuse("stem_stride is 1 (CIFAR) or 8 (ImageNet), auxiliary, pooled and rectified are 0 or 1")
+            self._refuse("stem_stride must be 1 (CIFAR) or 8 (ImageNet), auxiliary, pooled and rectified 0 or 1")
         if self.stem_stride == 8 and self.channels < 2:
-            self._refuse("the stem for ImageNet starts with half of the channels, so that there must be two")
+            self._refuse("the stem for ImageNet starts with half of the channels, so at least two are needed")
         smallest = (5 + AUXILIARY_STRIDES[self.stem_stride] - 1) * 4 * self.stem_stride + 1
         if self.auxiliary and min(self.input_shape[1:]) < smallest:
-            self._refuse(f"for its auxiliary head the sides of an image must be {smallest} or more")
+            self._refuse(f"its auxiliary head needs images with sides of at least {smallest}")
 
     def _refuse(self, reason: str) -> None:
         raise SettingError(f"A DARTS network cannot be built with {self}: {reason}.")
@@ -62,7 +69,7 @@ class DartsSkeleton(Skeleton):
 
 
 class PlacedEdge(NamedTuple):
-    """What brings a state of a cell to one of its nodes; without a source, all states before the node at once."""
+    """An edge into a node of a cell. Without a source, it reads all states before the node."""
 
     name: str
     source: int | None
@@ -70,20 +77,20 @@ class PlacedEdge(NamedTuple):
 
 
 class CellPlace(NamedTuple):
-    """Where in the network a cell stands."""
+    """The place of a cell in the network."""
 
     reduces: bool
     channels: int
     halves: bool
 
     def stride(self, source: int) -> int:
-        """Only what reads the inputs of a cell changes their size."""
+        """Return the stride of an edge: only edges from the inputs of a cell change the size."""
         return 2 if self.halves and source < 2 else 1
 
 
 @dataclass(frozen=True)
 class Wiring:
-    """The edges into each node of a cell, and the states that are its output."""
+    """The edges into each node of a cell, and the states that its output concatenates."""
 
     nodes: Sequence[Sequence[PlacedEdge]]
     concat: Sequence[int]
@@ -99,10 +106,14 @@ def genotype_wiring(genotype: Genotype, place: CellPlace) -> Wiring:
 
 
 class DartsNetwork(nn.Module):
-    """A stem, cells that each read the outputs of the two before, global pooling and a classifier.
+    """A stem, cells that read the outputs of the two before, global pooling and a classifier.
 
-    `wire` says what a cell at a place consists of. `drop_path` is the chance that an edge is left out for a sample in
-    training, and for the training to set.
+    The attribute `drop_path` is the probability that an edge is dropped for a sample in training; training code sets
+    it.
+
+    Args:
+        skeleton: The skeleton.
+        wire: Returns the wiring of the cell at a place.
     """
 
     def __init__(self, skeleton: DartsSkeleton, wire: Callable[[CellPlace], Wiring]) -> None:
@@ -132,11 +143,11 @@ class DartsNetwork(nn.Module):
         self.classifier = Linear(newer, skeleton.classes)
 
     def feature_blocks(self) -> list[nn.Module]:
-        """Behind the stem and each cell, for proxies that compare features between blocks."""
+        """Return the stems and the cells, for proxies that compare features between blocks."""
         return [*self.stems, *self.cells]
 
     def forward(self, x: Tensor) -> Tensor | tuple[Tensor, Tensor]:
-        """The logits; in training also those of the auxiliary head, if there is one."""
+        """Return the logits; in training also those of the auxiliary head, if there is one."""
         older = newer = self.stems[0](x)
         for stem in self.stems[1:]:
             newer = stem(newer)
@@ -152,7 +163,7 @@ class DartsNetwork(nn.Module):
 
 
 class DartsCell(nn.Module):
-    """Both inputs brought to the cell's width, nodes that add up their edges, and some of them side by side."""
+    """A cell: both inputs are projected to its width, nodes add up their edges, and some are concatenated."""
 
     def __init__(self, first: nn.Module, second: nn.Module, wiring: Wiring) -> None:
         super().__init__()
@@ -179,7 +190,7 @@ class DartsCell(nn.Module):
 
 
 def _drop_samples(x: Tensor, chance: float) -> Tensor:
-    """Zero for some samples of the batch; the others grow, so that the mean stays."""
+    """Drop random samples of the batch and scale the others to keep the mean."""
     kept = x.new_empty(x.shape[0], 1, 1, 1).bernoulli_(1 - chance)
     return x * kept / (1 - chance)
 
@@ -208,7 +219,7 @@ def make_operation(name: str, channels: int, stride: int) -> nn.Module:
 
 
 def _stems(skeleton: DartsSkeleton) -> list[nn.Module]:
-    """What the first cell reads: on CIFAR twice the same, on ImageNet features at a quarter and at an eighth."""
+    """Return the inputs of the first cell: on CIFAR one stem, on ImageNet two, at 1/4 and 1/8 of the size."""
     image_channels, channels = skeleton.input_shape[0], skeleton.channels
     if skeleton.stem_stride == 1:
         full = Conv2d(image_channels, 3 * channels, 3, padding=1, bias=False)
@@ -222,7 +233,7 @@ def _stems(skeleton: DartsSkeleton) -> list[nn.Module]:
 
 
 def _auxiliary_head(inputs: int, skeleton: DartsSkeleton) -> nn.Module:
-    """A small classifier of intermediate features; the one for ImageNet lacks the second BatchNorm."""
+    """Return a small classifier of intermediate features. The one for ImageNet lacks the second BatchNorm."""
     second_norm = [nn.BatchNorm2d(768)] if skeleton.stem_stride == 1 else []
     return nn.Sequential(
         nn.ReLU(),
@@ -240,7 +251,7 @@ def _auxiliary_head(inputs: int, skeleton: DartsSkeleton) -> nn.Module:
 
 
 def genotype_cost(genotype: Genotype, skeleton: DartsSkeleton) -> Cost:
-    """Of the network without its auxiliary head."""
+    """Return the cost of a network without its auxiliary head."""
     cells = (genotype.normal, genotype.reduce)
     return darts_cost(skeleton, [cell.edges for cell in cells], [len(cell.concat) for cell in cells])
 
@@ -248,9 +259,13 @@ def genotype_cost(genotype: Genotype, skeleton: DartsSkeleton) -> Cost:
 def darts_cost(
     skeleton: DartsSkeleton, edges: Sequence[Sequence[Edge]], widths: Sequence[int], *, gains: bool = True
 ) -> Cost:
-    """Follows how the network is put together, given what is on the edges of a normal and of a reduction cell.
+    """Return the cost of a network in closed form.
 
-    `widths` is how many nodes are their output. Without `gains`, BatchNorms inside of cells have no parameters.
+    Args:
+        skeleton: The skeleton.
+        edges: The edges of the normal and of the reduction cell.
+        widths: Number of nodes that the output of each of these cells concatenates.
+        gains: Whether BatchNorms inside cells have parameters.
     """
     tally = Tally()
     image_channels, *size_of_image = skeleton.input_shape

@@ -23,51 +23,54 @@ if TYPE_CHECKING:
 
 
 class DARTS(Space[Genotype]):
-    """Each node of a cell reads two different earlier states through an operation each."""
+    """Pairs of cells. Each node of a cell reads two different earlier states, each through an operation."""
 
     name = "darts"
     summary = "two cells of four nodes that read two states each, seven operations: 10^18 genotypes, as NAS-Bench-301"
     reference = "Liu2019darts"
-    benchmark = "NAS-Bench-301: accuracies on CIFAR-10 foretold by a model of some that were trained"
+    benchmark = "NAS-Bench-301: accuracies on CIFAR-10, predicted by a surrogate model"
     used_by = ("Asthana2025dextr", "Chen2021tenas", "Shu2022hnas", "Shu2022nasi", "Zheng2023sigeo")
     skeleton_type = DartsSkeleton
 
     def __len__(self) -> int:
-        """Genotypes of four nodes with both inputs of each in order; some of them are the same graph."""
+        """Return the number of genotypes with ordered inputs. Some of them are the same graph."""
         cells = math.prod(math.comb(2 + node, 2) * len(CHOICES) ** 2 for node in range(NODES))
         return cells * cells
 
     def sample(self, rng: random.Random) -> Genotype:
-        """Uniform, which is what decoding random weights of the relaxed cell comes to."""
+        """Return a random genotype, uniformly, which equals decoding random weights of the relaxed cell."""
         return Genotype(_random_cell(rng), _random_cell(rng))
 
     def mutate(self, architecture: Genotype, rng: random.Random) -> Genotype:
-        """Another operation on one edge, or another state that it reads, in one of both cells."""
+        """Change the operation or the source of one edge in one of the cells."""
         if rng.random() < 0.5:
             return replace(architecture, normal=_mutated(architecture.normal, rng))
         return replace(architecture, reduce=_mutated(architecture.reduce, rng))
 
     def parse(self, text: str) -> Genotype:
-        """A genotype in the customary form, or a configuration of NAS-Bench-301.
+        """Read a genotype in the usual form, or as a configuration of NAS-Bench-301.
 
-        Read are also those of other spaces that are written the same way, with one to five nodes, other lists of
-        nodes to concatenate, `none`, sep_conv_7x7 and conv_7x1_1x7, such as NASNet and AmoebaNet.
+        Genotypes of other spaces, such as NASNet and AmoebaNet, can be read too: one to five nodes, other lists of
+        nodes to concatenate, and the operations `none`, sep_conv_7x7 and conv_7x1_1x7.
+
+        Raises:
+            ParseError: If the text is neither.
         """
         return read_configuration(text) if text.lstrip().startswith("{") else read_genotype(text)
 
     def from_nasbench301(self, configuration: Mapping[str, Any]) -> Genotype:
-        """The genotype of a configuration's dictionary; what is not of the cells, such as a batch size, is ignored."""
+        """Return the genotype of a configuration. Settings that are not about cells are ignored."""
         return read_configuration(json.dumps(dict(configuration)))
 
     def canonical(self, architecture: Genotype) -> Genotype:
-        """Neither the order of a node's inputs nor the numbers of the nodes make a difference."""
+        """Return the representative of all genotypes that differ in the order of inputs or the numbering of nodes."""
         return Genotype(_canonical_cell(architecture.normal), _canonical_cell(architecture.reduce))
 
     def network(self, architecture: Genotype, skeleton: DartsSkeleton) -> nn.Module:
         return DartsNetwork(skeleton, functools.partial(genotype_wiring, architecture))
 
     def cost(self, architecture: Genotype, skeleton: Skeleton | None = None) -> Cost:
-        """Without the auxiliary head, which is thrown away after training: so are published sizes."""
+        """Return the cost without the auxiliary head, which is removed after training, as in published sizes."""
         skeleton = skeleton or self.skeleton()
         assert isinstance(skeleton, DartsSkeleton)
         return genotype_cost(architecture, skeleton)
@@ -83,7 +86,7 @@ class DARTS(Space[Genotype]):
         return DartsOneShot()
 
     def drawing(self, architecture: Genotype) -> Drawing:
-        """Both cells beside each other; n0, n1 and r0, r1 are the outputs of the two cells before."""
+        """Draw both cells. n0, n1 and r0, r1 are the outputs of the two cells before."""
         nodes: list[str] = []
         edges: list[tuple[int, int, str]] = []
         for kind, cell in (("normal", architecture.normal), ("reduce", architecture.reduce)):
@@ -108,9 +111,9 @@ def _mutated(cell: Cell, rng: random.Random) -> Cell:
     edges = list(cell.edges)
     place = rng.randrange(len(edges))
     operation, source = edges[place]
-    taken = {source, edges[place ^ 1][1]}  # the node's other edge is its neighbor in the list
+    taken = {source, edges[place ^ 1][1]}  # the other edge of the node is its neighbor in the list
     other_sources = [state for state in range(2 + place // 2) if state not in taken]
-    # a state that only this edge reads must stay read, unless it is part of the output
+    # a state must keep a reader, unless it is part of the output
     read_elsewhere = {*cell.concat, 0, 1, *(state for i, (_, state) in enumerate(edges) if i != place)}
     if other_sources and source in read_elsewhere and rng.random() < 0.5:
         edges[place] = operation, rng.choice(other_sources)
@@ -120,7 +123,7 @@ def _mutated(cell: Cell, rng: random.Random) -> Cell:
 
 
 def _canonical_cell(cell: Cell) -> Cell:
-    """The first in alphabetical order of all ways to number the nodes."""
+    """Return the alphabetically first of all numberings of the nodes."""
     return min(_renumbered(cell), key=lambda other: ([(source, name) for name, source in other.edges], other.concat))
 
 

@@ -37,9 +37,9 @@ CONCAT = tuple(range(2, 2 + NODES))
 
 
 class DartsSupernet(Supernet):
-    """The network that DARTS searches in: its cells have BatchNorms without gain and shift, and one behind each pool.
+    """The search network of DARTS: BatchNorms in cells are not affine, and one follows each pooling.
 
-    Without `none`, and with `rectified=0`, it is the one of Zero-Cost-PT.
+    With `rectified=0` it is that of Zero-Cost-PT, which leaves out `none`.
     """
 
     name = "darts-supernet"
@@ -50,10 +50,10 @@ class DartsSupernet(Supernet):
     fewest_cells = 3
 
     def skeleton(self, **settings: Any) -> Skeleton:
-        """With a ReLU before the global pooling unless said otherwise.
+        """Return the skeleton, by default with a ReLU before the global pooling.
 
-        Cells of the search network give each channel a mean of 0. Proxies that look at the output, such as Dextr's
-        curvature and TE-NAS's kernel, would see rounding errors and nothing else of the published network.
+        Without it, each channel has mean 0 after the last cell, and proxies that use the output, such as Dextr's
+        curvature and TE-NAS's kernel, would measure nothing but rounding errors.
         """
         return super().skeleton(**({"rectified": 1} | settings))
 
@@ -67,7 +67,7 @@ class DartsSupernet(Supernet):
         return _search_network(skeleton, functools.partial(_wiring, architecture))
 
     def cost(self, architecture: State, skeleton: Skeleton | None = None) -> Cost:
-        """The closed form; without an auxiliary head."""
+        """Return the cost in closed form, without an auxiliary head."""
         skeleton = skeleton or self.skeleton()
         assert isinstance(skeleton, DartsSkeleton)
         edges: dict[str, list[Edge]] = {kind: [] for kind in KINDS}
@@ -77,7 +77,7 @@ class DartsSupernet(Supernet):
 
 
 class DartsSupernetWithNone(DartsSupernet):
-    """With `rectified=0`, the one of DARTS itself."""
+    """With `rectified=0`, the search network of DARTS itself."""
 
     name = "darts-supernet-with-none"
     summary = "states of the weight-sharing network of DARTS with `none` as an eighth operation"
@@ -85,7 +85,7 @@ class DartsSupernetWithNone(DartsSupernet):
 
 
 def _search_network(skeleton: DartsSkeleton, wire: Callable[[CellPlace], Wiring]) -> DartsNetwork:
-    """The network whose cells have BatchNorms without gain and shift."""
+    """Build a network whose cells have BatchNorms that are not affine."""
     network = DartsNetwork(skeleton, wire)
     for module in network.cells.modules():
         if isinstance(module, nn.BatchNorm2d):
@@ -118,10 +118,10 @@ def _search_operation(name: str, channels: int, stride: int) -> nn.Module:
 
 
 def decode(normal: Sequence[Sequence[float]], reduce: Sequence[Sequence[float]]) -> Genotype:
-    """The genotype that DARTS reads off the weights of its eight operations on the fourteen edges of each cell.
+    """Decode a genotype as DARTS does, from the weights of eight operations on the fourteen edges of each cell.
 
-    An edge is as strong as the best of its operations without `none`, and a node keeps its two strongest edges, the
-    stronger one first.
+    The strength of an edge is the largest weight of its operations except `none`. A node keeps its two strongest edges,
+    the stronger one first.
     """
     return Genotype(_decoded(normal), _decoded(reduce))
 
@@ -140,7 +140,7 @@ def _decoded(weights: Sequence[Sequence[float]]) -> Cell:
 
 
 def node_choices(kind: str, node: int) -> tuple[Choice, Choice]:
-    """What a node of the one-shot network reads, and the operation on it."""
+    """Return the choices of a node of the one-shot network: its inputs and its operation."""
     return (
         Choice(f"inputs of {kind} {node}", tuple(map(str, range(node))), taken=2, sampled=1),
         Choice(f"operation of {kind} {node}", CHOICES, taken=2, sampled=1),
@@ -148,29 +148,29 @@ def node_choices(kind: str, node: int) -> tuple[Choice, Choice]:
 
 
 class DartsOneShot(OneShot):
-    """What a node reads is chosen apart from the operation on it; on a path there is one of each (Shu et al., 2022).
+    """Chooses the inputs of a node separately from its operation; a path has one of each (Shu et al., 2022).
 
-    A node of an architecture has two of each: the best operation reads the best input, and the second the second.
+    A node of an architecture has two of each: the best operation reads the best input, the second best the second best.
     """
 
     name = "darts-one-shot"
     choices = tuple(choice for kind in KINDS for node in CONCAT for choice in node_choices(kind, node))
 
     def skeleton(self, of_networks: Skeleton) -> DartsSkeleton:
-        """With max-pooling before a reduction cell instead of strides in it: any operation can read any input."""
+        """Return the skeleton with max-pooling before reduction cells, so that any operation can read any input."""
         assert isinstance(of_networks, DartsSkeleton)
         if of_networks.cells < DartsSupernet.fewest_cells:
             raise SettingError(
-                f"The one-shot network of DARTS needs {DartsSupernet.fewest_cells} cells or more, so that there is one "
-                f"of each kind; the skeleton has cells={of_networks.cells}."
+                f"The one-shot network of DARTS needs at least {DartsSupernet.fewest_cells} cells, so that there is "
+                f"one of each kind; the skeleton has cells={of_networks.cells}."
             )
         return replace(of_networks, pooled=1, auxiliary=0)
 
     def network(self, skeleton: DartsSkeleton) -> nn.Module:
         if not skeleton.pooled:
             raise SettingError(
-                f"The one-shot network of DARTS cannot be built with {skeleton}: a node mixes its inputs, which are of "
-                "one size only with pooled=1."
+                f"The one-shot network of DARTS cannot be built with {skeleton}. A node mixes its inputs, which have "
+                "the same size only with pooled=1."
             )
         return _search_network(skeleton, _one_shot_wiring)
 

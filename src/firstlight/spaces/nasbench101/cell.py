@@ -1,9 +1,9 @@
-"""Cells of NAS-Bench-101: their text, the part of them that is used, and which of them are the same.
+"""Cells of NAS-Bench-101: their text, pruning, and equivalence.
 
     conv1x1~0|conv3x3~0,1|output~1,2
 
-are the vertices behind the cell's input in their order, each with its operation and the numbers of the vertices that
-lead to it. The input is vertex 0. A vertex that nothing leads to has an empty list: `maxpool3x3~`.
+lists the vertices after the cell's input, each with its operation and the numbers of the vertices that lead to it. The
+input is vertex 0. A vertex that nothing leads to has an empty list: `maxpool3x3~`.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from dataclasses import dataclass
 from firstlight.core.errors import DataError, ParseError, TableError
 from firstlight.spaces.base import Architecture
 
-# in the order of the benchmark's own hash; tables write them as the digits 0, 1 and 2
+# in the order of the benchmark's hash; tables write them as the digits 0, 1 and 2
 OPERATIONS = ("conv3x3", "conv1x1", "maxpool3x3")
 OUTPUT = "output"
 MOST_VERTICES = 7
 MOST_EDGES = 9
 
-# What leads to each vertex behind the input, in ascending order
+# The sources of each vertex after the input, in ascending order
 Sources = tuple[tuple[int, ...], ...]
 
 
 @dataclass(frozen=True)
 class Cell101(Architecture):
-    """The operations of the inner vertices 1, 2, ..., and what leads to each of them and to the output, the last."""
+    """The operations of the inner vertices 1, 2, ..., and the sources of each of them and of the output, the last."""
 
     operations: tuple[str, ...]
     sources: Sources
@@ -42,7 +42,11 @@ class Cell101(Architecture):
 
     @classmethod
     def from_matrix(cls, adjacency: str, operations: Sequence[str]) -> Cell101:
-        """From a matrix written row by row in 0 and 1, and the operations of the inner vertices."""
+        """Make a cell from its adjacency matrix, row by row in 0 and 1, and the operations of the inner vertices.
+
+        Raises:
+            TableError: If the matrix is not that of a cell, or an operation is unknown.
+        """
         vertices = len(operations) + 2
         if len(adjacency) != vertices**2 or set(adjacency) - {"0", "1"}:
             raise TableError(
@@ -54,7 +58,7 @@ class Cell101(Architecture):
             raise TableError(
                 f"A cell of NAS-Bench-101 has no operation {unknown[0]!r}. It has: {', '.join(OPERATIONS)}."
             )
-        columns = [adjacency[vertex::vertices] for vertex in range(vertices)]  # a column holds what leads to its vertex
+        columns = [adjacency[vertex::vertices] for vertex in range(vertices)]  # a column holds a vertex's sources
         if any("1" in column[vertex:] for vertex, column in enumerate(columns)):
             raise TableError(f"{adjacency!r} is not the matrix of a cell: an edge does not lead to a later vertex.")
         sources = tuple(tuple(source for source, edge in enumerate(column) if edge == "1") for column in columns[1:])
@@ -62,7 +66,7 @@ class Cell101(Architecture):
 
     @classmethod
     def from_digits(cls, adjacency: str, digits: str) -> Cell101:
-        """The same for operations written as digits: 0, 1 and 2 stand for `OPERATIONS`."""
+        """Make a cell from its matrix and digits 0, 1 and 2, which stand for `OPERATIONS`."""
         if set(digits) - set("012"):
             raise TableError(f"{digits!r} are not operations of a NAS-Bench-101 cell: expected only digits 0, 1 and 2.")
         return cls.from_matrix(adjacency, [OPERATIONS[int(digit)] for digit in digits])
@@ -72,18 +76,22 @@ class Cell101(Architecture):
         return sum(map(len, self.sources))
 
     def pruned(self) -> Cell101:
-        """Without the vertices that are on no path from input to output; the others keep their order."""
+        """Remove the vertices that are on no path from input to output. The others keep their order.
+
+        Raises:
+            DataError: If there is no path from input to output.
+        """
         used = used_vertices(self.sources)
         if not used:
-            raise DataError(f"In the cell {self} nothing leads from input to output.")
+            raise DataError(f"The cell {self} has no path from input to output.")
         operations = tuple(self.operations[vertex - 1] for vertex in used[1:-1])
         return Cell101(operations, rearranged(self.sources, used))
 
     def canonical(self) -> Cell101:
-        """The pruned cell with its vertices in the order in which the benchmark's own enumeration meets it first.
+        """Return the pruned cell with its vertices in the order in which the benchmark first enumerates it.
 
-        Matrices are counted up in binary, the edge from 0 to 1 being the last digit, then 0 to 2, 1 to 2, 0 to 3 and so
-        on; the operations of one matrix in the order of `OPERATIONS`.
+        The benchmark counts matrices up in binary, with the edge 0-1 as the last digit, then 0-2, 1-2, 0-3 and so on;
+        for one matrix it goes through the operations in the order of `OPERATIONS`.
         """
         cell = self.pruned()
         sources, orders = first_arrangement(cell.sources)
@@ -91,7 +99,7 @@ class Cell101(Architecture):
         return Cell101(tuple(OPERATIONS[index] for index in operations), sources)
 
     def module_hash(self) -> str:
-        """The name of the cell's class in the benchmark: MD5 sums of neighborhoods that grow by one edge a round."""
+        """Return the hash of the cell in the benchmark: MD5 sums of neighborhoods that grow by one edge per round."""
         cell = self.pruned()
         into: list[tuple[int, ...]] = [(), *cell.sources]
         out_of = [[v for v, leading in enumerate(into) if vertex in leading] for vertex in range(len(into))]
@@ -108,10 +116,10 @@ class Cell101(Architecture):
         return _md5(str(sorted(sums)))
 
     def widths(self, inputs: int, outputs: int) -> tuple[int, ...]:
-        """Channels of every vertex of a pruned cell, input and output included.
+        """Return the channels of every vertex of a pruned cell, input and output included.
 
-        The inner vertices that lead to the output share its channels, the first of them taking one more each where
-        they do not divide; any other vertex is as wide as the widest that it leads to.
+        The inner vertices that lead to the output share its channels; if they do not divide evenly, the first ones get
+        one more. Any other vertex is as wide as the widest vertex that it leads to.
         """
         last = len(self.sources)
         widths = [inputs, *[0] * (last - 1), outputs]
@@ -131,7 +139,7 @@ def with_other_operation(cell: Cell101, index: int, rng: random.Random) -> Cell1
 
 
 def used_vertices(sources: Sources) -> tuple[int, ...]:
-    """The vertices on paths from input to output, in their order; none if there is no such path."""
+    """Return the vertices on paths from input to output, in order; empty if there is no such path."""
     last = len(sources)
     reached, leading = {0}, {last}
     for vertex in range(1, last + 1):
@@ -144,7 +152,7 @@ def used_vertices(sources: Sources) -> tuple[int, ...]:
 
 
 def rearranged(sources: Sources, order: Sequence[int]) -> Sources:
-    """What leads to what among the vertices in `order`, numbered as they stand there; edges from others are dropped."""
+    """Return the sources of the vertices in `order`, renumbered by it. Edges from other vertices are dropped."""
     place = {vertex: number for number, vertex in enumerate(order)}
     return tuple(
         tuple(sorted(place[source] for source in sources[vertex - 1] if source in place)) for vertex in order[1:]
@@ -153,7 +161,7 @@ def rearranged(sources: Sources, order: Sequence[int]) -> Sources:
 
 @functools.lru_cache(maxsize=2**15)
 def first_arrangement(sources: Sources) -> tuple[Sources, tuple[tuple[int, ...], ...]]:
-    """Of all ways to number a pruned cell's vertices, that of the smallest matrix, and the orders that lead to it."""
+    """Return the sources with the smallest matrix of all orders of a pruned cell, and the orders that lead to it."""
     by_matrix: dict[Sources, list[tuple[int, ...]]] = {}
     for order in _orders(sources, (0,)):
         by_matrix.setdefault(rearranged(sources, order), []).append(order)
@@ -162,7 +170,7 @@ def first_arrangement(sources: Sources) -> tuple[Sources, tuple[tuple[int, ...],
 
 
 def _orders(sources: Sources, placed: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
-    """All orders of the vertices, input first and output last, in which edges lead to later ones."""
+    """Yield all topological orders of the vertices, input first and output last."""
     last = len(sources)
     if len(placed) == last:
         yield (*placed, last)
@@ -172,7 +180,7 @@ def _orders(sources: Sources, placed: tuple[int, ...]) -> Iterator[tuple[int, ..
 
 
 def _matrix_number(sources: Sources) -> int:
-    """The matrix as a binary number: what leads to a later vertex weighs more, and so does a later source."""
+    """Return the matrix as a binary number: edges to later vertices weigh more, and so do edges from later ones."""
     return sum(
         1 << (vertex * (vertex - 1) // 2 + source) for vertex, leading in enumerate(sources, 1) for source in leading
     )
@@ -187,9 +195,14 @@ def _joined(sums: Sequence[str], vertices: Iterable[int]) -> str:
 
 
 def read_cell(text: str, parents: Sequence[int] = ()) -> tuple[Cell101, dict[tuple[int, int], int]]:
-    """The cell that a text stands for, and at which character each of its edges (from, to) is written.
+    """Read a cell, and the position of each of its edges (source, target) in the text.
 
-    `parents`, if given, is how many vertices lead to each vertex behind the input.
+    Args:
+        text: The text of the cell.
+        parents: Number of sources that each vertex after the input must have; any if empty.
+
+    Raises:
+        ParseError: If the text is not that of such a cell.
     """
     reader = _Reader(text)
     operations: list[str] = []
@@ -214,7 +227,7 @@ def read_cell(text: str, parents: Sequence[int] = ()) -> tuple[Cell101, dict[tup
 
 
 class _Reader:
-    """Goes through a text from left to right, and refuses what is not expected where it stands."""
+    """Reads a text from left to right. Methods raise `ParseError` if the text is not as expected."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -232,12 +245,12 @@ class _Reader:
         return found
 
     def sources(self, vertex: int, count: int | None) -> Iterator[tuple[int, int]]:
-        """Numbers below that of the vertex, ascending, each with its place: `count` of them, or all that are there."""
+        """Yield the sources of a vertex, ascending, with their positions: `count` of them, or as many as there are."""
         if count is None and (self.sees("|") or self.position == len(self.text)):
             return
         lowest = taken = 0
         while True:
-            above = vertex - (count - taken - 1 if count else 0)  # leaves room for those that must follow
+            above = vertex - (count - taken - 1 if count else 0)  # leaves room for the sources that must follow
             place = self.position
             source = int(self.take(*map(str, range(lowest, above))))
             yield source, place

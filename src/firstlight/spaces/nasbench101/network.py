@@ -1,4 +1,4 @@
-"""The networks of NAS-Bench-101 and what they cost, for all spaces of its cells."""
+"""Networks of NAS-Bench-101 cells and their cost, for all spaces of such cells."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from firstlight.spaces.nasbench101.cell import OUTPUT, Cell101
 from firstlight.spaces.ops import Conv2d, Linear
 
 KERNELS = {"conv1x1": 1, "conv3x3": 3}
-MOST_SHARING = 5  # inner vertices that may lead to the output, each of which needs a channel
+MOST_SHARING = 5  # inner vertices that can lead to the output; each needs a channel
 
 
 @dataclass(frozen=True)
 class Skeleton101(Skeleton):
-    """`stacks` of `cells` each; `channels` in the first, doubled and halved in size from stack to stack."""
+    """`stacks` of `cells` each, with `channels` in the first. Each next stack has double channels and half size."""
 
     channels: int = 128
     stacks: int = 3
@@ -32,13 +32,13 @@ class Skeleton101(Skeleton):
         counts = (self.input_shape[0], self.classes, self.stacks, self.cells)
         if len(self.input_shape) != 3 or not all(divisible) or min(counts) < 1 or self.channels < MOST_SHARING:
             raise SettingError(
-                f"A NAS-Bench-101 network cannot be built with {self}: it takes images whose sides can be halved "
-                f"between the stacks, at least one class, stack and cell, and at least {MOST_SHARING} channels, "
-                f"because up to {MOST_SHARING} vertices of a cell share them."
+                f"A NAS-Bench-101 network cannot be built with {self}. It takes images whose sides can be halved "
+                f"between the stacks, and needs at least one class, stack and cell, and at least {MOST_SHARING} "
+                f"channels, because up to {MOST_SHARING} vertices of a cell share them."
             )
 
     def stages(self) -> Iterator[tuple[int, int, int, int]]:
-        """Input and output channels of each cell, and the height and width it works at."""
+        """Yield the input and output channels of each cell, and its height and width."""
         inputs = self.channels
         for stack in range(self.stacks):
             outputs = self.channels << stack
@@ -48,16 +48,16 @@ class Skeleton101(Skeleton):
 
 
 class Space101(Space[Cell101]):
-    """What spaces of NAS-Bench-101 cells share: everything but which cells there are."""
+    """The base of all spaces of NAS-Bench-101 cells."""
 
     skeleton_type = Skeleton101
 
     def network(self, architecture: Cell101, skeleton: Skeleton101) -> nn.Module:
-        """Vertices on no path from input to output are not built."""
+        """Build the network without vertices that are on no path from input to output."""
         return Network101(architecture.pruned(), skeleton)
 
     def cost(self, architecture: Cell101, skeleton: Skeleton | None = None) -> Cost:
-        """The closed form: a thousand times faster than counting a network on the meta device."""
+        """Return the cost in closed form, a thousand times faster than counting a network on the meta device."""
         skeleton = skeleton or self.skeleton()
         assert isinstance(skeleton, Skeleton101)
         cell = architecture.pruned()
@@ -78,7 +78,7 @@ class Space101(Space[Cell101]):
 
 
 def _convolutions(cell: Cell101, inputs: int, outputs: int) -> tuple[int, int]:
-    """All weights of the convolutions of a pruned cell, and all channels that leave them."""
+    """Return the number of weights and of output channels of all convolutions of a pruned cell."""
     widths = cell.widths(inputs, outputs)
     projected = sum(width for width, sources in zip(widths[1:], cell.sources, strict=True) if 0 in sources)
     weights, channels = inputs * projected, projected
@@ -90,7 +90,7 @@ def _convolutions(cell: Cell101, inputs: int, outputs: int) -> tuple[int, int]:
 
 
 class ConvBNReLU(nn.Sequential):
-    """Bias-free convolution with "same" padding, BatchNorm that keeps 0.997 of its statistics, ReLU."""
+    """Bias-free convolution with "same" padding, BatchNorm with momentum 0.003, ReLU."""
 
     def __init__(self, inputs: int, outputs: int, kernel: int) -> None:
         super().__init__(
@@ -101,10 +101,10 @@ class ConvBNReLU(nn.Sequential):
 
 
 class Cell(nn.Module):
-    """A pruned cell. A vertex adds up what leads to it, and the output concatenates what leads to it.
+    """A pruned cell. An inner vertex adds up its sources; the output concatenates them.
 
-    The cell's input is projected to the width of each vertex that it leads to; the output adds its projection to the
-    concatenation. Other sources are at most one channel too wide, which is cut off.
+    The cell's input is projected to the width of each vertex that it leads to; the output adds this projection to the
+    concatenation. Other sources are at most one channel too wide, and that channel is cut off.
     """
 
     def __init__(self, cell: Cell101, inputs: int, outputs: int) -> None:
@@ -139,7 +139,7 @@ class Cell(nn.Module):
 
 
 class Network101(nn.Module):
-    """Stem, stacks of cells with max-pooling between them, mean over positions and a classifier."""
+    """A stem, stacks of cells with max-pooling between them, global pooling and a classifier."""
 
     def __init__(self, cell: Cell101, skeleton: Skeleton101) -> None:
         super().__init__()
@@ -155,7 +155,7 @@ class Network101(nn.Module):
         self.classifier = Linear(outputs, skeleton.classes)
 
     def feature_blocks(self) -> list[nn.Module]:
-        """Behind the stem and each cell, for proxies that compare features between blocks."""
+        """Return the stem and the cells, for proxies that compare features between blocks."""
         return [self.stem, *(module for module in self.body if isinstance(module, Cell))]
 
     def forward(self, x: Tensor) -> Tensor:

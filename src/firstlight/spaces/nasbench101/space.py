@@ -24,8 +24,8 @@ from firstlight.spaces.nasbench101.network import Space101
 class NASBench101(Space101):
     """Cells whose vertices carry one of three operations.
 
-    As in the benchmark, a cell may have vertices on no path from input to output. They change nothing, and their edges
-    are not among the nine. Evolution passes through them.
+    As in the benchmark, a cell may have vertices on no path from input to output. They have no effect, and their edges
+    do not count toward the nine. Evolution may pass through such cells.
     """
 
     name = "nasbench101"
@@ -35,10 +35,10 @@ class NASBench101(Space101):
     used_by = ("Asthana2025dextr", "Shu2022hnas", "Zheng2023sigeo")
 
     def __len__(self) -> int:
-        return 423_624  # classes of cells that are the same once pruned
+        return 423_624  # classes of cells that are equal once pruned
 
     def __iter__(self) -> Iterator[Cell101]:
-        """One cell of each class, the canonical one, from two vertices to seven."""
+        """Yield the canonical cell of each class, from two vertices to seven."""
         for inner in range(MOST_VERTICES - 1):
             for sources in _graphs(inner + 1):
                 automorphisms = first_arrangement(sources)[1]
@@ -48,9 +48,9 @@ class NASBench101(Space101):
                         yield cell
 
     def sample(self, rng: random.Random) -> Cell101:
-        """As the benchmark does: every edge between seven vertices with probability 1/2, until the cell is valid.
+        """Draw every edge between seven vertices with probability 1/2 until the cell is valid, as the benchmark does.
 
-        Most of these cells prune to fewer than seven vertices.
+        Most of these cells have fewer than seven vertices once pruned.
         """
         inner = MOST_VERTICES - 2
         while True:
@@ -60,7 +60,7 @@ class NASBench101(Space101):
                 return cell
 
     def mutate(self, architecture: Cell101, rng: random.Random) -> Cell101:
-        """One edge or one operation changes, or, where there is room, a vertex is put between two others."""
+        """Change one edge or one operation, or, if there is room, insert a vertex between two others."""
         last = len(architecture.sources)
         pairs = [(source, vertex) for vertex in range(1, last + 1) for source in range(vertex)]
         room = last + 1 < MOST_VERTICES
@@ -88,10 +88,10 @@ class NASBench101(Space101):
         return cell
 
     def canonical(self, architecture: Cell101) -> Cell101:
-        """Pruned, and the first of all that are isomorphic in the benchmark's own enumeration.
+        """Return the pruned cell that comes first among its isomorphic cells in the benchmark's enumeration.
 
-        Isomorphic cells are one in the benchmark. Where the vertices that lead to the output do not divide its
-        channels, the first of them are one channel wider, so that networks of isomorphic cells differ a little.
+        The benchmark treats isomorphic cells as one. Their networks differ slightly if the channels of the output
+        cannot be divided evenly: the first vertices that lead to it are then one channel wider.
         """
         return architecture.canonical()
 
@@ -107,7 +107,7 @@ def _with_edge_flipped(cell: Cell101, source: int, vertex: int) -> Cell101:
 
 
 def _with_vertex_between(cell: Cell101, source: int, vertex: int, operation: str) -> Cell101:
-    """The new vertex takes the number of the later one, which moves on by one, as do all behind it."""
+    """Insert a vertex; it takes the number of the later vertex, and all from there on move up by one."""
     moved = [tuple(s + (s >= vertex) for s in leading) for leading in cell.sources]
     moved[vertex - 1] = tuple(sorted((*moved[vertex - 1], vertex)))
     moved.insert(vertex - 1, (source,))
@@ -117,7 +117,7 @@ def _with_vertex_between(cell: Cell101, source: int, vertex: int, operation: str
 
 
 def _graphs(last: int) -> Iterator[Sources]:
-    """Every graph of vertices 0 to `last` that is pruned, of few enough edges, and first of its class."""
+    """Yield every pruned graph of vertices 0 to `last` with at most nine edges that is the first of its class."""
     leading = [
         [tuple(s for s in range(vertex) if mask >> s & 1) for mask in range(1, 1 << vertex)]
         for vertex in range(last, 0, -1)

@@ -2,8 +2,8 @@
 
     conv1x1~0|conv3x3~0,1|maxpool3x3~0,2|conv1x1~0,1|output~0,1
 
-is an architecture of the first space. The text is that of the NAS-Bench-101 cell which it stands for: `nasbench101`
-reads it as it is, and knows the canonical form under which tables of that benchmark list it.
+is an architecture of the first space. The text is that of the NAS-Bench-101 cell: `nasbench101` can parse it, and
+returns the canonical form under which tables of that benchmark list it.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ if TYPE_CHECKING:
 
 
 class NASBench1Shot1(Space101):
-    """Every vertex chooses its parents among those before it, and one of three operations.
+    """Every vertex chooses its parents among the vertices before it, and one of three operations.
 
-    Vertices that lead nowhere ("loose ends") are allowed and change nothing.
+    Vertices that lead nowhere ("loose ends") are allowed and have no effect.
     """
 
     reference = "Zela2020nasbench1shot1"
@@ -45,7 +45,7 @@ class NASBench1Shot1(Space101):
     @property
     @abstractmethod
     def parents(self) -> tuple[int, ...]:
-        """How many parents each vertex behind the input has; the last is the output."""
+        """Number of parents of each vertex after the input. The last vertex is the output."""
 
     def __len__(self) -> int:
         graphs = math.prod(math.comb(vertex, count) for vertex, count in enumerate(self.parents, start=1))
@@ -63,7 +63,7 @@ class NASBench1Shot1(Space101):
         return Cell101(tuple(operations), tuple(tuple(sorted(sources)) for sources in parents))
 
     def mutate(self, architecture: Cell101, rng: random.Random) -> Cell101:
-        """One parent is exchanged for another, or one operation."""
+        """Replace one parent or one operation."""
         inner = len(architecture.operations)
         undecided = [vertex for vertex, count in enumerate(self.parents, start=1) if count < vertex]
         choice = rng.randrange(inner + len(undecided))
@@ -80,14 +80,16 @@ class NASBench1Shot1(Space101):
         return read_cell(text.strip(), self.parents)[0]
 
     def canonical(self, architecture: Cell101) -> Cell101:
-        """Of all architectures that are the same cell once pruned, the one on the first graph of the space that has
-        room for it; what is not used gets the first operation."""
+        """Return the representative of all architectures that are the same cell once pruned.
+
+        It has the first graph of the space that contains the cell; unused vertices get the first operation.
+        """
         found = self.standing_for(architecture)
         assert found is not None  # its own graph has room for it
         return found
 
     def standing_for(self, cell: Cell101) -> Cell101 | None:
-        """The same for any cell of NAS-Bench-101; None if no architecture of this space is that cell once pruned."""
+        """Return the same for any cell of NAS-Bench-101; None if no architecture of this space is that cell."""
         cell = cell.canonical()
         if cell.sources not in _first_graphs(self.parents):
             return None
@@ -98,7 +100,7 @@ class NASBench1Shot1(Space101):
         return Cell101(tuple(operations), sources)
 
     def choices(self) -> tuple[tuple[str, ...], ...]:
-        """The operation of each inner vertex, then the parents of each vertex behind the input."""
+        """Return the operation of each inner vertex, then the parents of each vertex after the input."""
         parents = (tuple(",".join(map(str, sources)) for sources in vertex) for vertex in _parents(self.parents))
         return (*(OPERATIONS,) * (len(self.parents) - 1), *parents)
 
@@ -136,7 +138,7 @@ class NASBench1Shot1S3(NASBench1Shot1):
 
 
 def _parents(parents: tuple[int, ...]) -> list[Sources]:
-    """Which parents each vertex may have."""
+    """Return the sets of parents that each vertex may have."""
     return [tuple(itertools.combinations(range(vertex), count)) for vertex, count in enumerate(parents, start=1)]
 
 
@@ -146,7 +148,7 @@ def _graphs(parents: tuple[int, ...]) -> Iterator[Sources]:
 
 @functools.cache
 def _first_graphs(parents: tuple[int, ...]) -> dict[Sources, tuple[Sources, tuple[int, ...]]]:
-    """For each canonical pruned graph, the first graph of the space that it is in, and where its inner vertices are."""
+    """For each canonical pruned graph, return the first graph that contains it, and its inner vertices there."""
     found: dict[Sources, tuple[Sources, tuple[int, ...]]] = {}
     for sources in _graphs(parents):
         used = used_vertices(sources)

@@ -1,6 +1,6 @@
-"""The one-shot network of NAS-Bench-1Shot1: cells of choice blocks that may read all that is before them.
+"""The one-shot network of NAS-Bench-1Shot1: cells of choice blocks that can read all blocks before them.
 
-Vertices are counted as in the text of a cell: 0 is its input, behind it are the blocks, and the last is the output.
+Vertices are numbered as in the text of a cell: 0 is the input, then come the blocks, and the last is the output.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ OPERATIONS = ("maxpool3x3", "conv3x3", "conv1x1")
 
 @dataclass(frozen=True)
 class Skeleton1Shot1(Skeleton):
-    """`cells` cells, of which those after a third and two thirds double the channels; max-pooling before them."""
+    """`cells` cells. Those after one and two thirds double the channels, with max-pooling before them."""
 
     channels: int = 16
     cells: int = 9
@@ -34,8 +34,8 @@ class Skeleton1Shot1(Skeleton):
     def __post_init__(self) -> None:
         if len(self.input_shape) != 3 or min(*self.input_shape, self.classes, self.channels, self.cells) < 1:
             raise SettingError(
-                f"The one-shot network of NAS-Bench-1Shot1 cannot be built with {self}: it takes images, and at least "
-                "one class, channel and cell."
+                f"The one-shot network of NAS-Bench-1Shot1 cannot be built with {self}. It takes images, and needs at "
+                "least one class, channel and cell."
             )
 
     @property
@@ -44,10 +44,10 @@ class Skeleton1Shot1(Skeleton):
 
 
 class OneShot1Shot1(OneShot):
-    """An operation in each block, and what leads to each vertex that does not read all before it."""
+    """Chooses an operation in each block, and the inputs of each vertex that does not read all vertices before it."""
 
     def __init__(self, space: str, parents: Sequence[int]) -> None:
-        """`parents` is how many vertices lead to each vertex behind the input."""
+        """`parents` is the number of parents of each vertex after the input."""
         self.name = f"{space}-one-shot"
         *blocks, output = range(1, 1 + len(parents))
         titles = {vertex: str(vertex) for vertex in blocks} | {output: OUTPUT}
@@ -59,7 +59,7 @@ class OneShot1Shot1(OneShot):
         self.choices = (*self.operations, *filter(is_open, self.inputs))
 
     def skeleton(self, of_networks: Skeleton) -> Skeleton1Shot1:
-        """The published one, for the same images and classes."""
+        """Return the published skeleton, for the same images and classes."""
         return Skeleton1Shot1(of_networks.input_shape, of_networks.classes)
 
     def network(self, skeleton: Skeleton1Shot1) -> nn.Module:
@@ -76,7 +76,7 @@ def is_open(choice: Choice) -> bool:
 
 
 class Network1Shot1(nn.Module):
-    """A stem, cells as wide as all their blocks together, a projection back to one block's width and a classifier."""
+    """A stem, cells as wide as all their blocks together, a projection to the width of a block, and a classifier."""
 
     def __init__(self, operations: Sequence[Choice], inputs: Sequence[Choice], skeleton: Skeleton1Shot1) -> None:
         super().__init__()
@@ -96,7 +96,7 @@ class Network1Shot1(nn.Module):
         self.classifier = Linear(channels, skeleton.classes)
         for norm in self.modules():
             if isinstance(norm, nn.BatchNorm2d):
-                norm.momentum = 0.997  # of the new statistics, whereas networks by themselves keep 0.997 of the old
+                norm.momentum = 0.997  # as published; stand-alone networks have 0.003
 
     def forward(self, x: Tensor) -> Tensor:
         features = self.pool(self.top(self.body(self.stem(x))))
@@ -105,7 +105,7 @@ class Network1Shot1(nn.Module):
 
 
 class Cell1Shot1(nn.Module):
-    """Each vertex behind the input has its own projection of the cell's input; `inputs` are what leads to each."""
+    """A cell in which each vertex has its own projection of the cell's input; `inputs` are the choices of inputs."""
 
     def __init__(self, operations: Sequence[Choice], inputs: Sequence[Choice], width: int, channels: int) -> None:
         super().__init__()
@@ -132,14 +132,14 @@ def _reading(choice: Choice) -> nn.Module:
 
 
 class AllInputs(nn.Module):
-    """The sum of everything before a block, where nothing is to be chosen."""
+    """The sum of all vertices before a block that has no choice of inputs."""
 
     def forward(self, inputs: Sequence[Tensor]) -> Tensor:
         return functools.reduce(operator.add, inputs)
 
 
 class MixedOutput(ChoicePoint):
-    """The blocks side by side, each with its weight, and the weighted projection of the cell's input added to them."""
+    """The concatenation of the weighted blocks plus the weighted projection of the cell's input."""
 
     def forward(self, shortcut: Tensor, blocks: Sequence[Tensor]) -> Tensor:
         first, *others = self.weights.values()

@@ -1,4 +1,4 @@
-"""Cells of NAS-Bench-201: one operation on each of six edges, and how they are written."""
+"""Cells of NAS-Bench-201: one operation on each of six edges."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from firstlight.spaces.base import Architecture
 from firstlight.spaces.cells import EDGES
 
 OPERATIONS = ("none", "skip_connect", "nor_conv_1x1", "nor_conv_3x3", "avg_pool_3x3")
-# what the digits of NASLib stand for
+# the operations that the digits of NASLib stand for
 DIGITS = ("skip_connect", "none", "nor_conv_3x3", "nor_conv_1x1", "avg_pool_3x3")
 
 
@@ -21,9 +21,12 @@ class Cell201(Architecture):
 
     @classmethod
     def from_digits(cls, digits: str) -> Cell201:
-        """From one digit for each edge, as NASLib and the tables made with it write a cell.
+        """Make a cell from one digit for each edge, as NASLib and its tables write it.
 
-        Edges are listed by their source, 0-1, 0-2, 0-3, 1-2, 1-3, 2-3; the text lists them by their target.
+        Edges are ordered by their source: 0-1, 0-2, 0-3, 1-2, 1-3, 2-3. The text orders them by their target.
+
+        Raises:
+            ParseError: If these are not six digits from 0 to 4.
         """
         for position, digit in enumerate(digits):
             if digit not in "01234":

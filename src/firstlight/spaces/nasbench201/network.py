@@ -1,4 +1,4 @@
-"""Networks of NAS-Bench-201, and what they cost without building them."""
+"""Networks of NAS-Bench-201, and their cost in closed form."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ KERNELS = {"nor_conv_1x1": 1, "nor_conv_3x3": 3}
 
 @dataclass(frozen=True)
 class Skeleton201(StagesSkeleton):
-    """Three stages of `cells` cells each; `channels` in the first stage, doubled and halved in size between stages."""
+    """Three stages of `cells` cells. The first has `channels`; each next one has double channels and half size."""
 
     channels: int = 16
     cells: int = 5
@@ -30,7 +30,7 @@ class Skeleton201(StagesSkeleton):
 
 
 def network_of(skeleton: Skeleton201, make_cell: Callable[[int], nn.Module]) -> StagedNetwork:
-    """The network whose cells of so many channels `make_cell` makes."""
+    """Build the network; `make_cell` makes a cell for a number of channels."""
     widths = skeleton.widths
     body: list[nn.Module] = []
     for before, channels in zip((None, *widths), widths, strict=False):
@@ -41,7 +41,7 @@ def network_of(skeleton: Skeleton201, make_cell: Callable[[int], nn.Module]) -> 
 
 
 def cost_of(skeleton: Skeleton201, add_cell: Callable[[StageTally, int], None]) -> Cost:
-    """The cost of the network whose cells of so many channels `add_cell` adds to a tally."""
+    """Return the cost of the network; `add_cell` adds a cell with a number of channels to a tally."""
     tally = StageTally(skeleton)
     widths = skeleton.widths
     tally.stem(widths[0])
@@ -55,7 +55,7 @@ def cost_of(skeleton: Skeleton201, add_cell: Callable[[StageTally, int], None]) 
 
 
 def cell_network(architecture: Cell201, inputs: int, outputs: int) -> FourNodeCell:
-    """Edges from the input change the width, where it changes."""
+    """Build a cell. If the width changes, edges from the input change it."""
     edges = {
         (target, source): make_operation(operation, inputs if source == 0 else outputs, outputs)
         for (target, source), operation in zip(EDGES, architecture.operations, strict=True)

@@ -1,4 +1,4 @@
-"""Weights that all cells of NAS-Bench-201 share: how they are trained, and how a cell inherits its part of them."""
+"""Shared weights of NAS-Bench-201: how they are trained, and how a cell inherits its part of them."""
 
 from __future__ import annotations
 
@@ -21,8 +21,7 @@ from firstlight.spaces.supernets.sharing import sharing_copy
 
 @dataclass(frozen=True)
 class CellPaths(PathPolicy):
-    """NAS-Bench-201: one operation on each edge, uniformly, the same in all cells; or all of them, with the weights of
-    the full state."""
+    """Which operations are trained: `single-path` draws one for each edge, the same in all cells; `full` takes all."""
 
     name: str
 
@@ -41,12 +40,14 @@ class CellPaths(PathPolicy):
 
 
 class SharedCells(Shared):
-    """NAS-Bench-201. A subnet is the network of the architecture by itself; BatchNorm in train mode is as in training,
-    since running statistics are those of all paths together."""
+    """The shared weights of NAS-Bench-201. A subnet is the stand-alone network of an architecture.
+
+    It is in training mode, because the running statistics of BatchNorm mix all paths.
+    """
 
     name = "nasbench201"
     recipe: ClassVar[Mapping[str, Any]] = {
-        "optimiser": "sgd",
+        "optimizer": "sgd",
         "learning_rate": 0.1,
         "batch_size": 128,
         "schedule": "constant",

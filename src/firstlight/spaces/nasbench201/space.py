@@ -69,7 +69,7 @@ class NASBench201(Space[Cell201]):
         return Cell201(tuple(operations))
 
     def canonical(self, architecture: Cell201) -> Cell201:
-        """The first of the space's enumeration with the same function; skips and zeros are seen through."""
+        """Return the first cell of the space with the same function once skips and zeros are resolved."""
         return _first_of_class()[_function_text(architecture)]
 
     def choices(self) -> tuple[tuple[str, ...], ...]:
@@ -85,7 +85,7 @@ class NASBench201(Space[Cell201]):
         return network_of(skeleton, lambda channels: cell_network(architecture, channels, channels))
 
     def cost(self, architecture: Cell201, skeleton: Skeleton | None = None) -> Cost:
-        """The closed form: a thousand times faster than counting a network on the meta device."""
+        """Return the cost in closed form, a thousand times faster than counting a network on the meta device."""
         skeleton = skeleton or self.skeleton()
         assert isinstance(skeleton, Skeleton201)
         return cost_of(skeleton, lambda tally, channels: tally.cell(architecture, channels, channels))
@@ -115,7 +115,7 @@ class NASBench201(Space[Cell201]):
 
 
 def _function_text(architecture: Cell201) -> str:
-    """The cell's output as nested text in which skips vanish and everything zero is written '#' (NATS-Bench's rule)."""
+    """Write the cell's output as nested text without skips, with '#' for zero, by the rule of NATS-Bench."""
     nodes = ["0"]
     for target in range(1, 4):
         terms = []

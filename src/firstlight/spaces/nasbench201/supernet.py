@@ -22,7 +22,7 @@ def edge_name(place: Place) -> str:
 
 
 class Supernet201(Supernet):
-    """The network of NAS-Bench-201, BatchNorms with gain and shift and all, with several operations on an edge."""
+    """The network of NAS-Bench-201, with affine BatchNorms, and several operations on an edge."""
 
     name = "nasbench201-supernet"
     summary = "states of the weight-sharing network of NAS-Bench-201: any of five operations on each of six edges"
@@ -38,7 +38,7 @@ class Supernet201(Supernet):
         return network_of(skeleton, lambda channels: _cell_network(architecture, channels))
 
     def cost(self, architecture: State, skeleton: Skeleton | None = None) -> Cost:
-        """The closed form."""
+        """Return the cost in closed form."""
         skeleton = skeleton or self.skeleton()
         assert isinstance(skeleton, Skeleton201)
 
@@ -51,7 +51,7 @@ class Supernet201(Supernet):
 
 
 class OneShot201(OneShot):
-    """One of five operations on each of six edges."""
+    """Chooses one of five operations on each of six edges."""
 
     name = "nasbench201-one-shot"
     choices = tuple(Choice(edge_name(place), OPERATIONS) for place in Supernet201.layout.places)
@@ -69,7 +69,7 @@ class OneShot201(OneShot):
 
 
 def _cell_network(state: State, channels: int) -> FourNodeCell:
-    """An edge on which only `none` is left is not there, as in the stand-alone network."""
+    """Build a cell. An edge on which only `none` is left is missing, as in the stand-alone network."""
     edges: dict[tuple[int, int], nn.Module] = {}
     for place in state.layout.places:
         operations = {

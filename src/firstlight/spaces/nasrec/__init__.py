@@ -1,1 +1,1 @@
-"""NASRec: networks that predict clicks."""
+"""NASRec: networks for click prediction."""

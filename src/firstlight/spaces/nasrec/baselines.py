@@ -1,12 +1,11 @@
-"""Hand-made networks for clicks, to compare searched ones with: built for the same skeleton, with the same embeddings.
+"""Hand-made networks for click prediction, as baselines: built for the same skeleton, with the same embeddings.
 
 logistic    a weight for each category and each dense value
-dnn         embeddings and dense values side by side, through fully connected layers
-dlrm        dot products of all pairs of embeddings and of what comes of the dense values (Naumov et al., 2019)
-deepfm      logistic regression, factorization machine and dnn added up (Guo et al., IJCAI 2017)
+dnn         fully connected layers over embeddings and dense values
+dlrm        dot products of all pairs of embeddings and of a projection of the dense values (Naumov et al., 2019)
+deepfm      sum of logistic regression, factorization machine and dnn (Guo et al., IJCAI 2017)
 
-Sizes are those of the papers for Criteo unless told otherwise. Layers have biases, ReLUs between them and no
-normalization.
+Default sizes are those of the papers for Criteo. Layers have biases, ReLUs between them and no normalization.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ HIDDEN = (400, 400, 400)
 
 
 def perceptron(sizes: Sequence[int]) -> nn.Sequential:
-    """Linear maps from each size to the next, with ReLUs between them."""
+    """Return linear maps from each size to the next, with ReLUs between them."""
     layers: list[nn.Module] = []
     for inputs, outputs in itertools.pairwise(sizes):
         layers += [Linear(inputs, outputs), nn.ReLU()]
@@ -60,7 +59,7 @@ class PlainDnn(ClickModel):
 
 
 class Dlrm(ClickModel):
-    """The dense values become a vector as wide as an embedding, and take part in the products and beside them."""
+    """The dense values become a vector as wide as an embedding, which enters the products and the top layers."""
 
     pairs: Tensor
 
@@ -87,12 +86,12 @@ class Dlrm(ClickModel):
 
 
 class DeepFm(ClickModel):
-    """The factorization machine is one of the fields; dense values are in the other two parts."""
+    """The factorization machine is over the fields; dense values enter the other two parts."""
 
     def __init__(self, skeleton: NasRecSkeleton, *, hidden: tuple[int, ...] = HIDDEN) -> None:
         super().__init__(skeleton)
         self.first_order = LogisticRegression(skeleton)
-        self.deep = PlainDnn(skeleton, hidden=hidden)  # whose embeddings are those of the factorization machine
+        self.deep = PlainDnn(skeleton, hidden=hidden)  # shares its embeddings with the factorization machine
 
     def logits(self, dense: Tensor, categories: Tensor) -> Tensor:
         vectors = self.deep.embeddings(categories)
@@ -111,15 +110,26 @@ BASELINES: dict[str, Callable[..., ClickModel]] = {
 
 
 def build_baseline(name: str, skeleton: NasRecSkeleton, *, seed: int = 0, **sizes: Any) -> ClickModel:
-    """A ready network, whose weights are a pure function of the seed; `sizes` are widths of hidden layers."""
+    """Build a baseline with initialized weights.
+
+    Args:
+        name: Name of the baseline.
+        skeleton: The skeleton.
+        seed: Seed of the weights.
+        **sizes: Widths of hidden layers, such as `hidden=(64, 32)`.
+
+    Raises:
+        UnknownNameError: If there is no such baseline.
+        SettingError: If the baseline does not have such layers, or a width is below 1.
+    """
     if name not in BASELINES:
         raise UnknownNameError("baseline", name, BASELINES)
     known = settings_of(BASELINES[name])
     for size, widths in sizes.items():
         if size not in known or not widths or min(widths) < 1:
             raise SettingError(
-                f"{size}={widths!r} is no size of the baseline {name!r}; it has: {', '.join(known) or 'none'}, each "
-                "the widths of one hidden layer or more, as in (64, 32)."
+                f"{size}={widths!r} is not a size of the baseline {name!r}. It has: {', '.join(known) or 'none'}, each "
+                "with the widths of one or more hidden layers, such as (64, 32)."
             )
     network = BASELINES[name](skeleton, **sizes)
     network.initialize(torch_generator(seed, name, "weights"))

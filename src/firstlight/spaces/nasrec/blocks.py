@@ -1,9 +1,9 @@
-"""What is chosen in the blocks of a NASRec network, how it is written, and which of the choices make a difference.
+"""Blocks of a NASRec network: their choices, their text, and which choices have an effect.
 
     fc:256~0,2~1+0;linear3d:48~0,1;interaction;fm
 
-is one block: its dense operator, how wide, the dense tensors that it reads, left and right (for operators of two
-tensors); its sparse operator, how many rows, the sparse tensors that are read; and what else is on. Source 0 is the
+is one block: the dense operator, its width, the dense tensors that it reads, left and right (for operators of two
+tensors); the sparse operator, its rows, the sparse tensors that it reads; and the flags that are on. Source 0 is the
 input of the network, 1 the output of the first block and so on. Blocks are separated by "|".
 """
 
@@ -18,11 +18,11 @@ from firstlight.spaces.reading import Reader
 
 FC, DOT, GATING, SUM = "fc", "dot", "gating", "sum"
 TRANSFORMER, LINEAR3D = "transformer", "linear3d"
-OF_TWO = (GATING, SUM)  # these read left and right, the other dense operators what is chosen of the dense tensors
+OF_TWO = (GATING, SUM)  # these read left and right, the other dense operators read the dense inputs
 WIDTHS = (16, 32, 64, 128, 256, 512, 768, 1024)
 ROWS = (16, 32, 48, 64)
 EMBEDDING = 16  # the width of rows
-EXTRA_ROWS = 8  # which the interaction makes of the dense output and appends to the sparse one
+EXTRA_ROWS = 8  # that the interaction makes from the dense output and appends to the sparse output
 MOST_BLOCKS = 7
 MOST_INPUTS = 4  # of a block in a search; the text allows more
 INTERACTION, FM = "interaction", "fm"
@@ -40,7 +40,7 @@ class BlockOptions(Protocol):
 
 @dataclass(frozen=True)
 class Block:
-    """All choices of one block. Sources are in ascending order, in which they are put side by side."""
+    """All choices of one block. Sources are in ascending order, in which they are concatenated."""
 
     dense_operator: str
     width: int
@@ -69,18 +69,18 @@ class Block:
 
     @property
     def rows_out(self) -> int:
-        """The rows of its sparse output, those that are appended included."""
+        """Rows of the sparse output, appended ones included."""
         return self.rows + EXTRA_ROWS * self.interaction
 
     @property
     def appends_itself(self) -> bool:
-        """Whether the interaction needs no projection: the dense output is as many numbers as the rows to append."""
+        """True if the interaction needs no projection: the dense output is as large as the rows to append."""
         return self.width == EXTRA_ROWS * EMBEDDING
 
 
 @dataclass(frozen=True)
 class Recommender(Architecture):
-    """The blocks in the order in which they run; each may read the input and all blocks before it."""
+    """The blocks in the order in which they run. Each may read the input and all blocks before it."""
 
     blocks: tuple[Block, ...]
 
@@ -89,7 +89,7 @@ class Recommender(Architecture):
 
 
 def read_blocks(text: str, dense_operators: Sequence[str], sparse_operators: Sequence[str]) -> Recommender:
-    """The inverse of the text form, for one block to seven."""
+    """Read an architecture of one to seven blocks."""
     reader = Reader(text)
     blocks: list[Block] = []
     while not blocks or not (reader.at_end or len(blocks) == MOST_BLOCKS):
@@ -136,15 +136,15 @@ def _read_inputs(reader: Reader, number: int) -> tuple[int, ...]:
 
 def _read_source(reader: Reader, allowed: range) -> int:
     if not allowed:
-        reader.fail("no further source: this is the last that there is before the block")
+        reader.fail("no further source: there is none after this one")
     return reader.number(allowed, "a source, in ascending order,")
 
 
 def simplest(architecture: Recommender, plain: Block) -> Recommender:
-    """The same function with everything that makes no difference as in `plain`, a block that reads the input alone.
+    """Set all choices without effect to those of `plain`, a block that reads only the input.
 
-    A block's outputs may be read by none, an operator may not read all that is chosen for it, and a sum does not tell
-    left from right. The last block is always read.
+    A choice has no effect if the output of its block is not read, or its operator does not use it. A sum does not
+    distinguish left from right. The last block is always read.
     """
     dense_read, sparse_read = {len(architecture.blocks)}, {len(architecture.blocks)}
     blocks: list[Block] = []
@@ -160,7 +160,7 @@ def simplest(architecture: Recommender, plain: Block) -> Recommender:
 
 
 def _without_idle(block: Block, plain: Block, dense_read: bool, sparse_read: bool) -> Block:
-    """The block without what nobody notices."""
+    """Return the block without choices that have no effect."""
     interaction = block.interaction and sparse_read
     fm = block.fm and (dense_read or (interaction and block.appends_itself))
     block = replace(block, interaction=interaction, fm=fm)

@@ -1,4 +1,4 @@
-"""What a NASRec network costs, without building it."""
+"""The cost of NASRec networks in closed form."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from firstlight.spaces.tally import Tally
 
 
 class RecommenderTally(Tally):
-    """Adds up operators as `nasrec_operators` builds them."""
+    """Adds up the cost of operators."""
 
     def __init__(self, norm: bool) -> None:
         super().__init__()
@@ -61,7 +61,7 @@ class RecommenderTally(Tally):
         if block.sparse_operator == TRANSFORMER:
             self.linear(EMBEDDING, 3 * EMBEDDING, times=block.rows)
             self.macs += 2 * block.rows**2 * EMBEDDING
-            for _ in range(3):  # behind attention, and the two maps that follow it
+            for _ in range(3):  # after attention, and the two maps that follow it
                 self.linear(EMBEDDING, EMBEDDING, times=block.rows)
             for _ in range(2):
                 self.norm(EMBEDDING)
@@ -74,10 +74,11 @@ class RecommenderTally(Tally):
         if block.fm:
             self.fitting(EMBEDDING, block.width)
             if block.width == EMBEDDING:
-                self.optional_norm(EMBEDDING)  # the idle one
+                self.optional_norm(EMBEDDING)  # the unused one
 
 
 def exact_cost(architecture: Recommender, skeleton: NasRecSkeleton) -> Cost:
+    """Return the parameters, embeddings included, and the multiply-accumulates."""
     tally = RecommenderTally(bool(skeleton.layer_norm))
     tally.params += sum(skeleton.tables) * EMBEDDING
     widths, rows = [skeleton.dense], [len(skeleton.tables)]

@@ -35,7 +35,7 @@ from firstlight.spaces.nasrec.operators import (
 )
 from firstlight.spaces.ops import Linear
 
-# What each operator reads
+# The operands of each operator
 OPERANDS = {
     FC: ("dense",),
     DOT: ("dense", "sparse"),
@@ -48,12 +48,18 @@ OPERANDS = {
 
 @dataclass(frozen=True)
 class NasRecSkeleton(Skeleton):
-    """Inputs are `dense` numbers and behind them one category for each field, also as a number.
+    """The skeleton of NASRec. An input consists of dense numbers, followed by one category for each field.
 
-    Every field has a table of `rows` rows, or no more than its `categories` if these are given, which click data bring;
-    where a field has more of them than `rows`, some share a row. `layer_norm` 0 leaves out all normalizations but the
-    two inside a transformer. The first class has the logit 0, and the final layer gives those of the others: for two
-    classes, cross-entropy is the binary one of a single logit, which alone is the output for `classes` 1.
+    The first class has the logit 0, and the final layer returns the logits of the others. For two classes,
+    cross-entropy is that of a single logit.
+
+    Args:
+        input_shape: Dense numbers plus fields, as a tuple of one integer.
+        classes: Number of classes; with 1, the output is the single logit.
+        dense: Dense numbers.
+        rows: Largest number of rows of a field's embedding table; further categories share rows.
+        categories: Number of categories of each field, which click data provides; empty if unknown.
+        layer_norm: 0 leaves out all normalizations except the two inside a transformer.
     """
 
     input_shape: tuple[int, ...] = (39,)
@@ -68,27 +74,27 @@ class NasRecSkeleton(Skeleton):
         small = min(fields, self.classes, self.dense, self.rows, *self.categories) < 1
         if small or len(self.categories) not in (0, fields) or self.layer_norm not in (0, 1):
             raise SettingError(
-                f"A NASRec network cannot be built with {self}: input_shape is one number, that of the dense values "
-                "(dense=13, say) and of the fields behind them, at least one of each; there is at least one class and "
-                "one row; categories are none or one number for each field; layer_norm is 0 or 1."
+                f"A NASRec network cannot be built with {self}. input_shape must be one number, that of the dense "
+                "values (such as dense=13) and the fields after them, at least one of each; classes and rows must be "
+                "at least 1; categories must be empty or one number for each field; layer_norm must be 0 or 1."
             )
 
     @property
     def tables(self) -> tuple[int, ...]:
-        """The number of rows for each field."""
+        """Rows of the table of each field."""
         if self.categories:
             return tuple(min(self.rows, known) for known in self.categories)
         return (self.rows,) * (self.input_shape[0] - self.dense)
 
     @property
     def logits(self) -> int:
-        """How many the final layer gives."""
+        """Outputs of the final layer."""
         return max(1, self.classes - 1)
 
 
 @dataclass(frozen=True)
 class Given:
-    """The sizes of what a block is given: numbers of the dense values and of left and right, rows of the sparse."""
+    """Input sizes of a block: widths of the dense inputs and of left and right, rows of the sparse inputs."""
 
     dense: int
     pair: int
@@ -96,7 +102,7 @@ class Given:
 
 
 def given_sizes(block: Block, widths: Sequence[int], rows: Sequence[int]) -> Given:
-    """What a block is given of sources that have these widths and rows."""
+    """Return the input sizes of a block for sources of these widths and rows."""
     return Given(
         sum(widths[source] for source in block.dense_inputs),
         max(widths[block.left], widths[block.right]),
@@ -105,7 +111,7 @@ def given_sizes(block: Block, widths: Sequence[int], rows: Sequence[int]) -> Giv
 
 
 def make_operator(name: str, given: Given, width: int, rows: int, norm: bool) -> nn.Module:
-    """A dense operator that gives `width` numbers, or a sparse one that gives `rows` rows."""
+    """Return a dense operator with `width` outputs, or a sparse one with `rows` rows."""
     if name == FC:
         return FullyConnected(given.dense, width, norm)
     if name == DOT:
@@ -125,10 +131,10 @@ class Embedding(nn.Embedding):
 
 
 class Embeddings(nn.ModuleList):
-    """One table for each field, with rows of so many numbers.
+    """One embedding table for each field.
 
-    A category is the row of its number rounded down, counted on from the first row where the table ends. So the
-    categories of a table are exact, those beyond a limited table share its rows, and noise has rows as well.
+    A category is rounded down and taken modulo the size of the table. Categories within the table are exact, others
+    share its rows, and noise has rows as well.
     """
 
     sizes: Tensor
@@ -138,12 +144,12 @@ class Embeddings(nn.ModuleList):
         self.register_buffer("sizes", torch.tensor(tables), persistent=False)
 
     def forward(self, categories: Tensor) -> Tensor:
-        numbers = categories.detach().floor().long().remainder(self.sizes)  # nothing is learned of a category's number
+        numbers = categories.detach().floor().long().remainder(self.sizes)  # a category's number has no gradient
         return torch.stack([table(column) for table, column in zip(self, numbers.unbind(1), strict=True)], 1)
 
 
 class BlockNetwork(nn.Module):
-    """One block for sources of these widths and rows; gives its dense and its sparse output."""
+    """One block for sources of these widths and rows. It returns its dense and its sparse output."""
 
     def __init__(self, block: Block, widths: Sequence[int], rows: Sequence[int], norm: bool) -> None:
         super().__init__()
@@ -161,7 +167,7 @@ class BlockNetwork(nn.Module):
         if self.fm is not None:
             vector = vector + self.fm(table)
         if self.to_rows is not None:
-            # where nothing is projected, published networks append what the factorization machine was added to
+            # without a projection, published networks append the sum with the factorization machine
             appended = vector if self.block.appends_itself else self.to_rows(alone)
             table = torch.cat([table, appended.view(-1, EXTRA_ROWS, EMBEDDING)], 1)
         return vector, table
@@ -177,7 +183,7 @@ class BlockNetwork(nn.Module):
 
 
 class ClickModel(nn.Module):
-    """Takes dense values and categories, side by side in one tensor or as two, and gives the logits of all classes."""
+    """A network from dense values and categories, in one tensor or two, to the logits of all classes."""
 
     def __init__(self, skeleton: NasRecSkeleton) -> None:
         super().__init__()
@@ -185,7 +191,7 @@ class ClickModel(nn.Module):
 
     @torch.no_grad()
     def initialize(self, generator: torch.Generator) -> None:
-        """Weights uniform and tables normal by Xavier's rule, biases 0."""
+        """Draw weights (uniform) and tables (normal) by Xavier's rule; biases are 0."""
         for module in self.modules():
             if isinstance(module, nn.Linear):
                 bound = math.sqrt(6 / sum(module.weight.shape))
@@ -201,12 +207,12 @@ class ClickModel(nn.Module):
         return with_first_class(self.logits(x, categories), self.classes)
 
     def logits(self, dense: Tensor, categories: Tensor) -> Tensor:
-        """Of all classes but the first, or of the only one."""
+        """Return the logits of all classes except the first, or of the only one."""
         raise NotImplementedError
 
 
 class ClickNetwork(ClickModel):
-    """Embeddings, blocks, the last of which gives so many numbers and rows, and a logit."""
+    """Embeddings, blocks, and a final layer; the last block has `width` dense outputs and `rows` rows."""
 
     def __init__(self, blocks: Sequence[nn.Module], width: int, rows: int, skeleton: NasRecSkeleton) -> None:
         super().__init__(skeleton)
@@ -225,12 +231,12 @@ class ClickNetwork(ClickModel):
 
 
 def with_first_class(logits: Tensor, classes: int) -> Tensor:
-    """The logits of all classes, from those that the final layer gives: that of the first is 0."""
+    """Add the logit 0 of the first class to the outputs of the final layer."""
     return logits if classes == 1 else torch.cat([torch.zeros_like(logits[:, :1]), logits], 1)
 
 
 class NasRecNetwork(ClickNetwork):
-    """An architecture as a network of its own."""
+    """The stand-alone network of an architecture."""
 
     def __init__(self, architecture: Recommender, skeleton: NasRecSkeleton) -> None:
         widths, rows = [skeleton.dense], [len(skeleton.tables)]

@@ -1,6 +1,6 @@
-"""The operators of NASRec: dense ones give a vector for each sample, sparse ones rows of the embedding's width.
+"""The operators of NASRec: dense ones return a vector for each sample, sparse ones rows as wide as an embedding.
 
-With `norm`, a linear map is followed by a LayerNorm and has no bias of its own, unless something else is said.
+With `norm`, a linear map has no bias and is followed by a LayerNorm, unless stated otherwise.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ TRANSFORMER_GAIN = 0.17
 
 
 def projection(inputs: int, outputs: int, norm: bool) -> nn.Sequential:
-    """A linear map with its LayerNorm, or with biases in its place."""
+    """Return a linear map with a LayerNorm, or with a bias instead."""
     linear = Linear(inputs, outputs, bias=not norm)
     return nn.Sequential(linear, nn.LayerNorm(outputs)) if norm else nn.Sequential(linear)
 
 
 def fitting(inputs: int, outputs: int, norm: bool) -> nn.Module:
-    """The same where the size changes; else nothing is done."""
+    """Return a projection if the size changes, otherwise the identity."""
     return nn.Identity() if inputs == outputs else projection(inputs, outputs, norm)
 
 
 def over_rows(layer: nn.Module, x: Tensor) -> Tensor:
-    """A layer applied to the columns (samples, rows, width), so that it mixes rows."""
+    """Apply a layer to the rows of (samples, rows, width), so that it mixes rows."""
     mixed: Tensor = layer(x.transpose(1, 2))
     return mixed.transpose(1, 2)
 
@@ -61,9 +61,9 @@ class Linear3d(nn.Module):
 
 
 class DotProduct(nn.Module):
-    """Products of all pairs among the rows and the dense vector, each pair once, projected.
+    """Dot products of all pairs of rows and the dense vector, projected.
 
-    Rows are first brought to round(sqrt(2 width)), so that there are about as many pairs as the output is wide.
+    The number of rows is first changed to round(sqrt(2 width)), so that there are about `width` pairs.
     """
 
     places: Tensor
@@ -85,7 +85,7 @@ class DotProduct(nn.Module):
 
 
 class OfTwo(nn.Module):
-    """What operators of two vectors share: both are filled up with zeros to `inputs`, and the result is projected."""
+    """The base of operators on two vectors: both are padded with zeros to `inputs`, and the result is projected."""
 
     def __init__(self, inputs: int, width: int, norm: bool, *, bias: bool) -> None:
         super().__init__()
@@ -110,7 +110,7 @@ class Sum(OfTwo):
 
 
 class SigmoidGating(OfTwo):
-    """sigmoid(linear map of left) times right; both linear maps have biases in any case."""
+    """sigmoid(linear(left)) * right. Both linear maps always have biases."""
 
     def __init__(self, inputs: int, width: int, norm: bool) -> None:
         super().__init__(inputs, width, norm, bias=True)
@@ -121,7 +121,7 @@ class SigmoidGating(OfTwo):
 
 
 class Attention(nn.Module):
-    """Among rows, with eight heads."""
+    """Attention among rows, with eight heads."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -133,7 +133,7 @@ class Attention(nn.Module):
         return self.merged(F.scaled_dot_product_attention(query, key, value))
 
     def heads(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Queries, keys and values (samples, heads, rows, width)."""
+        """Return queries, keys and values of shape (samples, heads, rows, width)."""
         samples, rows, _ = x.shape
         query, key, value = self.qkv(x).view(samples, rows, 3, HEADS, EMBEDDING // HEADS).permute(2, 0, 3, 1, 4)
         return query, key, value
@@ -144,7 +144,7 @@ class Attention(nn.Module):
 
 
 class Transformer(nn.Module):
-    """Rows brought to their number, then attention and two linear maps, each added to its input and normalized."""
+    """A projection of rows, then attention and an MLP, each added to its input and normalized."""
 
     def __init__(self, inputs: int, rows: int, norm: bool) -> None:
         super().__init__()
@@ -162,17 +162,17 @@ class Transformer(nn.Module):
         return self.attend(over_rows(self.rows, sparse))
 
     def attend(self, x: Tensor) -> Tensor:
-        """Behind the projection of rows."""
+        """Apply attention and the MLP to projected rows."""
         x = self.attention_norm(x + self.attention(x))
         out: Tensor = self.ffn_norm(x + self.ffn2(self.rectifier(self.ffn1(x))))
         return out
 
 
 class FactorizationMachine(nn.Module):
-    """(sum of rows)^2 - sum of squared rows: twice the products of all pairs of rows, projected.
+    """(sum of rows)^2 - sum of squared rows: twice the sum of the products of all pairs of rows, projected.
 
-    Where nothing is projected there is no normalization either; the published networks have an idle one there, which
-    counts as parameters.
+    Without a projection there is no normalization. Published networks have an unused LayerNorm there, which counts
+    toward the parameters.
     """
 
     def __init__(self, width: int, norm: bool) -> None:

@@ -1,4 +1,4 @@
-"""Weights that all NASRec networks of a space share: how they are trained, and how a network inherits its part.
+"""Shared weights of a NASRec space: how they are trained, and how a network inherits its part of them.
 
 Path policies: `full` trains the whole network; `single-path` one operator of each kind and one source for each of its
 inputs; `any-path` several sources; `published` is `any-path`, and the whole network less and less often.
@@ -22,27 +22,27 @@ from firstlight.spaces.nasrec.supernet import Path, SharedNetwork
 from firstlight.spaces.ops import initialize
 from firstlight.spaces.supernets.shared import PathPolicy, Shared
 
-# Over so many forward passes, NASRec trains its whole network less and less often
+# Forward passes over which NASRec trains its whole network less and less often
 FULL_PASSES = 15_000
 
 
 def chance_of_all(passes: int, over: int = FULL_PASSES) -> float:
-    """That the whole network is trained when so many forward passes have been made.
+    """Return the probability of training the whole network after c forward passes.
 
         p(c) = 1 - c / 15,000  for 0 < c < 15,000, else 0
 
-    The first pass, c = 0, is the one in which the published network learns its shapes.
+    In the first pass, c = 0, the published network infers its shapes.
     """
     return 1 - passes / over if 0 < passes < over else 0.0
 
 
 @dataclass(frozen=True)
 class NasRecPaths(PathPolicy):
-    """Connections and operators of all blocks, drawn from scratch in each step.
+    """Draws the connections and operators of all blocks in each step.
 
-    As published, one draw decides for the connections of all blocks between everything and `connections`; each block
-    decides for itself between all operators at their largest and one dense and one sparse operator, with the chance
-    that the connections had a step before. `full_passes` 0 leaves out both draws.
+    As published, one draw for all blocks decides between all connections and the policy of `connections`. A draw for
+    each block decides between all operators at their largest and one dense and one sparse operator, with the
+    probability that the connections had one step before. `full_passes` 0 leaves out these draws.
     """
 
     space: BlockOptions
@@ -91,18 +91,18 @@ class NasRecPaths(PathPolicy):
         }
 
     def _sources(self, number: int, rng: random.Random) -> list[int]:
-        """One, and each of three more, as far as there are, by the toss of a coin."""
+        """Draw one source, and up to three more with probability 1/2 each."""
         more = min(number, MOST_INPUTS - 1) if self.connections == "any-path" else 0
         count = 1 + sum(rng.random() < 0.5 for _ in range(more))
         return sorted(rng.sample(range(number + 1), count))
 
 
 class SharedNasRec(Shared):
-    """Frozen subnets are the reference: SiGeo's published code for clicks trains and sees their final layer alone."""
+    """The shared weights of a NASRec space. Subnets are frozen, as in SiGeo's code, which uses only the final layer."""
 
     # as NASRec and SiGeo train theirs
     recipe: ClassVar[Mapping[str, Any]] = {
-        "optimiser": "adagrad",
+        "optimizer": "adagrad",
         "learning_rate": 0.12,
         "batch_size": 512,
         "schedule": "warm-cosine",

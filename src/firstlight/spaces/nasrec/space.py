@@ -1,4 +1,4 @@
-"""NASRec: networks that predict clicks from numbers and categories (Zhang et al., WWW 2023)."""
+"""NASRec: click prediction from numbers and categories (Zhang et al., WWW 2023)."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from firstlight.spaces.nasrec.network import NasRecNetwork, NasRecSkeleton
 if TYPE_CHECKING:
     from firstlight.spaces.supernets.shared import Shared
 
-# What each block may read of a kind, by how many that are
+# The sources that each block may read, by their number
 SOURCES = tuple(
     tuple(tuple(itertools.combinations(range(number), count)) for count in range(1, min(MOST_INPUTS, number) + 1))
     for number in range(1, MOST_BLOCKS + 1)
@@ -45,11 +45,11 @@ CONTENTS = ("operators", "width", "rows", "interaction", "fm")
 
 
 class NasRec(Space[Recommender]):
-    """Blocks of a dense and a sparse operator; each reads the input or any blocks before it."""
+    """Blocks of a dense and a sparse operator. Each block reads the input or any blocks before it."""
 
     reference = "Zhang2023nasrec"
     used_by: tuple[str, ...] = ("Zheng2023sigeo",)
-    proxy = "sigeo"  # a single logit has no curvature
+    proxy = "sigeo"  # Dextr does not work with a single logit, which has no curvature
     data_kind = "clicks"
     warm_up_weights = "shared"
     skeleton_type = NasRecSkeleton
@@ -59,13 +59,13 @@ class NasRec(Space[Recommender]):
 
     def __init__(self, blocks: int = MOST_BLOCKS) -> None:
         if not 1 <= blocks <= MOST_BLOCKS:
-            raise SettingError(f"{blocks} blocks were asked for; NASRec networks have 1 to {MOST_BLOCKS}.")
+            raise SettingError(f"blocks is {blocks}; it must be 1 to {MOST_BLOCKS}.")
         self.blocks = blocks
-        if blocks != MOST_BLOCKS:  # another space, which needs another name
+        if blocks != MOST_BLOCKS:  # a different space needs a different name
             self.name = f"{self.name}-{blocks}"
 
     def sample(self, rng: random.Random) -> Recommender:
-        """How many inputs a block has, up to four of each kind, which they are, and all else: uniform, one by one."""
+        """Draw every choice uniformly: first the number of inputs of each kind, up to four, then which they are."""
         return Recommender(tuple(self._random_block(number, rng) for number in range(self.blocks)))
 
     def _random_block(self, number: int, rng: random.Random) -> Block:
@@ -83,14 +83,14 @@ class NasRec(Space[Recommender]):
         )
 
     def mutate(self, architecture: Recommender, rng: random.Random) -> Recommender:
-        """One choice of one block drawn anew: by the toss of a coin, one of its connections or of its contents.
+        """Redraw one choice of one block until something differs.
 
-        Until something differs, since what is drawn may be what was there.
+        The choice is one of its connections or one of its contents, with equal probability.
         """
         return self.mutate_often(architecture, rng, 1)
 
     def mutate_often(self, architecture: Recommender, rng: random.Random, times: int) -> Recommender:
-        """As published: so many choices drawn anew, of which some may come out as they were; but not all of them."""
+        """Redraw `times` choices, as published. Some may stay the same, but not all."""
         while True:
             blocks = list(architecture.blocks)
             for _ in range(times):
@@ -106,7 +106,7 @@ class NasRec(Space[Recommender]):
         return replace(block, **{name: getattr(fresh, name) for name in names})
 
     def customary(self, architecture: Recommender) -> bool:
-        """No block of a searched network has more than four inputs of a kind, and there are all blocks."""
+        """Return whether all blocks are there, and none has more than four inputs of a kind."""
         inputs = [sources for block in architecture.blocks for sources in (block.dense_inputs, block.sparse_inputs)]
         return len(architecture.blocks) == self.blocks and max(map(len, inputs)) <= MOST_INPUTS
 
@@ -114,20 +114,22 @@ class NasRec(Space[Recommender]):
         return read_blocks(text, self.dense_operators, self.sparse_operators)
 
     def canonical(self, architecture: Recommender) -> Recommender:
-        """What nobody reads is left at the first of its options: idle blocks, left and right of an `fc`, ..."""
+        """Set choices without effect, such as unread blocks or left and right of an `fc`, to their first option."""
         plain = Block(FC, WIDTHS[0], (0,), 0, 0, LINEAR3D, ROWS[0], (0,))
         return simplest(architecture, plain)
 
     def identity(self, architecture: Recommender) -> Recommender:
-        """As it was drawn: a mutation may wake up what is idle. The published search tells networks apart like that,
-        by a hash of all choices."""
+        """Return the architecture itself, because a mutation may give an effect to choices that have none now.
+
+        The published search distinguishes networks in the same way, by a hash of all choices.
+        """
         return architecture
 
     def network(self, architecture: Recommender, skeleton: NasRecSkeleton) -> nn.Module:
         return NasRecNetwork(architecture, skeleton)
 
     def cost(self, architecture: Recommender, skeleton: Skeleton | None = None) -> Cost:
-        """The closed form."""
+        """Return the cost in closed form."""
         known = skeleton or self.skeleton()
         assert isinstance(known, NasRecSkeleton)
         return exact_cost(architecture, known)
@@ -138,7 +140,11 @@ class NasRec(Space[Recommender]):
         return SharedNasRec(self)
 
     def from_record(self, record: Mapping[str, Any]) -> Recommender:
-        """From a choice as NASRec and SiGeo write them, with `micro` and `macro` of each block."""
+        """Make an architecture from a record of NASRec or SiGeo, with `micro` and `macro` of each block.
+
+        Raises:
+            SettingError: If a block has several operators or sources where one is needed.
+        """
         return Recommender(tuple(map(self._recorded_block, record["micro"], record["macro"])))
 
     def _recorded_block(self, micro: Mapping[str, Any], macro: Mapping[str, Any]) -> Block:
@@ -148,7 +154,7 @@ class NasRec(Space[Recommender]):
         sides = (macro["dense_left_idx"], macro["dense_right_idx"])
         if (len(dense), len(sparse), *map(len, sides)) != (1, 1, 1, 1):
             raise SettingError(
-                f"A block of a network by itself has one dense and one sparse operator and one source for each of left "
+                f"A block of a stand-alone network has one dense and one sparse operator, and one source each for left "
                 f"and right; the record has {', '.join(active)} and {sides[0]}, {sides[1]}."
             )
         return Block(
@@ -165,7 +171,7 @@ class NasRec(Space[Recommender]):
         )
 
     def published_hash(self, architecture: Recommender) -> str:
-        """The digits by which NASRec's search tells networks apart: all connections, then all contents."""
+        """Return the hash by which NASRec's search distinguishes networks: all connections, then all contents."""
         connections = [
             _marks(MOST_BLOCKS, sources)
             for block in architecture.blocks
@@ -180,7 +186,7 @@ class NasRec(Space[Recommender]):
         return "".join([*connections, *contents])
 
     def drawing(self, architecture: Recommender) -> Drawing:
-        """Blocks with what they consist of; an edge says whether the dense or the sparse tensor is read, or both."""
+        """Draw the blocks. An edge tells whether the dense tensor, the sparse tensor or both are read."""
         nodes, edges = ["input"], []
         for number, block in enumerate(architecture.blocks, start=1):
             operators = (f"{block.dense_operator} {block.width}", f"{block.sparse_operator} {block.rows}")

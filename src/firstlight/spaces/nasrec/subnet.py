@@ -1,9 +1,8 @@
-"""Architectures of NASRec with the weights of the weight-sharing network, computed without its zeros.
+"""Subnets: architectures of NASRec with weights of the weight-sharing network.
 
-What an architecture does not choose is zero in the weight-sharing network. A subnet computes the same numbers but
-multiplies nothing by these zeros: of every linear map only the columns of what is read take part, and blocks that
-nobody reads are left out. Outputs are as wide as in the weight-sharing network where a normalization sees all of them.
-The weights are those of the weight-sharing network itself, and not copies.
+What an architecture does not choose is zero in the weight-sharing network. A subnet computes the same values without
+multiplying by these zeros: linear maps use only the columns of inputs that are read, and unread blocks are left out.
+Outputs keep their full width where a normalization depends on it. The weights are shared, not copied.
 """
 
 from __future__ import annotations
@@ -35,10 +34,10 @@ from firstlight.spaces.supernets.sharing import SomeColumns, Span, Unseen, shari
 
 
 class Subnet(nn.Module):
-    """Gives the logits of the weight-sharing network with the path of the architecture taken.
+    """The weight-sharing network along the path of an architecture.
 
-    If it is `frozen`, its final layer is all that is seen of it: what comes before is computed, but is none of its
-    layers or parameters, is not differentiated with respect to weights, and is not copied when the subnet is.
+    If it is `frozen`, it consists of its final layer only: the layers before are computed, but are not registered as
+    submodules, are not differentiated with respect to their weights, and are not copied with the subnet.
     """
 
     def __init__(self, shared: SharedNetwork, architecture: Recommender, *, frozen: bool) -> None:
@@ -56,14 +55,14 @@ class Subnet(nn.Module):
 
 @dataclass(frozen=True)
 class Read:
-    """Which outputs of a block somebody reads behind it."""
+    """Which outputs of a block are read by later blocks."""
 
     dense: bool
     sparse: bool
 
 
 def what_is_read(architecture: Recommender) -> list[Read]:
-    """For each block; the final layer reads both outputs of the last."""
+    """Return which outputs of each block are read. The final layer reads both outputs of the last."""
     last = len(architecture.blocks)
     dense, sparse = {last}, {last}
     for number in range(last, 0, -1):
@@ -76,7 +75,7 @@ def what_is_read(architecture: Recommender) -> list[Read]:
 
 
 def without_idle(block: Block, read: Read) -> Block:
-    """The block without flags and operators that nobody notices; in place of such an operator, the name is empty."""
+    """Return the block without flags and operators that have no effect; the names of such operators are empty."""
     interaction, fm = block.interaction and read.sparse, block.fm and read.dense
     dense_operator = block.dense_operator if read.dense or interaction else ""
     sparse_operator = block.sparse_operator if read.sparse or fm else ""
@@ -86,7 +85,7 @@ def without_idle(block: Block, read: Read) -> Block:
 
 
 class Body(nn.Module):
-    """All that comes before the final layer; `columns` are those of the final layer that it gives."""
+    """All layers before the final one; `columns` are the inputs of the final layer that it computes."""
 
     def __init__(self, shared: SharedNetwork, architecture: Recommender) -> None:
         super().__init__()
@@ -120,16 +119,16 @@ class Body(nn.Module):
 
 
 def _rows_of(block: Block, first: int) -> list[Span]:
-    """Which rows are not zero of a block whose rows in the weight-sharing network begin here."""
+    """Return the nonzero rows of a block whose rows in the weight-sharing network begin at `first`."""
     own = [(first, first + block.rows)]
     return [*own, (first + MOST_ROWS, first + MOST_ROWS + EXTRA_ROWS)] if block.interaction else own
 
 
 class SubnetBlock(nn.Module):
-    """One block, for sources that are these columns and rows of those in the weight-sharing network.
+    """One block, whose sources are the given columns and rows of those in the weight-sharing network.
 
-    Tables come and go as (samples, width, rows): rows are what linear maps mix, so they are the last. Of an output that
-    nobody reads there is nothing.
+    Sparse tensors have the shape (samples, width, rows): rows are last, because linear maps mix them. An output that is
+    not read is empty.
     """
 
     def __init__(
@@ -183,7 +182,7 @@ class SubnetBlock(nn.Module):
 
 
 def _narrowed(whole: nn.Module, block: Block, dense: Sequence[Span], rows: Sequence[Span]) -> nn.Module:
-    """An operator of the weight-sharing network whose linear maps take what is read, and nothing else."""
+    """Return an operator of the weight-sharing network whose linear maps take only the inputs that are read."""
     operator = sharing_copy(whole)
     columns = [dense[source] for source in block.dense_inputs]
     if isinstance(operator, FullyConnected):
@@ -194,7 +193,7 @@ def _narrowed(whole: nn.Module, block: Block, dense: Sequence[Span], rows: Seque
         _narrow(operator.dense, columns)
         _narrow(operator.rows, rows)
     elif isinstance(operator, SigmoidGating):
-        # what right does not have is multiplied by zero, so that no gate is needed for it
+        # the gate is needed only where right is not zero
         operator.gate = SomeColumns(operator.gate, [dense[block.left]], dense[block.right])
         _narrow_projection(operator, [dense[block.right]])
     elif isinstance(operator, Sum):
@@ -207,7 +206,7 @@ def _narrowed(whole: nn.Module, block: Block, dense: Sequence[Span], rows: Seque
 
 
 def _narrow(layers: nn.Module, columns: Sequence[Span]) -> None:
-    """Of a projection, which begins with a linear map; where sizes fit there is none."""
+    """Narrow the linear map at the start of a projection; an identity has none."""
     if isinstance(layers, nn.Sequential):
         linear = layers[0]
         assert isinstance(linear, nn.Linear)
@@ -220,8 +219,10 @@ def _narrow_projection(operator: OfTwo, columns: Sequence[Span]) -> None:
 
 
 class AttentionAmongZeros(Attention):
-    """Attention among rows and so many others that are zero, which are keys and values: all alike, so that one stands
-    for them. What comes of them is not given."""
+    """Attention among rows and further rows that are zero.
+
+    The zero rows are keys and values, all alike, so that one represents them. Their outputs are not computed.
+    """
 
     def __init__(self, attention: Attention, zeros: int) -> None:
         nn.Module.__init__(self)

@@ -1,7 +1,7 @@
-"""The weight-sharing network of a NASRec space: all operators of every block, at their largest, of which some are on.
+"""The weight-sharing network of a NASRec space: all operators of every block at their largest, of which some are on.
 
-What is not chosen is zero: sources that are not read, and columns and rows beyond those of an architecture. So a narrow
-architecture in it is no network of its own with a part of the weights: normalizations and attention see the zeros too.
+What is not chosen is zero: sources that are not read, and columns and rows beyond those of an architecture. Because
+normalizations and attention see these zeros, a narrow architecture in it differs from the stand-alone network.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ class Path:
     operators: Collection[str]
     width: int
     rows: int
-    sources: Mapping[str, Collection[int]]  # of what operators read: "dense", "sparse", "left" and "right"
+    sources: Mapping[str, Collection[int]]  # by operand: "dense", "sparse", "left" and "right"
     interaction: bool
     fm: bool
 
     @classmethod
     def of(cls, block: Block) -> Path:
-        """What an architecture says."""
+        """Return the path of a block of an architecture."""
         sources = {
             "dense": block.dense_inputs,
             "sparse": block.sparse_inputs,
@@ -47,13 +47,13 @@ class Path:
 
     @classmethod
     def whole(cls, number: int, operators: Collection[str]) -> Path:
-        """All that there is in the block of this number, counted from 0."""
+        """Return the path with everything on, for the block of this number, counted from 0."""
         everything = dict.fromkeys(("dense", "sparse", "left", "right"), range(number + 1))
         return cls(operators, WIDTH, MOST_ROWS, everything, interaction=True, fm=True)
 
 
 class SharedNetwork(ClickNetwork):
-    """All blocks of a space; at first everything is on."""
+    """All blocks of a space. At first everything is on."""
 
     def __init__(self, space: BlockOptions, skeleton: NasRecSkeleton) -> None:
         blocks = []
@@ -65,7 +65,7 @@ class SharedNetwork(ClickNetwork):
         super().__init__(blocks, WIDTH, MOST_ROWS + EXTRA_ROWS, skeleton)
 
     def take(self, architecture: Recommender) -> None:
-        """From now on compute what the architecture says."""
+        """Set the network to the path of an architecture."""
         self.take_paths([Path.of(block) for block in architecture.blocks])
 
     def take_paths(self, paths: Sequence[Path]) -> None:
@@ -80,7 +80,7 @@ class SharedNetwork(ClickNetwork):
 
 
 class SharedBlock(nn.Module):
-    """One block, for sources that have so many numbers and rows side by side."""
+    """One block, for sources with `inputs` dense numbers and `rows` rows in total."""
 
     def __init__(self, path: Path, dense_operators: Collection[str], inputs: int, rows: int, norm: bool) -> None:
         super().__init__()
@@ -114,7 +114,7 @@ class SharedBlock(nn.Module):
         return torch.cat([x if source in chosen else torch.zeros_like(x) for source, x in enumerate(tensors)], 1)
 
     def _rows(self, sparse_operator: nn.Module, sparse: Tensor) -> Tensor:
-        """As keys and values of attention, rows that are zero take part."""
+        """Apply a sparse operator. Rows that are zero take part in attention as keys and values."""
         if isinstance(sparse_operator, Transformer):
             hidden = first(self.path.rows, over_rows(sparse_operator.rows, sparse))
             return first(self.path.rows, sparse_operator.attend(hidden))
@@ -122,5 +122,5 @@ class SharedBlock(nn.Module):
 
 
 def first(count: int, x: Tensor) -> Tensor:
-    """The first columns or rows, and zeros in place of the others."""
+    """Replace all but the first `count` columns or rows by zeros."""
     return torch.cat([x[:, :count], torch.zeros_like(x[:, count:])], 1)

@@ -1,4 +1,4 @@
-"""Structure strings of PlainNet: blocks one behind the other, `Kind(inputs,outputs,stride[,bottleneck],sublayers)`."""
+"""Structures of PlainNet: a sequence of blocks, `Kind(inputs,outputs,stride[,bottleneck],sublayers)`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Family = Literal["convolution", "basic", "bottleneck", "inverted"]
 
 @dataclass(frozen=True)
 class Kind:
-    """What a block is made of; `expansion` is how much wider an inverted unit is inside than at its output."""
+    """A kind of block; `expansion` is the ratio of inner to output channels of an inverted unit."""
 
     family: Family
     kernel: int
@@ -37,7 +37,7 @@ KINDS = CONVOLUTIONS | BOTTLENECKS | BASICS | INVERTED
 
 @dataclass(frozen=True)
 class Block:
-    """`sublayers` repetitions of a kind; only the first has the stride. Convolutions have no bottleneck (0)."""
+    """`sublayers` repetitions of a kind. Only the first has the stride. Convolutions have bottleneck 0."""
 
     kind: str
     inputs: int
@@ -57,13 +57,13 @@ class Block:
 
 @dataclass(frozen=True)
 class Structure(Architecture):
-    """Blocks one behind the other, each as wide at its input as the one before at its output."""
+    """A sequence of blocks. Each has as many input channels as the one before has output channels."""
 
     blocks: tuple[Block, ...]
 
     @property
     def layers(self) -> int:
-        """The sub-layers of all blocks, stem and last convolution included."""
+        """Number of sub-layers of all blocks, stem and last convolution included."""
         return sum(block.sublayers for block in self.blocks)
 
     def __str__(self) -> str:
@@ -71,7 +71,7 @@ class Structure(Architecture):
 
 
 def read_structure(text: str, kinds: Collection[str]) -> Structure:
-    """The structure that `text` stands for, of blocks of these kinds."""
+    """Read a structure of blocks of these kinds."""
     reader = Reader(text)
     blocks: list[Block] = []
     channels, layers = IMAGE_CHANNELS, 0
@@ -102,7 +102,7 @@ def _read_block(reader: Reader, kinds: Collection[str], inputs: int, layers_left
 
 
 def _read_number(reader: Reader, allowed: Callable[[int], bool], expected: str, end: str) -> int:
-    """A positive number and the sign behind it. Other digits than 0 to 9 are no digits here."""
+    """Read a positive number in the digits 0 to 9, and the character after it."""
     match = re.compile("[1-9][0-9]{0,4}(?![0-9])").match(reader.text, reader.position)
     if not match or not allowed(int(match[0])):
         reader.fail(expected)

@@ -1,4 +1,4 @@
-"""What a PlainNet structure computes, and what it costs: exactly, and by the rules of its own papers."""
+"""Networks of PlainNet structures, and their cost: exactly, and as the papers count it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ BATCH_NORM_EPS = 1e-3
 
 @dataclass(frozen=True)
 class PlainNetSkeleton(Skeleton):
-    """`residual` 0 leaves the shortcuts out; `squeeze_excitation` 1 adds a gate to every residual unit."""
+    """`residual` 0 leaves out the shortcuts; `squeeze_excitation` 1 adds a gate to every residual unit."""
 
     residual: int = 1
     squeeze_excitation: int = 0
@@ -28,14 +28,14 @@ class PlainNetSkeleton(Skeleton):
         image = len(self.input_shape) == 3 and self.input_shape[0] == IMAGE_CHANNELS and min(self.input_shape) > 0
         if not image or self.classes < 1 or not {self.residual, self.squeeze_excitation} <= {0, 1}:
             raise SettingError(
-                f"A PlainNet network cannot be built with {self}: it takes images of {IMAGE_CHANNELS} channels, such "
-                "as 3x224x224, at least one class, and 0 or 1 for residual and squeeze_excitation."
+                f"A PlainNet network cannot be built with {self}. It takes images of {IMAGE_CHANNELS} channels, such "
+                "as 3x224x224, and needs at least one class, and 0 or 1 for residual and squeeze_excitation."
             )
 
 
 @dataclass(frozen=True)
 class ImageNetSkeleton(PlainNetSkeleton):
-    """The same with the inputs of ImageNet."""
+    """The same with the input shape and classes of ImageNet."""
 
     input_shape: tuple[int, ...] = (3, 224, 224)
     classes: int = 1000
@@ -43,7 +43,7 @@ class ImageNetSkeleton(PlainNetSkeleton):
 
 @dataclass(frozen=True)
 class Convolution:
-    """Without bias, padded so that stride 1 keeps the size."""
+    """A convolution without bias, with "same" padding."""
 
     inputs: int
     outputs: int
@@ -62,9 +62,9 @@ class Convolution:
 
 @dataclass(frozen=True)
 class Unit:
-    """Convolutions with BatchNorm, ReLUs between them, a shortcut beside them and a ReLU behind.
+    """Convolutions with BatchNorm and ReLUs between them, a shortcut, and a final ReLU.
 
-    `gated` is the number of the convolution behind whose ReLU squeeze-and-excitation stands, if there is any.
+    `gated` is the index of the convolution after whose ReLU squeeze-and-excitation follows, if there is any.
     """
 
     convolutions: tuple[Convolution, ...]
@@ -73,7 +73,7 @@ class Unit:
 
     @property
     def projection(self) -> Convolution | None:
-        """The 1x1 convolution of the shortcut; unlike the others it has a bias."""
+        """The 1x1 convolution of the shortcut. Unlike the others it has a bias."""
         if self.shortcut != "projection":
             return None
         stride = max(convolution.stride for convolution in self.convolutions)
@@ -101,7 +101,7 @@ def _units(block: Block, skeleton: PlainNetSkeleton) -> Iterator[Unit]:
 
 
 def _paths(block: Block, inputs: int, stride: int) -> list[tuple[Convolution, ...]]:
-    """The convolutions of each unit of one sub-layer. Bottlenecks and inverted units come in pairs."""
+    """Return the convolutions of each unit of a sub-layer. Bottlenecks and inverted units come in pairs."""
     kind, middle, outputs = KINDS[block.kind], block.bottleneck, block.outputs
     if kind.family == "convolution":
         return [(Convolution(inputs, outputs, kind.kernel, stride),)]
@@ -191,7 +191,7 @@ def _normalized(convolution: Convolution, bias: bool = False) -> list[nn.Module]
 
 
 class PlainNetwork(nn.Module):
-    """The units one behind the other, global pooling and a classifier."""
+    """A sequence of units, global pooling and a classifier."""
 
     def __init__(self, structure: Structure, skeleton: PlainNetSkeleton) -> None:
         super().__init__()
@@ -200,7 +200,7 @@ class PlainNetwork(nn.Module):
         self.classifier = Linear(structure.blocks[-1].outputs, skeleton.classes)
 
     def feature_blocks(self) -> list[nn.Module]:
-        """Every unit, for proxies that compare features between blocks."""
+        """Return all units, for proxies that compare features between blocks."""
         return list(self.body)
 
     def forward(self, x: Tensor) -> Tensor:
@@ -230,17 +230,18 @@ def exact_cost(structure: Structure, skeleton: PlainNetSkeleton) -> Cost:
 
 @dataclass(frozen=True)
 class PublishedCost:
-    """Size and FLOPs as the papers of PlainNet count them, for comparison with their budgets."""
+    """Parameters and FLOPs as the PlainNet papers count them, for comparison with their budgets."""
 
     params: int
     flops: float
 
 
 def published_cost(structure: Structure, skeleton: PlainNetSkeleton) -> PublishedCost:
-    """FLOPs are MACs, BatchNorm costs one for each number and has one parameter for each channel.
+    """Return the cost as the papers count it.
 
-    Sizes are halved downwards where convolutions halve upwards; a shortcut is counted at its output's size divided by
-    its stride once more; the classifier's biases count as one.
+    FLOPs are MACs. BatchNorm costs one FLOP per value and has one parameter per channel. Halved sizes are rounded down,
+    while convolutions round up. A shortcut is counted at its output size divided by its stride once more. The biases of
+    the classifier count as one parameter.
     """
     height, width = skeleton.input_shape[1:]
     features = structure.blocks[-1].outputs

@@ -1,4 +1,4 @@
-"""PlainNet spaces: structures that grow by mutation (Lin et al., ICCV 2021; also searched by ZiCo and AZ-NAS)."""
+"""PlainNet spaces: structures that grow by mutation (Lin et al., ICCV 2021; also used by ZiCo and AZ-NAS)."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ from firstlight.spaces.plainnet.network import (
 )
 
 SCALES = (2.5, 2, 1.5, 1.25, 1, 1 / 1.25, 1 / 1.5, 1 / 2, 1 / 2.5)
-# A sample is the initial structure after at most so many mutations
+# Largest number of mutations between the initial structure and a sample
 LONGEST_WALK = 12
 
 
 @dataclass(frozen=True)
 class Replacements:
-    """What may stand in a block's place: any kind, by its weight, with any of the numbers."""
+    """What may replace a block: any kind, drawn by its weight, with any of the numbers."""
 
     kinds: Mapping[str, int]
     outputs: tuple[int, ...]
@@ -56,20 +56,18 @@ class PlainNetSpace(Space[Structure]):
 
     reference = "Lin2021zennas"
     skeleton_type: type[PlainNetSkeleton] = PlainNetSkeleton
-    residual_kinds: ClassVar[
-        Mapping[str, int]
-    ]  # with their weights: how often each is in the papers' list of replacements
+    residual_kinds: ClassVar[Mapping[str, int]]  # with the number of times each is in the papers' list of replacements
     widest: int = MOST_CHANNELS
     customary_layers: int  # the papers' limit on layers
 
     @abstractmethod
     def is_fixed(self, block: Block) -> bool:
-        """Whether mutations leave this block alone."""
+        """Return whether mutations leave this block unchanged."""
 
     def sample(self, rng: random.Random) -> Structure:
-        """The initial structure after 1 to 12 mutations, none of which passes the papers' limit on layers.
+        """Return the initial structure after 1 to 12 mutations, within the papers' limit on layers.
 
-        The papers draw no structures at random: their evolution starts with mutations of the initial one.
+        The papers do not draw random structures: their evolution starts from mutations of the initial one.
         """
         structure = self.parse(self.initial)
         for _ in range(rng.randint(1, LONGEST_WALK)):
@@ -80,13 +78,19 @@ class PlainNetSpace(Space[Structure]):
     def mutate(
         self, architecture: Structure, rng: random.Random, *, replacements: int = 1, uniform_types: bool = False
     ) -> Structure:
-        """Another kind, other widths and another depth for one block, all drawn at once.
+        """Redraw the kind, the widths and the depth of one block.
 
-        Of several `replacements`, those that meet the same block count once. The papers favor small kernels and small
-        expansions; with `uniform_types` all kinds are equally likely.
+        Args:
+            architecture: The parent.
+            rng: The only source of randomness.
+            replacements: Number of draws of a block to replace; a block that is drawn twice is replaced once.
+            uniform_types: Make all kinds equally likely. The papers favor small kernels and small expansions.
+
+        Raises:
+            SettingError: If `replacements` is below 1.
         """
         if replacements < 1:
-            raise SettingError(f"replacements is {replacements}; a mutation replaces one block or more.")
+            raise SettingError(f"replacements is {replacements}; it must be at least 1.")
         while True:
             blocks = list(architecture.blocks)
             for number in dict.fromkeys(rng.randrange(len(blocks)) for _ in range(replacements)):
@@ -96,14 +100,14 @@ class PlainNetSpace(Space[Structure]):
                 return child
 
     def mutate_often(self, architecture: Structure, rng: random.Random, times: int) -> Structure:
-        """As the papers do: so many blocks of the same structure, of which some may be one and the same."""
+        """Replace `times` blocks of the structure, as the papers do; a block may be drawn twice."""
         return self.mutate(architecture, rng, replacements=times)
 
     def customary(self, architecture: Structure) -> bool:
         return architecture.layers <= self.customary_layers
 
     def replacements(self, block: Block) -> Replacements:
-        """Everything that a mutation may put in the block's place, itself included."""
+        """Return what a mutation may replace the block by, itself included."""
         if self.is_fixed(block):
             return Replacements({block.kind: 1}, (block.outputs,), (0,), (block.sublayers,))
         outputs = self._scaled(block.outputs)
@@ -127,7 +131,7 @@ class PlainNetSpace(Space[Structure]):
         return read_structure(text, [*CONVOLUTIONS, *self.residual_kinds])
 
     def canonical(self, architecture: Structure) -> Structure:
-        """Convolutions that repeat are written one by one. A residual block is another function when it is split."""
+        """Write repeated convolutions one by one. Residual blocks stay: to split one changes its function."""
         blocks: list[Block] = []
         for block in architecture.blocks:
             times = 1 if block.is_residual else block.sublayers
@@ -142,7 +146,7 @@ class PlainNetSpace(Space[Structure]):
         return exact_cost(architecture, self._known(skeleton))
 
     def published_cost(self, architecture: Structure, skeleton: Skeleton | None = None) -> PublishedCost:
-        """Size and FLOPs as the papers count them, to compare with their budgets; differs a little from `cost`."""
+        """Return parameters and FLOPs as the papers count them. They differ slightly from `cost`."""
         return published_cost(architecture, self._known(skeleton))
 
     def _known(self, skeleton: Skeleton | None) -> PlainNetSkeleton:
@@ -151,7 +155,7 @@ class PlainNetSpace(Space[Structure]):
         return known
 
     def drawing(self, architecture: Structure) -> Drawing:
-        """Nodes carry the number of channels; `/2` marks a stride, `x3` three sub-layers."""
+        """Draw a chain. Nodes show the number of channels; `/2` marks a stride, `x3` three sub-layers."""
         nodes = ("input", *(str(block.outputs) for block in architecture.blocks))
         labels = (
             f"{block.kind}{' /2' * (block.stride == 2)}{f' x{block.sublayers}' * (block.sublayers > 1)}"
@@ -161,7 +165,7 @@ class PlainNetSpace(Space[Structure]):
 
 
 def linked(blocks: Iterable[Block]) -> Structure:
-    """The blocks with the inputs that those before them produce."""
+    """Set the input channels of each block to the output channels of the one before."""
     chain: list[Block] = []
     for block in blocks:
         chain.append(replace(block, inputs=chain[-1].outputs if chain else IMAGE_CHANNELS))
@@ -169,9 +173,9 @@ def linked(blocks: Iterable[Block]) -> Structure:
 
 
 def split(structure: Structure) -> Structure:
-    """Residual blocks of six and more sub-layers become two: of three, and of the others.
+    """Split residual blocks of six or more sub-layers in two: the first three, and the others.
 
-    The second begins with a projection, which the one block did not have there.
+    The second begins with a projection, which the single block does not have there.
     """
     blocks: list[Block] = []
     for block in structure.blocks:
@@ -184,7 +188,7 @@ def split(structure: Structure) -> Structure:
 
 
 class MobileNetV2(PlainNetSpace):
-    """Inverted residual blocks of four expansions and three kernels; the last 1x1 convolution stays as it is."""
+    """Inverted residual blocks of four expansions and three kernels; the last 1x1 convolution is fixed."""
 
     name = "mobilenetv2"
     summary = "chains of inverted residual blocks for ImageNet: kinds, widths and depths change by mutation"

@@ -1,7 +1,7 @@
-"""Weight-sharing networks: all operations of a space on every edge at once, of which a search takes some away.
+"""Weight-sharing networks: all operations of a space on every edge at once, of which a search removes some.
 
-A state of such a network, which is what is still there, is an architecture like any other: it has an exact text, is
-built by a `Supernet`, which is a `Space`, and is scored by any proxy. All states share the same weights.
+What is left is a state of the network. A state is an architecture like any other: it has an exact text, is built by a
+`Supernet`, which is a `Space`, and can be scored by any proxy. All states share the same weights.
 """
 
 from firstlight.spaces.supernets.base import Supernet

@@ -1,4 +1,4 @@
-"""What a supernet is: a space whose architectures are states of one and the same weight-sharing network."""
+"""Supernets: spaces whose architectures are states of one weight-sharing network."""
 
 from __future__ import annotations
 
@@ -16,17 +16,26 @@ from firstlight.spaces.supernets.state import Layout, Place, State
 
 
 class Supernet(Space[State]):
-    """The supernet of a space. Its networks contain what is left in a state, and nothing else."""
+    """The supernet of a space. Its networks contain the operations that are left in a state.
+
+    Attributes:
+        layout: The edges and operations.
+        fewest_cells: Cells that a network must have to contain one of each kind.
+    """
 
     layout: Layout
-    fewest_cells: int  # so many cells a network must have that there is one of each kind
+    fewest_cells: int
 
     def architecture(self, state: State) -> Architecture:
-        """What a state has come to when all is decided: an architecture of the ordinary space."""
+        """Return the architecture of the ordinary space that a decided state stands for.
+
+        Raises:
+            SettingError: If an edge has several operations left, or a node too many edges.
+        """
         if state.undecided or state.crowded:
             raise SettingError(
-                f"{state} is no architecture yet: {len(state.undecided)} edges have several operations, and "
-                f"{len(state.crowded)} nodes too many edges."
+                f"{state} is not an architecture yet: {len(state.undecided)} edges have several operations, and "
+                f"{len(state.crowded)} nodes have too many edges."
             )
         return self.decided(
             {place: state.operations(place)[0] for place in self.layout.places if state.operations(place)}
@@ -34,17 +43,17 @@ class Supernet(Space[State]):
 
     @abstractmethod
     def decided(self, operations: Mapping[Place, str]) -> Architecture:
-        """The architecture with these operations on its edges, which come in the order of the layout."""
+        """Return the architecture with the given operations on its edges, in the order of the layout."""
 
     def sample(self, rng: random.Random) -> State:
-        """Any choice of operations on each edge, uniformly; edges that may be missing are there or not."""
+        """Return a random state: any set of operations on each edge. Edges that may be missing are so at random."""
         return self.layout.sample(rng)
 
     def mutate(self, architecture: State, rng: random.Random) -> State:
-        """One operation more or less on one edge."""
+        """Add or remove one operation on one edge."""
         place = rng.choice([place for place in self.layout.places if architecture.operations(place)])
         there = architecture.operations(place)
-        changed = [name for name in self.layout.operations if there != (name,)]  # an edge is left with something
+        changed = [name for name in self.layout.operations if there != (name,)]  # an edge keeps at least one
         operation = rng.choice(changed)
         if operation in there:
             return architecture.without(place, operation)
@@ -65,8 +74,10 @@ class Supernet(Space[State]):
         device: torch.device | str | None = None,
         initialization: str = "default",
     ) -> nn.Module:
-        """A ready network. Each layer's weights are drawn by themselves and named by where it is, so that a layer has
-        the same weights in all states that contain it."""
+        """Build a network; see `Space.build`.
+
+        The weights of a layer depend on its name, so that they are the same in all states that contain the layer.
+        """
         if isinstance(architecture, str):
             architecture = self.parse(architecture)
         network = self.network(architecture, skeleton or self.skeleton())

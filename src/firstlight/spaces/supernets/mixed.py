@@ -1,4 +1,4 @@
-"""Points of a network at which several options stand at once, each with a weight."""
+"""Modules of a network that hold several options at once, each with a weight."""
 
 from __future__ import annotations
 
@@ -11,12 +11,16 @@ from torch import Tensor, nn
 
 from firstlight.spaces.ops import zeros
 
-Weight = float | Tensor  # tensors where gradients with respect to the weights are wanted
+Weight = float | Tensor  # a tensor if gradients with respect to the weight are needed
 
 
 class ChoicePoint(nn.Module):
-    """What is chosen here by the weights of the options: `place` tells apart the points of a cell, and is the same in
-    every cell of a kind."""
+    """A choice between options by their weights.
+
+    Args:
+        place: What tells apart the points of a cell; the same in every cell of a kind.
+        weights: Weights by option.
+    """
 
     def __init__(self, place: object, weights: Mapping[str, Weight]) -> None:
         super().__init__()
@@ -25,9 +29,10 @@ class ChoicePoint(nn.Module):
 
 
 class MixedEdge(ChoicePoint):
-    """The weighted sum of its operations. One whose weight is 0 is not run, unless a gradient is asked of the weight.
+    """The weighted sum of its operations.
 
-    Operations without a module, such as `none`, add nothing.
+    An operation with weight 0 is not run, unless the weight requires a gradient. Operations without a module, such as
+    `none`, add nothing.
     """
 
     def __init__(
@@ -47,7 +52,7 @@ class MixedEdge(ChoicePoint):
 
 
 class MixedInputs(ChoicePoint):
-    """The weighted sum of what a node may read, which comes in the order of the options."""
+    """The weighted sum of the inputs that a node may read, in the order of the options."""
 
     def forward(self, inputs: Sequence[Tensor]) -> Tensor:
         weighted = zip(self.weights.values(), inputs, strict=True)
@@ -56,7 +61,7 @@ class MixedInputs(ChoicePoint):
 
 
 def set_weights(network: nn.Module, place: object, weights: Mapping[str, Weight] | Sequence[Weight]) -> None:
-    """Give the options at a place of every cell other weights, by name or in the order in which they stand there."""
+    """Set the weights of the options at a place in every cell, by name or in the order of the options."""
     for point in network.modules():
         if isinstance(point, ChoicePoint) and point.place == place:
             named = weights if isinstance(weights, Mapping) else dict(zip(point.weights, weights, strict=True))
@@ -64,7 +69,7 @@ def set_weights(network: nn.Module, place: object, weights: Mapping[str, Weight]
 
 
 def scaled(weight: Weight, x: Tensor) -> Tensor:
-    """The weighted tensor; zeros that know nothing of it where the weight is 0 and no gradient is asked of it."""
+    """Return the weighted tensor, or zeros without a graph if the weight is 0 and requires no gradient."""
     return _times(weight, x) if _counts(weight) else torch.zeros_like(x)
 
 

@@ -1,8 +1,8 @@
-"""One-shot networks: everything that a space leaves open is open at once, each choice a weighted sum of its options.
+"""One-shot networks: all options of all choices at once, each choice as a weighted sum of its options.
 
-choice      what is decided, the same in every cell of a kind: an operation on an edge, the inputs of a node
-point       a module of the network at which a choice makes itself felt, one in each cell
-preferences one number for each option of each choice; an architecture is read off them
+choice       what is decided, for all cells of a kind: an operation on an edge, or the inputs of a node
+point        a module of the network that holds a choice, one in each cell
+preferences  one number for each option of each choice, from which an architecture is derived
 """
 
 from __future__ import annotations
@@ -22,9 +22,13 @@ from firstlight.spaces.ops import initialize
 
 @dataclass(frozen=True)
 class Choice:
-    """`taken` of the options are in an architecture, and `sampled`, by default as many, on one path of the network.
+    """A choice.
 
-    Points of the network know the choice by its name.
+    Args:
+        name: Name of the choice, by which points of the network refer to it.
+        options: The options.
+        taken: Options in an architecture.
+        sampled: Options on one path through the network; by default as many as are taken.
     """
 
     name: str
@@ -37,11 +41,11 @@ class Choice:
 
     @property
     def even_weights(self) -> dict[str, float]:
-        """Of options none of which is preferred: what a softmax of equal numbers gives."""
+        """Equal weights for all options: the softmax of equal preferences."""
         return dict.fromkeys(self.options, 1 / len(self.options))
 
     def best(self, preferences: Preferences) -> list[str]:
-        """The options with the highest preferences, as many as are taken; the most preferred first."""
+        """Return the `taken` options with the highest preferences, best first."""
         ranked = sorted(zip(self.options, preferences[self.name], strict=True), key=lambda option: -option[1])
         return [option for option, _ in ranked[: self.taken]]
 
@@ -50,22 +54,22 @@ Preferences = Mapping[str, Sequence[float]]  # by the name of the choice, in the
 
 
 class OneShot(ABC):
-    """The one-shot network of a space: its choices, the network, and how an architecture is read off preferences."""
+    """The one-shot network of a space: its choices, the network, and how preferences become an architecture."""
 
     name: str
     choices: tuple[Choice, ...]
 
     def skeleton(self, of_networks: Skeleton) -> Skeleton:
-        """The skeleton to search in, where networks by themselves have another one; by default there is no other."""
+        """Return the skeleton of the one-shot network; by default that of stand-alone networks."""
         return of_networks
 
     @abstractmethod
     def network(self, skeleton: Any) -> nn.Module:
-        """The network with all options at every point, its weights not yet filled."""
+        """Return the network with all options at every point, its weights not initialized."""
 
     @abstractmethod
     def architecture(self, preferences: Preferences) -> Architecture:
-        """What is preferred most."""
+        """Return the architecture of the preferred options."""
 
     def build(
         self,
@@ -75,14 +79,14 @@ class OneShot(ABC):
         device: torch.device | str | None = None,
         initialization: str = "default",
     ) -> nn.Module:
-        """A ready network, in training mode."""
+        """Build the network with initialized weights, in training mode; see `Space.build`."""
         network = self.network(skeleton)
         fill_by_name(network, self.name, seed, initialization)
         return network.to(device)
 
 
 def fill_by_name(network: nn.Module, title: str, seed: int, initialization: str) -> None:
-    """Draw each layer's weights by themselves, from its name: what else the network has does not change them."""
+    """Initialize each layer by its name, so that its weights do not depend on the other layers."""
     for name, layer in network.named_modules():
         if isinstance(layer, (nn.Conv2d, nn.Linear)):
             initialize(layer, torch_generator(seed, title, name, "weights"), initialization)

@@ -1,8 +1,8 @@
-"""Weight-sharing networks of spaces, as far as they can be trained and lend their weights to architectures.
+"""Weight-sharing networks that can be trained, and from which architectures inherit weights.
 
 shared = firstlight.space("nasbench201").shared()
 network = shared.network(skeleton, seed=0)
-train_steps(network, batches, steps, shared.policy(), recipe_for(shared), seed=0)
+train_shared(network, batches, steps, shared.policy(), recipe_for(shared), seed=0)
 model = shared.subnet(network, architecture)
 """
 
@@ -17,34 +17,44 @@ from torch import nn
 
 
 class PathPolicy(ABC):
-    """Which part of a weight-sharing network is trained in each step, counted from 0."""
+    """Which part of a weight-sharing network is trained in each step."""
 
     name: str
 
     @abstractmethod
     def take(self, network: nn.Module, step: int, rng: random.Random) -> None:
-        """Set the network to what is trained in this step."""
+        """Set the network to the part that is trained in this step, counted from 0."""
 
 
 class Shared(ABC):
-    """What a space's weight-sharing network is, how it is trained, and how an architecture inherits from it."""
+    """The weight-sharing network of a space: how it is trained, and how an architecture inherits from it.
+
+    Attributes:
+        name: Name of the space.
+        recipe: Settings of the default training recipe.
+        policies: Names of the path policies; the first is the default.
+        frozen: Whether subnets are frozen by default.
+    """
 
     name: str
-    recipe: ClassVar[Mapping[str, Any]]  # settings of the recipe that it is trained by unless told otherwise
-    policies: tuple[str, ...]  # which paths can be trained; the first unless told otherwise
-    frozen: bool  # whether subnets are frozen unless told otherwise
+    recipe: ClassVar[Mapping[str, Any]]
+    policies: tuple[str, ...]
+    frozen: bool
 
     @abstractmethod
     def network(self, skeleton: Any, *, seed: int = 0) -> nn.Module:
-        """The whole network with weights that are a pure function of the seed."""
+        """Return the whole network. Its weights are a pure function of the seed."""
 
     @abstractmethod
     def policy(self, name: str = "") -> PathPolicy:
-        """What is trained in each step, by its name."""
+        """Return a path policy by its name; the default if the name is empty."""
 
     @abstractmethod
     def subnet(self, network: nn.Module, architecture: Any, *, frozen: bool | None = None) -> nn.Module:
-        """A module for proxies that computes what the network does with the path of the architecture taken.
+        """Return a module that computes what the network does along the path of an architecture.
 
-        It uses the weights of the network and copies none. If it is frozen, only the final layer can be trained.
+        Args:
+            network: The whole network, whose weights the subnet shares.
+            architecture: The architecture.
+            frozen: Whether only the final layer can be trained; None for the default.
         """

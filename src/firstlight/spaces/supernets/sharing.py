@@ -1,4 +1,4 @@
-"""Modules that use the weights of another network, or a part of them, without copying any."""
+"""Modules that use weights of another network, or parts of them, without copying."""
 
 from __future__ import annotations
 
@@ -16,15 +16,14 @@ from firstlight.core.errors import UnsupportedError
 from firstlight.spaces.ops import Linear
 
 M = TypeVar("M", bound=nn.Module)
-REMEMBERED = 8  # outputs; proxies look at four batches
-Span = tuple[int, int]  # columns, or rows, from the first to before the last
+REMEMBERED = 8  # outputs; proxies use four batches
+Span = tuple[int, int]  # columns or rows: start and stop
 
 
 class Unseen:
-    """A module that another one runs without having it, and without a graph unless inputs are differentiated.
+    """A module that another one runs without registering it, and without a graph unless inputs require gradients.
 
-    What it gave for the last inputs is remembered, as long as its weights do not change: proxies ask for the same
-    batches over and over.
+    The outputs for the last inputs are cached until a weight changes, because proxies use the same batches repeatedly.
     """
 
     def __init__(self, module: nn.Module) -> None:
@@ -35,8 +34,8 @@ class Unseen:
     def __call__(self, *inputs: Tensor) -> Tensor:
         if inputs[0].dtype != self._parameters[0].dtype:
             raise UnsupportedError(
-                f"the layers before the final one are frozen and compute in {self._parameters[0].dtype}, and are given "
-                f"{inputs[0].dtype}; what needs other weights or precision takes a subnet that is not frozen."
+                f"the layers before the final one are frozen and compute in {self._parameters[0].dtype}, but the input "
+                f"is {inputs[0].dtype}; proxies that need other weights or precision need a subnet that is not frozen."
             )
         out: Tensor
         if torch.is_grad_enabled() and any(x.requires_grad for x in inputs):
@@ -46,7 +45,7 @@ class Unseen:
         for known, then, out in self._known:
             if then == versions and all(map(torch.equal, known, inputs)):
                 return out
-        # whoever asked for attention that can be differentiated twice does not need it here
+        # attention that can be differentiated twice is not needed here
         with torch.no_grad(), sdpa_kernel([SDPBackend.FLASH_ATTENTION, SDPBackend.MATH]):
             out = self.module(*inputs)
         self._known.append((tuple(x.detach().clone() for x in inputs), versions, out))
@@ -57,14 +56,17 @@ class Unseen:
 
 
 def sharing_copy(module: M) -> M:
-    """A module of its own with parameters of its own, whose numbers are those of the other one."""
+    """Copy a module. The copy has its own parameters, which share their memory with the original."""
     return copy.deepcopy(module, {id(p): nn.Parameter(p.detach(), p.requires_grad) for p in module.parameters()})
 
 
 class SomeColumns(Linear):
-    """The linear map for inputs of which only these columns are given, since the others are zero.
+    """A linear map for inputs of which only some columns are given, because the others are zero.
 
-    Outputs can be limited to some of them, too.
+    Args:
+        whole: The linear map, whose weights are used.
+        columns: The columns that are given.
+        outputs: The outputs to compute; all if None.
     """
 
     def __init__(self, whole: nn.Linear, columns: Sequence[Span], outputs: Span | None = None) -> None:
@@ -86,7 +88,7 @@ class SomeColumns(Linear):
 
 
 def joined(columns: Sequence[Span]) -> list[Span]:
-    """The same columns in as few pieces as there can be."""
+    """Merge adjacent spans."""
     pieces: list[Span] = []
     for start, stop in columns:
         if pieces and pieces[-1][1] == start:

@@ -1,10 +1,10 @@
-"""States of a supernet: which operations are left on which edges, and the text that says so.
+"""States of a supernet: which operations are left on which edges.
 
     |*~0|+|nor_conv_3x3~0|*~1|+|none/skip_connect~0|*~1|*~2|
 
-Nodes are separated by "+". On each edge, behind the names of the operations that are left, stands the state of the cell
-that it reads; "*" are all operations. With one operation on every edge it is the text of a NAS-Bench-201 cell. If
-there are several kinds of cells, each begins with its name: `normal=|*~0|*~1|+... reduce=|*~0|...`.
+Nodes are separated by "+". Each edge lists the operations that are left, or "*" for all of them, and after "~" the
+state of the cell that it reads. With one operation on every edge, this is the text of a NAS-Bench-201 cell. If there
+are several kinds of cells, each begins with its name: `normal=|*~0|*~1|+... reduce=|*~0|...`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from firstlight.spaces.reading import Reader
 
 
 class Place(NamedTuple):
-    """An edge of all cells of a kind; `source` and `target` are the states of the cell that it joins."""
+    """An edge in all cells of a kind, from the state `source` to the state `target`."""
 
     kind: str
     target: int
@@ -34,9 +34,13 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True)
 class Layout:
-    """What there is to choose: edges (target, source) of every kind of cell, node by node, and what can be on them.
+    """The edges and operations of a supernet. A node has an edge from every state before it.
 
-    A node has an edge from every state before it, and in the end keeps `kept` of them, or all if that is 0.
+    Args:
+        kinds: Kinds of cells.
+        edges: Edges (target, source) of a cell, node by node.
+        operations: Operations that an edge can have.
+        kept: Edges that a node keeps in the end; 0 for all.
     """
 
     kinds: tuple[str, ...]
@@ -55,15 +59,15 @@ class Layout:
 
     @cached_property
     def full(self) -> State:
-        """Everything is there."""
+        """The state with all operations on all edges."""
         return State(self, (self.operations,) * len(self.places))
 
     def fewest(self, node: tuple[str, int]) -> int:
-        """How many edges must lead into a node."""
+        """Return how many edges a node must keep."""
         return self.kept or len(self.nodes[node])
 
     def sample(self, rng: random.Random) -> State:
-        """Any edges that may be missing are so at random, and on the others is any choice of operations."""
+        """Return a random state: any set of operations on each edge. Edges that may be missing are so at random."""
         there: set[Place] = set()
         for node, places in self.nodes.items():
             there.update(rng.sample(places, rng.randint(self.fewest(node), len(places))))
@@ -86,13 +90,13 @@ class Layout:
         return State(self, tuple(left.get(place, ()) for place in self.places))
 
     def _read_node(self, reader: Reader, places: list[Place], fewest: int) -> dict[Place, tuple[str, ...]]:
-        """The edges into one node in the order of their sources; some may be missing, but not too many."""
+        """Read the edges into one node in the order of their sources. Some may be missing."""
         left: dict[Place, tuple[str, ...]] = {}
         first = 0
         while len(left) < fewest or not (first == len(places) or reader.at_end or reader.at("+") or reader.at(" ")):
             operations = self._read_operations(reader)
             reader.skip("~")
-            last = len(places) - max(fewest - len(left) - 1, 0)  # so that enough are left to come
+            last = len(places) - max(fewest - len(left) - 1, 0)  # so that enough edges can follow
             source = reader.number(range(first, last), "a state")
             reader.skip("|")
             left[places[source]] = operations
@@ -115,7 +119,7 @@ class Layout:
 
 @dataclass(frozen=True)
 class State(Architecture):
-    """What is left on each of the layout's places; nothing at all means that the edge is gone."""
+    """The operations that are left at each place of the layout; none if the edge is removed."""
 
     layout: Layout
     left: tuple[tuple[str, ...], ...]
@@ -142,7 +146,7 @@ class State(Architecture):
         return self._by_place[place]
 
     def edges(self, node: tuple[str, int]) -> list[Place]:
-        """Those that still lead into the node."""
+        """Return the edges that are left into a node."""
         return [place for place in self.layout.nodes[node] if self.operations(place)]
 
     @property
@@ -156,22 +160,22 @@ class State(Architecture):
         return [node for node in self.layout.nodes if len(self.edges(node)) > self.layout.fewest(node)]
 
     def keeping(self, place: Place, *operations: str) -> State:
-        """With these operations on an edge and no others; with none, the edge is gone."""
+        """Return the state with only these operations on an edge; without any, the edge is removed."""
         index = self.layout.places.index(place)
         kept = tuple(name for name in self.layout.operations if name in operations)
         return replace(self, left=(*self.left[:index], kept, *self.left[index + 1 :]))
 
     def without(self, place: Place, *operations: str) -> State:
-        """With these operations taken from an edge; all of them if none is named."""
+        """Return the state without these operations on an edge; without all of them if none is named."""
         taken = operations or self.operations(place)
         return self.keeping(place, *(name for name in self.operations(place) if name not in taken))
 
     def weights(self, place: Place) -> dict[str, float]:
-        """What the operations on an edge are multiplied by before they are added up.
+        """Return the weights of the operations on an edge.
 
-        A single one counts 1. Of several, each counts one over the number of *all* operations: what was taken away is
-        missing from the sum, and the others do not grow. The published code starts from the softmax of noise of
-        deviation 0.001, which differs from that by a tenth of a per cent.
+        A single operation has weight 1. Each of several has weight 1 / (number of *all* operations): removed operations
+        are missing from the sum, and the others do not grow. The published code starts from the softmax of noise with
+        deviation 0.001, which differs by 0.1%.
         """
         operations = self.operations(place)
         share = 1.0 if len(operations) == 1 else 1 / len(self.layout.operations)

@@ -1,16 +1,16 @@
-"""How fast a path through a one-shot network learns at initialization, and what every other option would change.
+"""How fast a path through a one-shot network learns at initialization, and how every other option would change it.
 
     T = || gradient of the loss with respect to the weights ||^2        the trace norm of the tangent kernel, estimated
     H = dT/dz for the weight z of each option, 1 on the path and 0 off it
 
-Weights of options off the path enter T with z^2 = 0: neither T nor H needs a backward pass through them. With g the
-gradient, a dot for how a value moves when the weights move along g, x what an option reads, o what it puts out, and
-delta the gradient of the loss with respect to the point's output,
+Options off the path enter T with z^2 = 0, so that neither T nor H needs a backward pass through them. Let g be the
+gradient, x the input of an option, o its output, delta the gradient of the loss with respect to the point's output, and
+let a dot denote the derivative when the weights move along g. Then
 
     H = 2 ( <delta-dot, o(x)> + <delta, J x-dot> ),        J the Jacobian of o
 
 which takes one forward pass of the option in forward mode. x-dot and delta-dot come from one second backward pass
-along the path: they are the derivatives of T/2 by the gradient that arrives at x, and by the point's output.
+along the path: they are the derivatives of T/2 with respect to the gradient at x and to the point's output.
 """
 
 from __future__ import annotations
@@ -30,21 +30,23 @@ from torch import Tensor, nn
 
 from firstlight.spaces.supernets.mixed import ChoicePoint, MixedEdge
 
-Path = Mapping[str, Sequence[str]]  # the options that are taken, by the name of the choice
+Path = Mapping[str, Sequence[str]]  # the options taken, by the name of the choice
 Packed = tuple[pathlib.Path, torch.device]
-# Tensors with fewer numbers are not worth a file
+# Smaller tensors are kept in memory
 SMALL = 10_000
 Slopes = dict[str, dict[str, float]]  # H, by choice and option
 
 
 @dataclass(frozen=True)
 class TraceStep:
+    """T, and H for each option."""
+
     trace: float
     slopes: Slopes
 
 
 def ready_for_steps(network: nn.Module) -> nn.Module:
-    """Normalized by the batch alone, as running statistics cannot be kept in forward mode, and with faster pools."""
+    """Prepare a network: BatchNorm without running statistics, which forward mode cannot update; faster pools."""
     for module in list(network.modules()):
         if isinstance(module, nn.BatchNorm2d):
             module.running_mean = module.running_var = module.num_batches_tracked = None
@@ -60,7 +62,7 @@ def _is_box(pool: nn.AvgPool2d) -> bool:
 
 
 class BoxPool(nn.Module):
-    """The mean of the 3x3 pixels around each, of those that exist; PyTorch's own is several times slower on a CPU."""
+    """Average pooling of 3x3 pixels that does not count the padding, several times faster than PyTorch's on a CPU."""
 
     def forward(self, x: Tensor) -> Tensor:
         counts = _three(_three(x.new_ones(x.shape[-2:]), -1), -2)
@@ -68,7 +70,7 @@ class BoxPool(nn.Module):
 
 
 def _three(x: Tensor, dimension: int) -> Tensor:
-    """The sum of each entry and its two neighbors along a dimension."""
+    """Return the sum of each entry and its two neighbors along a dimension."""
     padded = F.pad(x, (1, 1) if dimension == -1 else (0, 0, 1, 1))
     size = x.shape[dimension]
     before, own, behind = (padded.narrow(dimension, shift, size) for shift in range(3))
@@ -76,7 +78,7 @@ def _three(x: Tensor, dimension: int) -> Tensor:
 
 
 def trace_along(network: nn.Module, path: Path, x: Tensor, labels: Tensor) -> float:
-    """T alone: one pass forward and back along the path."""
+    """Return T: one forward and backward pass along the path."""
     for point in choice_points(network):
         point.weights = {**_hard(point, path)}
     gradients = torch.autograd.grad(F.cross_entropy(network(x), labels), list(network.parameters()), allow_unused=True)
@@ -84,7 +86,7 @@ def trace_along(network: nn.Module, path: Path, x: Tensor, labels: Tensor) -> fl
 
 
 def trace_step(network: nn.Module, path: Path, x: Tensor, labels: Tensor) -> TraceStep:
-    """T and H of a network that is `ready_for_steps`; its choice points are left with the weights of the path."""
+    """Return T and H of a network that is `ready_for_steps`. Its choice points keep the weights of the path."""
     points = choice_points(network)
     free = {str(point.place): _free_weights(point, path, x) for point in points}
     for point in points:
@@ -117,9 +119,9 @@ def trace_step(network: nn.Module, path: Path, x: Tensor, labels: Tensor) -> Tra
 
 @contextlib.contextmanager
 def saved_on_disk() -> Iterator[None]:
-    """What backward passes need is kept in temporary files meanwhile: the same numbers in less memory, and slower.
+    """Keep the tensors saved for backward passes in temporary files: the same values in less memory, but slower.
 
-    BatchNorm couples the samples of a batch, so that a batch in pieces would come to other numbers.
+    Splitting the batch instead would change the values, because BatchNorm couples its samples.
     """
     with tempfile.TemporaryDirectory() as folder:
         numbers = itertools.count()
@@ -128,7 +130,7 @@ def saved_on_disk() -> Iterator[None]:
             if tensor.numel() < SMALL:
                 return tensor
             file = pathlib.Path(folder) / str(next(numbers))
-            torch.save(tensor.detach().clone(), file)  # of a view, all that it is a part of would be written
+            torch.save(tensor.detach().clone(), file)  # of a view, the whole base would be written
             return file, tensor.device
 
         def unpack(packed: Tensor | Packed) -> Tensor:
@@ -151,8 +153,7 @@ def _hard(point: ChoicePoint, path: Path) -> dict[str, float]:
 
 
 def _free_weights(point: ChoicePoint, path: Path, like: Tensor) -> dict[str, float | Tensor]:
-    """Weights that derivatives can be taken by: of operations, those on the path; of inputs, which cost next to
-    nothing, all of them."""
+    """Return weights that require gradients: of operations, those on the path; of inputs, which are cheap, all."""
     everything = not isinstance(point, MixedEdge)
     return {
         name: like.new_tensor(value, requires_grad=True) if value or everything else value
@@ -176,13 +177,13 @@ def _inner(a: Tensor, b: Tensor) -> Tensor:
 
 
 class _Watched:
-    """What passed through the edges, and where their inputs' movements are asked for."""
+    """Inputs and outputs of the edges, and the tensors through which x-dot is computed."""
 
     def __init__(self) -> None:
         self.inputs: dict[MixedEdge, Tensor] = {}
         self.outputs: dict[MixedEdge, Tensor] = {}
         self.etas: list[Tensor] = []
-        self.moves: dict[int, Tensor | None] = {}  # by the identity of the input, which stays alive in `inputs`
+        self.moves: dict[int, Tensor | None] = {}  # by the id of the input, which `inputs` keeps alive
 
     def before(self, edge: nn.Module, arguments: tuple[Any, ...]) -> tuple[Tensor]:
         (x,) = arguments
@@ -218,7 +219,7 @@ def _watched(edges: Sequence[MixedEdge]) -> Iterator[_Watched]:
 
 
 class _WithSideGradient(torch.autograd.Function):
-    """x, to whose gradient eta is added on the way back; eta is zero, and only there for derivatives by it."""
+    """The identity, which adds eta to the gradient; eta is zero and serves to differentiate with respect to it."""
 
     @staticmethod
     def forward(context: Any, x: Tensor, eta: Tensor) -> Tensor:

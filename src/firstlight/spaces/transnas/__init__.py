@@ -1,1 +1,1 @@
-"""TransNAS-Bench-101: cells, and skeletons."""
+"""TransNAS-Bench-101: cells and macro structures."""

@@ -20,12 +20,15 @@ DOUBLING, HALVING = {2, 4}, {3, 4}
 
 @dataclass(frozen=True)
 class TransNASSkeleton(Skeleton):
-    """`channels` behind the stem, which leaves a quarter of the image's sides.
+    """The skeleton of TransNAS-Bench-101. The stem reduces the sides of the image to a quarter.
 
-    Four numbers as input_shape, such as 9x3x64x64, are the tiles of a jigsaw: each goes through the network by itself,
-    and the classifier sees the features of all. `rectified` 1 puts a ReLU before the global pooling, which published
-    networks lack: for one image BatchNorm leaves each channel a mean of 0, and their output is the same whatever it
-    shows.
+    Args:
+        input_shape: Three numbers for an image; four, such as 9x3x64x64, for the tiles of a jigsaw. Each tile goes
+            through the network separately, and the classifier sees the features of all.
+        classes: Number of classes.
+        channels: Channels after the stem.
+        rectified: 1 adds a ReLU before the global pooling. Published networks lack it: for a single image, BatchNorm
+            leaves each channel with mean 0, so that the output does not depend on the image.
     """
 
     input_shape: tuple[int, ...] = (3, 224, 224)
@@ -38,8 +41,8 @@ class TransNASSkeleton(Skeleton):
             raise SettingError(f"rectified is {self.rectified}; it must be 0 or 1.")
         if len(self.input_shape) not in (3, 4) or min(*self.input_shape, self.classes, self.channels - 1) < 1:
             raise SettingError(
-                f"A TransNAS-Bench-101 network cannot be built with {self}: it takes images, or several tiles of one, "
-                "and at least one class and two channels."
+                f"A TransNAS-Bench-101 network cannot be built with {self}. It takes images, or several tiles of one, "
+                "and needs at least one class and two channels."
             )
 
     @property
@@ -47,11 +50,11 @@ class TransNASSkeleton(Skeleton):
         return self.input_shape[0] if len(self.input_shape) == 4 else 1
 
 
-Step = tuple[int, int, int]  # channels before and behind a block, and its stride
+Step = tuple[int, int, int]  # input and output channels of a block, and its stride
 
 
 def steps(modules: Sequence[int], channels: int) -> Iterator[Step]:
-    """The two blocks of each module, of which the first changes the shape."""
+    """Yield the two blocks of each module. The first changes the shape."""
     for module in modules:
         behind = 2 * channels if module in DOUBLING else channels
         yield channels, behind, 2 if module in HALVING else 1
@@ -60,7 +63,7 @@ def steps(modules: Sequence[int], channels: int) -> Iterator[Step]:
 
 
 class TransNASNetwork(nn.Module):
-    """There is neither normalization nor, unless asked for, a ReLU between the last block and the pooling."""
+    """A network without normalization, and by default without a ReLU, between the last block and the pooling."""
 
     def __init__(self, blocks: Iterable[nn.Module], width: int, skeleton: TransNASSkeleton) -> None:
         super().__init__()
@@ -75,7 +78,7 @@ class TransNASNetwork(nn.Module):
 
     @torch.no_grad()
     def initialize(self, generator: torch.Generator) -> None:
-        """Convolutions normal with variance 2 / fan-out; the classifier as PyTorch does it."""
+        """Draw convolutions from a normal distribution with variance 2 / fan-out; the classifier as in PyTorch."""
         for module in self.modules():
             if isinstance(module, nn.Conv2d):
                 fan_out = module.out_channels * math.prod(module.kernel_size)
@@ -83,7 +86,7 @@ class TransNASNetwork(nn.Module):
         initialize(self.classifier, generator)
 
     def feature_blocks(self) -> list[nn.Module]:
-        """Behind the stem and each block, for proxies that compare features between blocks."""
+        """Return the stem and the blocks, for proxies that compare features between blocks."""
         return [self.stem, *self.body]
 
     def forward(self, x: Tensor) -> Tensor:
@@ -94,10 +97,9 @@ class TransNASNetwork(nn.Module):
 
 
 class ResidualBlock(nn.Module):
-    """Two 3x3 convolutions beside a shortcut; nothing follows the sum.
+    """Two 3x3 convolutions plus a shortcut; nothing follows the sum.
 
-    The normalization of a shortcut that changes the shape has eps 1 and momentum 1, which the published figures were
-    made with.
+    The BatchNorm of a shortcut that changes the shape has eps 1 and momentum 1, as for the published results.
     """
 
     def __init__(self, inputs: int, outputs: int, stride: int) -> None:
@@ -130,6 +132,6 @@ class TransNASTally(Tally):
         self.size = halved(self.size) if stride > 1 else self.size
 
     def classifier(self, width: int) -> None:
-        """To be called last: what came before is done for each tile."""
+        """Add the classifier. Call it last: everything before is done for each tile."""
         self.macs *= self.skeleton.tiles
         self.linear(self.skeleton.tiles * width, self.skeleton.classes)

@@ -1,4 +1,4 @@
-"""TransNAS-Bench-101: 4,096 cells in one skeleton, and 3,256 skeletons of one block (Duan et al., CVPR 2021)."""
+"""TransNAS-Bench-101: 4,096 cells, and 3,256 macro structures of residual blocks (Duan et al., CVPR 2021)."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ NAMES = ("none", "skip_connect", "nor_conv_1x1", "nor_conv_3x3")
 
 @dataclass(frozen=True)
 class MicroCell(Architecture):
-    """The number of an operation in `NAMES` for each of the six edges, in the order of `EDGES`."""
+    """The index of an operation in `NAMES` for each of the six edges, in the order of `EDGES`."""
 
     operations: tuple[int, ...]
 
@@ -47,21 +47,21 @@ class MicroCell(Architecture):
 
 @dataclass(frozen=True)
 class MicroSkeleton(TransNASSkeleton):
-    """`modules` are those of the network in order: 1 keeps the shape, 2 doubles the channels, 3 halves, 4 does both."""
+    """`modules` of the network: 1 keeps the shape, 2 doubles the channels, 3 halves the size, 4 does both."""
 
     modules: tuple[int, ...] = (4, 1, 4, 1, 4)
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if not self.modules or not set(self.modules) <= set(MODULES):
-            raise SettingError(f"modules is {self.modules}; they are numbered 1 to 4, and there must be one.")
+            raise SettingError(f"modules is {self.modules}; there must be at least one, numbered 1 to 4.")
 
 
 class TransNASMicro(Space[MicroCell]):
     """Cells of four nodes; every edge carries one of four operations.
 
-    Their texts name 64 channels and the modules 41414, with which the benchmark was trained; the skeleton says with
-    which a network is built.
+    The texts name 64 channels and the modules 41414 of the benchmark; the skeleton decides what a network is built
+    with.
     """
 
     name = "transnas-micro"
@@ -70,7 +70,7 @@ class TransNASMicro(Space[MicroCell]):
     benchmark = "TransNAS-Bench-101: all trained on seven tasks of vision"
     used_by = ("Asthana2025dextr",)
     skeleton_type = MicroSkeleton
-    proxy = "independence"  # the part of Dextr that there is where no ReLU stands before the pooling
+    proxy = "independence"  # the part of Dextr that works without a ReLU before the pooling
 
     def __len__(self) -> int:
         return 4_096  # four operations on six edges
@@ -99,10 +99,10 @@ class TransNASMicro(Space[MicroCell]):
         return MicroCell(tuple(operations))
 
     def canonical(self, architecture: MicroCell) -> MicroCell:
-        """Without the edges that lie on no path from the input to the output.
+        """Remove the edges that are on no path from the input to the output.
 
-        Cells that differ in the numbering of their nodes are kept apart: a skip from the input is a layer of its own
-        where the shape changes.
+        Cells that differ in the numbering of their nodes are different: where the shape changes, a skip from the input
+        is a layer with weights.
         """
         given = [edge for edge, number in zip(EDGES, architecture.operations, strict=True) if number != NONE]
         fed, read = {0}, {3}
@@ -131,7 +131,7 @@ class TransNASMicro(Space[MicroCell]):
         return TransNASNetwork(cells, shapes[-1][1], skeleton)
 
     def cost(self, architecture: MicroCell, skeleton: Skeleton | None = None) -> Cost:
-        """The closed form; counting a network on the meta device gives the same."""
+        """Return the cost in closed form, equal to counting a network on the meta device."""
         skeleton = skeleton or self.skeleton()
         assert isinstance(skeleton, MicroSkeleton)
         tally = TransNASTally(skeleton)
@@ -157,7 +157,7 @@ class TransNASMicro(Space[MicroCell]):
 
 
 def _cell_network(architecture: MicroCell, inputs: int, outputs: int, stride: int) -> FourNodeCell:
-    """Edges from the input change the shape, where it changes."""
+    """Build a cell. If the shape changes, edges from the input change it."""
     edges = {
         (target, source): _operation(number, inputs, outputs, stride)
         if source == 0
@@ -179,7 +179,7 @@ def _operation(number: int, inputs: int, outputs: int, stride: int) -> nn.Module
 
 @dataclass(frozen=True)
 class MacroModules(Architecture):
-    """Four to six modules of residual blocks, by their number."""
+    """Four to six modules of residual blocks, by their numbers."""
 
     modules: tuple[int, ...]
 
@@ -188,20 +188,20 @@ class MacroModules(Architecture):
 
     @property
     def belongs(self) -> bool:
-        """Whether the image is halved one to four times and the channels are doubled one to three times."""
+        """True if the image is halved one to four times and the channels are doubled one to three times."""
         halvings, doublings = (sum(module in kind for module in self.modules) for kind in (HALVING, DOUBLING))
         return 4 <= len(self.modules) <= 6 and 1 <= halvings <= 4 and 1 <= doublings <= 3
 
 
 class TransNASMacro(Space[MacroModules]):
-    """How many modules, and which of them halve the image or double the channels."""
+    """The number of modules, and which of them halve the image or double the channels."""
 
     name = "transnas-macro"
     summary = "four to six modules of residual blocks that double or halve: 3,256 architectures, trained on seven tasks"
     reference = "Duan2021transnas"
     benchmark = "TransNAS-Bench-101: all trained on seven tasks of vision"
     skeleton_type = TransNASSkeleton
-    proxy = "independence"  # the part of Dextr that there is where no ReLU stands before the pooling
+    proxy = "independence"  # the part of Dextr that works without a ReLU before the pooling
 
     def __len__(self) -> int:
         return len(_all_macro())
@@ -213,7 +213,7 @@ class TransNASMacro(Space[MacroModules]):
         return rng.choice(_all_macro())
 
     def mutate(self, architecture: MacroModules, rng: random.Random) -> MacroModules:
-        """One module exchanged, added or left out."""
+        """Replace, add or remove one module."""
         modules = architecture.modules
         places = range(len(modules))
         neighbors = {modules[:place] + modules[place + 1 :] for place in places}
@@ -236,14 +236,14 @@ class TransNASMacro(Space[MacroModules]):
         return architecture
 
     def canonical(self, architecture: MacroModules) -> MacroModules:
-        return architecture  # no two compute the same
+        return architecture  # no two compute the same function
 
     def network(self, architecture: MacroModules, skeleton: TransNASSkeleton) -> nn.Module:
         shapes = list(steps(architecture.modules, skeleton.channels))
         return TransNASNetwork((ResidualBlock(*shape) for shape in shapes), shapes[-1][1], skeleton)
 
     def cost(self, architecture: MacroModules, skeleton: Skeleton | None = None) -> Cost:
-        """The closed form; counting a network on the meta device gives the same."""
+        """Return the cost in closed form, equal to counting a network on the meta device."""
         skeleton = skeleton or self.skeleton()
         assert isinstance(skeleton, TransNASSkeleton)
         tally = TransNASTally(skeleton)
@@ -258,7 +258,7 @@ class TransNASMacro(Space[MacroModules]):
         return tally.cost()
 
     def drawing(self, architecture: MacroModules) -> Drawing:
-        """The modules in a row, with the part of the image's sides that they leave and the channels that they have."""
+        """Draw the modules in a chain, with the fraction of the image's sides and the channels after each."""
         names, sides, channels = ["input"], 4, 1
         for module in (1, *architecture.modules):
             sides *= 2 if module in HALVING else 1

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from types import ModuleType
 
 from firstlight.core.errors import BenchmarkFileError, MissingFileError
-from firstlight.core.registry import Registry
+from firstlight.core.registry import Kind, Registry
 from firstlight.tables.importers.base import Importer, Progress
 from firstlight.tables.table import Table, as_table
 
 
-def _importers_of(module: ModuleType) -> dict[str, Importer]:
-    return {entry.name: entry for entry in vars(module).values() if isinstance(entry, Importer)}
+def _read_importer(entry: object) -> Importer | None:
+    return entry if isinstance(entry, Importer) else None
 
 
 _MODULES = {
@@ -23,9 +22,8 @@ _MODULES = {
     "transnas_micro": "transnas",
 }
 KINDS: Registry[Importer] = Registry(
-    "kind of benchmark files",
+    Kind("kind of benchmark files", _read_importer),
     {name: f"{__name__}.{module}" for name, module in _MODULES.items()},
-    _importers_of,
 )
 
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from firstlight.core.errors import StoreError
-from firstlight.scoring.costs import UNITS
+from firstlight.options import UNITS
 from firstlight.search.curves import Against, Curve
 from firstlight.views.charts.description import Line, Lines, Point, Scatter, Surface
 

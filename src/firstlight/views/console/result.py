@@ -7,7 +7,7 @@ from dataclasses import replace
 from firstlight.proxies.requests import ProxyRequest
 from firstlight.scoring.costs import written
 from firstlight.search.result import SearchResult
-from firstlight.search.summary import building, effort, goes_in_steps, next_steps
+from firstlight.search.summary import building, effort, next_steps
 from firstlight.views.console.retraining import show_retraining
 from firstlight.views.console.scores import figure, show_network
 from firstlight.views.console.terminal import console, program, show_figures
@@ -46,13 +46,13 @@ def _show_trained(result: SearchResult) -> None:
     truth, value = result.setting.truth, result.score.value
     assert truth is not None
     show_network(replace(result.best, scores={}))
-    console.print(f"  {truth.merit}: {value:.2f}{' %' if value > 1 else ''}", markup=False)
+    console.print(f"  {truth.measure}: {value:.2f}{' %' if value > 1 else ''}", markup=False)
 
 
 def _headline(result: SearchResult) -> str:
     if result.finished:
         return "The chosen network"
-    if goes_in_steps(result):
+    if result.setting.algorithm.algorithm.takes_steps:
         return f"What {result.states:,} steps lead to so far"
     return f"The best so far, of {result.scored + result.reused} of {result.setting.samples}"
 

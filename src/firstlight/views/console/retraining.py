@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from firstlight.views.console.terminal import console, show_figures
 
 if TYPE_CHECKING:
-    from firstlight.evaluation.retraining import Retraining, Standing
+    from firstlight.training.retrained import Retraining, Standing
 
 # So much of an architecture's text is shown; all of it is in the files of the run
 LONGEST = 48

@@ -1,8 +1,8 @@
-"""Where nodes, arrows and labels of a drawing stand: x to the right, y down, in pixels.
+"""Positions of the nodes, arrows and labels of a drawing: x to the right, y down, in pixels.
 
-Nodes stand in rows from left to right. Neighbours are joined by straight arrows; longer edges arc above and below in
-turn, so that labels stay apart. Graphs that do not hang together get a row each, and a long chain is broken into
-several, each of which begins with the node that ended the one before.
+Nodes are in rows from left to right. Straight arrows join neighbors; longer edges arc above and below in turn, which
+keeps labels apart. Each connected graph has a row of its own, and a long chain is broken into several rows, each of
+which begins with the last node of the row before.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from firstlight.spaces.base import Drawing
 
 SPACING, NODE_HEIGHT, ARC = 190, 44, 58
-LETTER = 7.2  # the width of one, about
+LETTER = 7.2  # approximate width of a letter
 MARGIN = 14
-LONGEST_ROW = 4  # arrows of a chain in one row
+LONGEST_ROW = 4  # most arrows of a chain in a row
 
 Point = tuple[float, float]
 Edge = tuple[int, int, str]
@@ -24,6 +24,8 @@ Edge = tuple[int, int, str]
 
 @dataclass(frozen=True)
 class Box:
+    """A node."""
+
     name: str
     x: float
     y: float
@@ -32,7 +34,7 @@ class Box:
 
 @dataclass(frozen=True)
 class Arrow:
-    """A curve by its ends and the two points that it bends towards; neighbours' are on a straight line."""
+    """A cubic curve: its start, two control points and its end; between neighbors, a straight line."""
 
     points: tuple[Point, Point, Point, Point]
     label: str
@@ -41,6 +43,8 @@ class Arrow:
 
 @dataclass(frozen=True)
 class Layout:
+    """Everything to draw, and the size of the drawing."""
+
     width: float
     height: float
     boxes: tuple[Box, ...]
@@ -48,6 +52,7 @@ class Layout:
 
 
 def lay_out(drawing: Drawing) -> Layout:
+    """Place the nodes of a drawing in rows."""
     boxes: list[Box] = []
     arrows: list[Arrow] = []
     width = bottom = 0.0
@@ -62,7 +67,7 @@ def lay_out(drawing: Drawing) -> Layout:
 
 
 class _Row:
-    """Nodes on one line, at distances that leave room for their labels."""
+    """Nodes on one line, far enough apart for their labels."""
 
     def __init__(self, names: list[str], edges: list[Edge]) -> None:
         self.names, self.edges = names, edges
@@ -79,7 +84,7 @@ class _Row:
         return MARGIN + self.widths[0] / 2 + step * place
 
     def _rise(self, start: int, end: int) -> float:
-        """How far an arc's crest lies from the line; negative above it."""
+        """Return the distance of an arc's crest from the line; negative above it."""
         return (1 if start % 2 else -1) * ARC * (1 + self.spans.index(end - start))
 
     def boxes(self, y: float) -> list[Box]:
@@ -98,13 +103,13 @@ class _Row:
                 continue
             rise = self._rise(start, end)
             edge = y + (NODE_HEIGHT / 2 if rise > 0 else -NODE_HEIGHT / 2)
-            bend = edge + (y + rise - edge) / 0.75  # a curve reaches three quarters of the way to where it bends
+            bend = edge + (y + rise - edge) / 0.75  # a curve reaches three quarters of the way to its control points
             crest = y + rise + (16 if rise > 0 else -7)
             yield Arrow(((x0, edge), (x0 + 30, bend), (x1 - 30, bend), (x1, edge)), label, ((x0 + x1) / 2, crest))
 
 
 def joined(drawing: Drawing) -> Drawing:
-    """Edges between the same two nodes are one arrow with all their labels."""
+    """Join edges between the same two nodes into one with all their labels."""
     labels: dict[tuple[int, int], list[str]] = {}
     for start, end, label in drawing.edges:
         labels.setdefault((start, end), []).append(label)
@@ -112,7 +117,7 @@ def joined(drawing: Drawing) -> Drawing:
 
 
 def _rows(drawing: Drawing) -> Iterator[tuple[list[int], list[Edge]]]:
-    """The nodes and edges of each row."""
+    """Yield the nodes and edges of each row."""
     for nodes in _parts(drawing):
         edges = [edge for edge in drawing.edges if edge[0] in nodes]
         is_chain = [(start, end) for start, end, _ in edges] == list(itertools.pairwise(nodes))
@@ -123,7 +128,7 @@ def _rows(drawing: Drawing) -> Iterator[tuple[list[int], list[Edge]]]:
 
 
 def _parts(drawing: Drawing) -> list[list[int]]:
-    """The nodes of each part of the graph that hangs together, in order."""
+    """Return the nodes of each connected part of the graph."""
     part = list(range(len(drawing.nodes)))
     for start, end, _ in sorted(drawing.edges):
         joined = {part[start], part[end]}

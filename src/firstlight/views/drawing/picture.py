@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 
 INK, LINE, FILL = "#1c1c28", "#5b5f97", "#eef0fb"
 PER_INCH = 100  # pixels of the layout
-SHARPNESS = 2  # pixels of a bitmap for one of the layout
+SHARPNESS = 2  # pixels of a bitmap for each of the layout
 TEXT_SIZE = 8
 
 
 def write_picture(drawing: Drawing, path: Path) -> None:
-    """The same drawing gives the same file."""
+    """Write a drawing as an image file. The same drawing gives the same file."""
     import matplotlib
     from matplotlib.figure import Figure
 

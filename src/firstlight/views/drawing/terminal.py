@@ -1,4 +1,4 @@
-"""A graph in the terminal: nodes from top to bottom, a lane for each one that is still read.
+"""A graph in the terminal: nodes from top to bottom, with a lane for each node that has further edges.
 
     ●        input
     ├─╮      nor_conv_3x3
@@ -7,7 +7,7 @@
     │ ╰─┤    nor_conv_1x1
     │   ●    2
 
-Each line between two nodes is an edge: it leaves the lane of its source and ends above its target.
+Each line between two nodes is an edge, from the lane of its source to the lane above its target.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ NODE, LANE, RUN, CROSSING = "●", "│", "─", "┼"
 
 
 def text_graph(drawing: Drawing) -> list[str]:
-    """One line for each edge and each node."""
+    """Return a line of text for each edge and each node."""
     rows = list(_rows(drawing))
     width = max(len(lanes) for lanes, _ in rows)
     return [f"{lanes:{width}}  {label}".rstrip() for lanes, label in rows]
@@ -28,7 +28,7 @@ def text_graph(drawing: Drawing) -> list[str]:
 
 def _rows(drawing: Drawing) -> Iterator[tuple[str, str]]:
     last_use = {source: target for source, target, _ in sorted(drawing.edges, key=lambda edge: edge[1])}
-    lanes: dict[int, int] = {}  # of nodes that edges still leave from
+    lanes: dict[int, int] = {}  # of nodes with further edges
     for node, name in enumerate(drawing.nodes):
         arriving = sorted((source, label) for source, target, label in drawing.edges if target == node)
         ending = [source for source, _ in arriving if last_use[source] == node]
@@ -49,12 +49,12 @@ def _rows(drawing: Drawing) -> Iterator[tuple[str, str]]:
 
 
 def _free(lanes: dict[int, int]) -> int:
-    """The first lane that nobody uses."""
+    """Return the first free lane."""
     return next(lane for lane in range(len(lanes) + 1) if lane not in lanes.values())
 
 
 def _edge(lanes: dict[int, int], start: int, end: int, *, leaves: bool, joins: bool) -> str:
-    """A run from the source's lane to that of the target. A lane that is left ends here."""
+    """Write a run from the lane of the source to that of the target; a lane without further edges ends here."""
     low, high = sorted((start, end))
     to_the_right = start < end
     at_start = ("╰" if leaves else "├") if to_the_right else ("╯" if leaves else "┤")
@@ -63,7 +63,7 @@ def _edge(lanes: dict[int, int], start: int, end: int, *, leaves: bool, joins: b
 
 
 def _line(lanes: dict[int, int], signs: dict[int, str], low: int = 0, high: int = 0) -> str:
-    """All lanes that are in use, with other signs on some, and a run from one lane to another across those between."""
+    """Write all lanes in use, with other signs on some, and a run from one lane to another across those between."""
     used = set(lanes.values())
     text = ""
     for lane in range(max([*used, *signs], default=0) + 1):

@@ -1,4 +1,4 @@
-"""A drawing inside a page: an SVG whose colours are those of the page."""
+"""A drawing on a page: an SVG in the colors of the page."""
 
 from __future__ import annotations
 
@@ -13,11 +13,12 @@ _TIP = (
     '<path class="tip" d="M0 0L10 5L0 10z"/></marker></defs>'
 )
 
-# As wide as a page; nodes of wider ones stand one below the other
+# Width of a page; the nodes of a wider drawing go one below the other
 WIDEST = 1200
 
 
 def draw(drawing: Drawing) -> Markup:
+    """Draw in rows, or in a column if rows are too wide."""
     layout = lay_out(drawing)
     return (
         _drawn(lay_out_in_column(drawing), drawing, "column")
@@ -27,7 +28,7 @@ def draw(drawing: Drawing) -> Markup:
 
 
 def draw_for_pages(drawing: Drawing) -> Markup:
-    """The drawing, and another one that goes down, for phones, if that is narrower; the page shows one of them."""
+    """Draw in rows, and for phones in a column too if that is narrower; the page shows one of them."""
     down, usual = lay_out_in_column(drawing), lay_out(drawing)
     if usual.width > WIDEST or usual.width <= down.width:
         return draw(drawing)
@@ -35,7 +36,7 @@ def draw_for_pages(drawing: Drawing) -> Markup:
 
 
 def _drawn(layout: Layout, drawing: Drawing, kind: str) -> Markup:
-    tip = f"arrow-{kind}"  # a browser may not find one in a drawing that is not shown
+    tip = f"arrow-{kind}"  # a browser may not find a marker in a hidden drawing
     parts = [_TIP.format(name=tip)]
     for arrow in layout.arrows:
         start, *others = (f"{x:.0f},{y:.0f}" for x, y in arrow.points)
@@ -58,6 +59,7 @@ def _drawn(layout: Layout, drawing: Drawing, kind: str) -> Markup:
 
 
 def in_words(drawing: Drawing) -> str:
+    """Describe a drawing for screen readers."""
     nodes = drawing.nodes
     return "; ".join(
         f"{nodes[start]} to {nodes[end]}" + (f": {label}" if label else "") for start, end, label in drawing.edges

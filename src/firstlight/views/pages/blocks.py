@@ -1,6 +1,6 @@
-"""An architecture inside a page: cells as graphs, chains as block diagrams, transformers as stacks.
+"""An architecture on a page: cells as graphs, chains as blocks, transformers as stacks.
 
-Blocks are a list that wraps where the page ends, so that long chains can be read on a phone.
+Blocks are a list that wraps at the edge of the page, so that long chains can be read on a phone.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from firstlight.views.drawing.vector import draw_for_pages
 
 
 def draw_in_page(drawing: Drawing) -> Markup:
+    """Draw an architecture as HTML."""
     if drawing.form == "graph":
         return Markup(f'<div class="scroll drawing">{draw_for_pages(drawing)}</div>')
     first, *others = drawing.nodes

@@ -1,4 +1,4 @@
-"""The report of a comparison: what each method has found, against queries and against seconds."""
+"""The report of a comparison: what each method found, against queries and seconds."""
 
 from __future__ import annotations
 
@@ -19,10 +19,11 @@ from firstlight.tables.targets import Target
 from firstlight.views.charts.searches import QUERY_LABELS, progress_lines
 from firstlight.views.charts.svg import draw_svg
 from firstlight.views.pages.template import render_page
+from firstlight.views.wording import counted, enumerated
 
 
 def write_comparison(found: Comparison, settings: Mapping[str, Any], directory: Path) -> Path:
-    """The page, the rows as JSON and CSV, and every query of every run, in the comparison's folder."""
+    """Write the page, the rows as JSON and CSV, and every query of every run; return the path of the page."""
     path = directory / "report.html"
     content = {"settings": dict(settings), "version": __version__, **found.to_dict()}
     try:
@@ -36,12 +37,12 @@ def write_comparison(found: Comparison, settings: Mapping[str, Any], directory: 
 
 
 def headers(found: Comparison) -> list[str]:
-    """Of the table, for the terminal and the page."""
-    return ["method", "after", *(["queries"] if found.within else []), *found.report, "searched by", "seconds"]
+    """Return the headers of the table, for the console and the page."""
+    return ["method", "after", *(["queries"] if found.within else []), *found.report, "best value", "seconds"]
 
 
 def cells(found: Comparison, row: Row) -> list[str]:
-    """A line of it. What a network was chosen by is said with its epochs where methods differ in them."""
+    """Return a row of the table. The best value has its epochs where methods differ in them."""
     queries = [f"{row.queries.mean:,.1f}"] if found.within else []
     epochs = f" ({'/'.join(map(str, row.epochs))} epochs)" if row.epochs else ""
     spent = row.seconds.mean
@@ -51,12 +52,13 @@ def cells(found: Comparison, row: Row) -> list[str]:
 
 
 def notes(found: Comparison) -> list[str]:
+    """Return what a reader must know about the table."""
     seeds = max(len(runs) for runs in found.runs.values())
-    deviation = ", ± their standard deviation" if seeds > 1 else ""
-    costs = f"Seconds of training are {found.seconds}." if found.seconds else ""
+    deviation = " ± standard deviation" if seeds > 1 else ""
+    costs = f"Seconds of training: {found.seconds}." if found.seconds else ""
     settings = [f"{label} stands for {method}." for method, label in found.labels.items() if method != label]
     return [
-        f"Means over {seeds} seed{'s' * (seeds != 1)}{deviation}, of the network that was the best of its search.",
+        f"Mean{deviation} over {counted(seeds, 'seed')}, of the best network of each search.",
         *settings,
         *filter(None, [costs]),
         *found.remarks,
@@ -64,19 +66,11 @@ def notes(found: Comparison) -> list[str]:
 
 
 def comparison_page(found: Comparison, settings: Mapping[str, Any]) -> str:
-    column = found.report[0]
-    last = [row for row in found.rows if row.point == f"{found.queries[-1]} queries"]
-    known = [row for row in last if not math.isnan(row.figures[column].mean)]
-    best = max(known, key=lambda row: row.figures[column].mean, default=None)
-    asked = f"Asked which of {len(found.runs)} method{'s' * (len(found.runs) != 1)} finds the best network of "
-    answer = (
-        f"after {best.point}, {found.labels[best.method]} is ahead, with {column} {best.figures[column]}"
-        if best
-        else "none has found any"
-    )
+    """Render the page of a comparison."""
     return render_page(
         "comparison.html",
-        headline=f"{asked}{settings['space']}: {answer}.",
+        headline=_headline(found),
+        subtitle=", ".join(map(str, filter(None, (settings["space"], settings.get("table"), _seeds(found))))),
         settings=settings,
         versions=versions(),
         headers=headers(found),
@@ -84,6 +78,23 @@ def comparison_page(found: Comparison, settings: Mapping[str, Any]) -> str:
         notes=notes(found),
         figures=[(name, Target.of_column(name), _charts(found, name)) for name in found.report],
     )
+
+
+def _headline(found: Comparison) -> str:
+    """Say which method is ahead in the end."""
+    column = found.report[0]
+    last = [row for row in found.rows if row.point == f"{found.queries[-1]} queries"]
+    known = [row for row in last if not math.isnan(row.figures[column].mean)]
+    best = max(known, key=lambda row: row.figures[column].mean, default=None)
+    if best is None:
+        return "No method found a network"
+    of = f"Best of {len(found.runs)} methods" if len(found.runs) > 1 else "One method"
+    return f"{of} after {best.point}: {found.labels[best.method]}, {column} {best.figures[column]}"
+
+
+def _seeds(found: Comparison) -> str:
+    counts = sorted({len(runs) for runs in found.runs.values()})
+    return f"{enumerated([str(count) for count in counts])} seed{'s' * (counts != [1])} for each method"
 
 
 def _charts(found: Comparison, column: str) -> list[Markup]:

@@ -1,4 +1,4 @@
-"""The report of a correlation: who ranks best and how surely, what it looks like, and who agrees with whom."""
+"""The report of a correlation: which proxy ranks best and how certain that is, and which proxies agree."""
 
 from __future__ import annotations
 
@@ -25,40 +25,41 @@ from firstlight.views.charts.svg import draw_svg
 from firstlight.views.pages.networks import Column, Networks, digits_for
 from firstlight.views.pages.search_charts import lowest_drawn
 from firstlight.views.pages.template import render_page
+from firstlight.views.wording import counted
 
 COLUMNS = {
     "spearman": "Spearman",
     "kendall": "Kendall",
-    "precision_10": "top 10 % found",
+    "precision_10": "top 10% found",
     "best_of_top_10": "best of top 10",
 }
-# What the columns of the table mean, for the terminal and the page
+# Meaning of the columns, for the console and the page
 LEGEND = {
-    "Spearman": "how far the proxy orders the networks as the truth does: 1 is the same order, 0 none, -1 the reverse. "
-    "In brackets, here and in all columns: where 95 % of resampled networks fall",
-    "Kendall": "the same, by counting pairs of networks in the right order",
-    "top 10 % found": "the share of the truly best tenth that is in the proxy's best tenth",
+    "Spearman": "rank correlation with the truth: 1 is the same order, 0 no relation, -1 the reverse order. In "
+    "brackets, here and in all columns: the 95% interval over resampled networks",
+    "Kendall": "the same, counting pairs of networks in the right order",
+    "top 10% found": "the share of the truly best tenth that is in the proxy's best tenth",
     "best of top 10": "the best true value among the ten networks that the proxy ranks first",
-    "behind the best": "how much lower its Spearman correlation is than that of the proxy in the first row",
-    "networks": "how many have a true value; all statistics are of these",
-    "no score": "how many of them the proxy cannot score; they rank last, since none of them would be chosen",
+    "behind the best": "how much lower the Spearman correlation is than that of the proxy in the first row",
+    "networks": "networks with a true value, on which all statistics are computed",
+    "no score": "networks among these that the proxy cannot score; they rank last, since none would be chosen",
 }
-# With a tenth of fewer networks, one found more or less changes everything
+# With fewer networks in a tenth, a single one would change the share too much
 FEWEST_OF_A_TENTH = 5
-# Each dot takes its place in the page: so many of a proxy, and of all together
+# Most dots for one proxy, and for all together; each dot makes the page larger
 MOST_DOTS, ALL_DOTS = 1_500, 12_000
-# The share of networks that may be too far below the others to be drawn
+# Largest share of networks that may be left out for being far below the others
 MOST_LEFT_OUT = 0.1
 
 
 def write_correlation(study: Study, settings: Mapping[str, Any], directory: Path, *, ensemble: bool) -> Path:
-    """The page, the statistics as JSON, and the scores of all networks as a table, in the study's folder."""
+    """Write the page, the statistics as JSON, and all scores as a table; return the path of the page."""
     content = {"settings": dict(settings), "version": __version__, **study.to_dict(ensemble=ensemble)}
     return write_files(study, content, correlation_page(study, settings, ensemble=ensemble), directory)
 
 
 def write_files(study: Study, content: Mapping[str, Any], page: str, directory: Path) -> Path:
-    """What `trust` leaves behind, too."""
+    """Write the files of a study, for `correlate` and `trust`."""
     path = directory / "report.html"
     try:
         (directory / "result.json").write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
@@ -70,25 +71,26 @@ def write_files(study: Study, content: Mapping[str, Any], page: str, directory: 
 
 
 def correlation_page(study: Study, settings: Mapping[str, Any], *, ensemble: bool = False) -> str:
-    target = study.sample.targets[0]
+    """Render the page of a correlation."""
+    target, space = study.sample.targets[0], settings["space"]
     best = study.best(target)
-    space, count = settings["space"], f"{len(study.sample.rows):,} trained networks"
-    asked = f"Asked which proxy ranks {count} of {space} as their {target} does"
-    if best is None:
-        found = "none, no correlation is defined"
-    else:
+    headline = "No proxy has a defined correlation"
+    if best is not None:
         leader = study.quality[target][best].estimates["spearman"]
-        found = f"{best} does best, with a Spearman correlation of {leader.value:.3f} ({_interval(leader)})"
+        headline = f"Best proxy: {best}, Spearman correlation {leader.value:.3f} ({_interval(leader)})"
+    table = f" of {settings['table']}" if settings.get("table") else ""
+    networks = f"{counted(len(study.sample.rows), 'trained network')}{table}"
     return render_page(
         "correlation.html",
-        headline=f"{asked}: {found}.",
+        headline=headline,
+        subtitle=f"{space}, {networks}, compared with {target}, scored without training",
         commands_given=[f"firstlight search {shlex.quote(space)} --proxy {shlex.quote(best)}"] if best else [],
         **study_content(study, settings, ensemble=ensemble),
     )
 
 
 def study_content(study: Study, settings: Mapping[str, Any], *, ensemble: bool = False) -> dict[str, Any]:
-    """What the pages of `correlate` and `trust` have in common."""
+    """Return what the pages of `correlate` and `trust` have in common."""
     target = study.sample.targets[0]
     shown = _drawn(study)
     return {
@@ -107,27 +109,27 @@ def study_content(study: Study, settings: Mapping[str, Any], *, ensemble: bool =
 
 
 def _interval(estimate: Estimate) -> str:
-    return f"95 % between {estimate.low:.3f} and {estimate.high:.3f}"
+    return f"95% interval {estimate.low:.3f} to {estimate.high:.3f}"
 
 
 def describe(judged: JudgedEnsemble) -> str:
-    """What the choice of an ensemble came to, in a sentence or two."""
+    """Describe a chosen ensemble in a few sentences."""
     together, single = judged.quality.estimates["spearman"], judged.single.estimates["spearman"]
     gain = judged.gain
-    lead = f" The difference is {gain.value:+.3f}, 95 % between {gain.low:+.3f} and {gain.high:+.3f}." if gain else ""
+    lead = f" Difference: {gain.value:+.3f} (95% interval {gain.low:+.3f} to {gain.high:+.3f})." if gain else ""
     everyone = judged.all_members.estimates.get("spearman")
-    all_together = f" All proxies together, by their mean rank: {everyone}." if everyone else ""
+    all_together = f" Mean rank of all proxies: {everyone}." if everyone else ""
     return (
-        f"Chosen on one half of the networks: {judged.text}. On the other {judged.networks:,} it reaches a Spearman "
-        f"correlation of {together}; the best proxy alone, {judged.best_single}, {single}.{lead}{all_together}"
+        f"Chosen on one half of the networks: {judged.text}. Spearman correlation on the other {judged.networks:,}: "
+        f"{together}; best single proxy, {judged.best_single}: {single}.{lead}{all_together}"
     )
 
 
 def cells(found: RankQuality) -> list[str]:
-    """The statistics under `COLUMNS`, in words where there is nothing to tell."""
+    """Return the statistics of `COLUMNS` as text."""
     if not found.estimates:
         return ["-"] * len(COLUMNS)
-    too_few = {"precision_10": "too few to tell"} if round(found.networks / 10) < FEWEST_OF_A_TENTH else {}
+    too_few = {"precision_10": "too few networks"} if round(found.networks / 10) < FEWEST_OF_A_TENTH else {}
     return [too_few.get(column, str(found.estimates[column])) for column in COLUMNS]
 
 
@@ -166,7 +168,7 @@ def _note(study: Study, target: str, proxy: str, found: RankQuality) -> str:
 
 
 def _drawn(study: Study) -> Groups:
-    """The places of the networks that are drawn, the best first: all, or as many as the page can bear, at random."""
+    """Choose the networks to draw, best first: all, or a random part if there are too many for a page."""
     most = min(MOST_DOTS, ALL_DOTS // len(study.names))
     generator = np.random.default_rng(derive(study.seeds[0], "dots"))
     drawn = generator.permutation(len(study.sample.rows))[:most]
@@ -174,7 +176,7 @@ def _drawn(study: Study) -> Groups:
 
 
 def _networks(study: Study, shown: Groups) -> Networks:
-    """Those that are drawn: true values, what the proxies say, and the text."""
+    """Return the table of the networks drawn: true values, scores and architecture."""
     table = study.table().iloc[shown]
     figures = table.drop(columns="architecture")
     digits = [digits_for(figures[name].to_numpy(dtype=float)) for name in figures]
@@ -183,9 +185,9 @@ def _networks(study: Study, shown: Groups) -> Networks:
 
 
 def _scatters(study: Study, target: str, shown: Groups) -> list[tuple[str, Markup, int]]:
-    """In the order of the proxies' quality, with the number of networks too far below the others to be drawn.
+    """Draw a scatter plot for each proxy, best first, with the number of networks left out far below the others.
 
-    Each dot tells the target, the score and the text.
+    Tooltips show the true value, the score and the architecture.
     """
     truth, count = study.truth(target), len(study.sample.targets)
     last = count + len(study.names)

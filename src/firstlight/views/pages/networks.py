@@ -1,7 +1,7 @@
-"""The networks of a page: a table to look at, and what charts tell of their dots.
+"""The networks of a page, for its table and for the tooltips of its charts.
 
-All of it is in the page once, packed: as text that no architecture can break out of, and that takes a few bytes for
-each network. The script of the page unpacks it; without one, the first rows can be read.
+The page holds them once, packed: as text that no architecture can break out of, with a few bytes for each network. The
+script of the page unpacks it; without scripts, the first rows can still be read.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from statistics import median_high
 
 Value = str | float | None
 
-# Rows that are there without the script
+# Rows in the HTML itself
 FIRST_ROWS = 20
-# How many times as large as a usual number one is that would leave the others no digits
+# A number this many times as large as the median does not decide the number of decimals
 FAR_OFF = 100
 
 
 @dataclass(frozen=True)
 class Column:
-    """A text has no `digits`; a number has so many behind the point."""
+    """A column of the table; `digits` is the number of decimals, None for text."""
 
     name: str
     digits: int | None = None
@@ -37,17 +37,20 @@ class Column:
 
 @dataclass(frozen=True)
 class Networks:
+    """A table of networks, best first."""
+
     columns: Sequence[Column]
     rows: Sequence[Sequence[Value]]
 
     def first(self) -> list[list[str]]:
+        """Return the first rows as text."""
         return [
             [column.written(value) for column, value in zip(self.columns, row, strict=True)]
             for row in self.rows[:FIRST_ROWS]
         ]
 
     def packed(self) -> str:
-        """Columns compress better than rows."""
+        """Return the table as compressed text, by columns, which compress better than rows."""
         values = [
             [_rounded(row[place], column.digits) for row in self.rows] for place, column in enumerate(self.columns)
         ]
@@ -56,7 +59,7 @@ class Networks:
 
 
 def digits_for(values: Iterable[float]) -> int:
-    """Behind the point, so that the largest number has five that count; a usual one, if the largest is far off."""
+    """Return the decimals that give the largest number five significant digits; outliers do not count."""
     sizes = [abs(value) for value in values if math.isfinite(value) and value]
     if not sizes:
         return 4

@@ -1,4 +1,4 @@
-"""What steps through a one-shot network have found out, as charts of a search's report."""
+"""What the steps through a one-shot network found, for the report of a search."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from firstlight.views.charts.svg import draw_svg, legend
 
 @dataclass(frozen=True)
 class Block:
-    """Choices of one kind: the preference for each option, and how each choice came to be made."""
+    """Choices of one kind: the preference for each option, and how it grew."""
 
     title: str
     preferences: Markup
@@ -24,7 +24,7 @@ class Block:
 
 @dataclass(frozen=True)
 class OneShotCharts:
-    """`scale` is the largest of all preferences, which has the full colour."""
+    """The charts of a search by steps; `scale` is the largest preference, which has the full color."""
 
     steps: int
     scale: float
@@ -34,7 +34,7 @@ class OneShotCharts:
 
 
 def one_shot_charts(found: Mapping[str, Any]) -> OneShotCharts:
-    """`found` is what a search leaves as its findings under `one_shot`."""
+    """Draw what a search found under `one_shot`."""
     numbers = [abs(value) for values in found["preferences"].values() for value in values]
     scale = max(numbers) or 1.0
     blocks = [_block(found, title, names, scale) for title, names in _kinds(found["options"]).items()]
@@ -43,7 +43,7 @@ def one_shot_charts(found: Mapping[str, Any]) -> OneShotCharts:
 
 
 def _kinds(choices: Mapping[str, Any]) -> dict[str, list[str]]:
-    """Choices among the same: what is chosen in which kind of cell, as told by names such as `inputs of normal 3`."""
+    """Group choices by what is chosen and in which kind of cell, which names such as `inputs of normal 3` say."""
     kinds: dict[str, list[str]] = {}
     for name in choices:
         what, _, where = name.rpartition(" of ")
@@ -70,7 +70,7 @@ def _block(found: Mapping[str, Any], title: str, names: Sequence[str], scale: fl
 
 
 def _growth(found: Mapping[str, Any], names: Sequence[str], columns: Sequence[str]) -> Iterator[tuple[str, Markup]]:
-    """For each choice, its options over the steps, from 0 on; nothing if all that is known is how it ended."""
+    """Yield a chart for each choice: its options over the steps. Nothing if only the end is known."""
     growth = found["growth"]
     if len(growth) < 2:
         return
@@ -92,7 +92,7 @@ def _growth(found: Mapping[str, Any], names: Sequence[str], columns: Sequence[st
 
 
 def _trace_chart(traces: Sequence[float], thresholds: Sequence[float] | None) -> Markup:
-    """T of each step; the few that are 0 have no place on a logarithmic scale."""
+    """Draw T of each step; zeros are left out, since the scale is logarithmic."""
     points = [Point(step, trace, f"step {step}: T {trace:.4g}") for step, trace in enumerate(traces, 1) if trace > 0]
     level = [(float(step), nu) for step, nu in enumerate(thresholds or (), 1) if nu > 0]
     line = Line("nu", level, tooltip=f"nu, {level[-1][1]:.4g} at the last step") if level else None

@@ -1,4 +1,4 @@
-"""The report of a search: one HTML page that needs no network, made from the run's folder."""
+"""The report of a search: one HTML page that opens offline, made from the folder of the run."""
 
 from __future__ import annotations
 
@@ -12,38 +12,54 @@ from firstlight.core.errors import FirstlightError, StoreError
 from firstlight.core.quoting import joined
 from firstlight.options import UNITS
 from firstlight.scoring.costs import written
-from firstlight.search.result import front_of, store_of_run
-from firstlight.search.run_folder import asks_truth, merit, run_in
+from firstlight.search.result import front_of
+from firstlight.search.run_folder import asks_truth, run_in, store_of_run, utility_name
 from firstlight.spaces import SPACES
 from firstlight.spaces.base import Drawing
 from firstlight.storage.records import Run, Trial
 from firstlight.storage.store import Store
 from firstlight.views.pages.blocks import draw_in_page
-from firstlight.views.pages.headline import headline, turned
+from firstlight.views.pages.headline import Progress, headline, score_of, subtitle
 from firstlight.views.pages.hnas import hnas_charts
 from firstlight.views.pages.networks import Column, Networks, digits_for
 from firstlight.views.pages.one_shot import one_shot_charts
 from firstlight.views.pages.search_charts import Drawn, against_cost, choose_drawn, front_growth, over_time
 from firstlight.views.pages.template import render_page
+from firstlight.views.wording import counted
 
 PAGE_NAME = "report.html"
 FRONT_ROWS = 60
-# Rows of the table; a page of them stays below 2 MB whatever the space
+# Rows of the table; with these, a page stays below 2 MB in every space
 MOST_ROWS = 10_000
-# What comes of values that are not of the form that is expected of them
+# Raised for values of an unexpected form
 _MISFITS = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, UndefinedError, ValueError)
 
 
 def write_report(directory: Path) -> Path:
-    """Write `report.html` into the run's folder and return its path; a run still going on is shown as far as it is.
+    """Write the report of a run into its folder.
 
-    In folders of `correlate`, `trust` and `compare` it has been written already, when they ended.
+    A search that is still running is shown as far as it is. `correlate`, `trust` and `compare` have written their
+    report themselves when they finished, which is left as it is.
+
+    Args:
+        directory: The folder of the run.
+
+    Returns:
+        The path of the page, `report.html`.
+
+    Raises:
+        StoreError: If the folder holds no run, or a damaged one, or cannot be written to.
+
+    Example:
+        >>> from pathlib import Path
+        >>> write_report(Path("runs/mine"))  # doctest: +SKIP
+        PosixPath('runs/mine/report.html')
     """
     target, path = directory / PAGE_NAME, store_of_run(directory)
     if not path.is_file():
         raise StoreError(
-            f"{directory} holds no run ({path.name} is missing). Give the folder named by `firstlight search --out`; "
-            "with --store it can be reported when it has ended."
+            f"{directory} holds no run ({path.name} is missing). Give the folder named by `firstlight search --out`; a "
+            "search with --store has a report when it has finished."
         )
     with Store(path) as store:
         page = last_run_page(store, directory)
@@ -55,28 +71,29 @@ def write_report(directory: Path) -> Path:
     elif not target.is_file():
         raise StoreError(
             f"The store {path} holds no run yet. Start one with `firstlight search ... --out {directory}`; "
-            "`correlate`, `trust` and `compare` write their report.html themselves when they are done."
+            "`correlate`, `trust` and `compare` write their report.html themselves when they finish."
         )
     return target
 
 
 def last_run_page(store: Store, directory: Path, *, live: str = "") -> str | None:
-    """None while no search has begun in the folder."""
+    """Return the page of the last search in the folder; None before one has begun."""
     run = run_in(store, directory)
     if run is None:
         return None
     trials = store.trials(run)
     try:
         return render(run, trials, live=live)
-    except _MISFITS as error:  # settings and results may be of any form in a file that was damaged or made up
+    except _MISFITS as error:  # a damaged file may hold anything
         raise StoreError(
-            f"Run {run.id} of the store {store.path} cannot be shown: its settings or its result are damaged, or of "
-            f"another Firstlight ({type(error).__name__}: {error!s:.80}). Start the search again, which repeats no "
-            "work and stores its result anew, or name a new folder."
+            f"Run {run.id} of the store {store.path} cannot be shown: its settings or its result are damaged, or from "
+            f"another version of Firstlight ({type(error).__name__}: {error!s:.80}). Run the search again, which "
+            "repeats no work and stores its result again, or name a new folder."
         ) from error
 
 
 def render(run: Run, trials: list[Trial], *, live: str = "") -> str:
+    """Render the page of a search; `live` is the state that a served page shows."""
     scored = [trial for trial in trials if trial.utility is not None]
     ranking = sorted(scored, key=lambda trial: (-(trial.utility or 0), trial.architecture))
     result = run.result or {}
@@ -92,31 +109,23 @@ def render(run: Run, trials: list[Trial], *, live: str = "") -> str:
     score = Column("score", 2 if percent else digits_for(trial.utility or 0.0 for trial in scored))
     networks = _networks(ranking, drawn, score)
     rows = {str(row[-1]): place for place, row in enumerate(networks.rows)}
-    named = merit(run)
+    named = utility_name(run)
     emphasized = {trial.architecture for trial in front} or {chosen or ""}
     drawing = _drawing(run.settings["space"], chosen) if chosen else None
     seconds = max((trial.elapsed for trial in trials), default=result.get("seconds", 0.0))
+    progress = Progress(best, len(trials), len(front), len(steps["traces"]) if steps else 0)
     return render_page(
         "search.html",
         live=live,
         run=run,
-        headline=headline(
-            run,
-            best,
-            score,
-            networks=len(trials),
-            costs=costs,
-            front=len(front),
-            steps=len(steps["traces"]) if steps else 0,
-        ),
+        headline=headline(run, progress, costs),
+        subtitle=subtitle(run, costs),
         trials=trials,
         best=best,
         chosen=chosen,
         facts=_facts(best, run, score, len(trials), seconds),
         graph=draw_in_page(drawing) if drawing else "",
-        networks=networks
-        if len(networks.rows) > 1 and not steps
-        else None,  # steps decide, and not a choice among them
+        networks=networks if len(networks.rows) > 1 and not steps else None,  # with steps, scores decide nothing
         drawn=drawn,
         scored=len(scored),
         against_costs=[
@@ -128,7 +137,7 @@ def render(run: Run, trials: list[Trial], *, live: str = "") -> str:
         front_size=len(front),
         score=score,
         volume=front_growth(scored, costs) if len(costs) in (1, 2) and front else "",
-        effort=result.get("effort") or f"{len(trials):,} network{'s' * (len(trials) != 1)} in {seconds:,.1f} s.",
+        effort=result.get("effort") or f"{counted(len(trials), 'network')} in {seconds:,.1f} s.",
         parts={} if percent else _parts_of(best, run),
         one_shot=one_shot_charts(steps) if steps else None,
         hnas=hnas_charts(learned) if learned else None,
@@ -140,14 +149,14 @@ def render(run: Run, trials: list[Trial], *, live: str = "") -> str:
 
 
 def _chosen(decided: str | None, ranking: list[Trial]) -> Trial | None:
-    """An algorithm may decide for another one than the best that was scored, or for one that is yet to be scored."""
+    """Return the trial of the chosen network, which need not be the best one or scored yet; else the best so far."""
     if decided is None:
         return ranking[0] if ranking else None
     return next((trial for trial in ranking if trial.architecture == decided), None)
 
 
 def _networks(ranking: Sequence[Trial], drawn: Drawn, score: Column) -> Networks:
-    """The best, and those that charts show."""
+    """Return the table of the best networks and of those that charts show."""
     best = ranking[:MOST_ROWS]
     known = {trial.architecture for trial in best}
     shown = [*best, *(trial for trial in drawn.trials if trial.architecture not in known)]
@@ -160,7 +169,7 @@ def _networks(ranking: Sequence[Trial], drawn: Drawn, score: Column) -> Networks
         Column("params", 0),
         Column("MACs", 0),
         *(Column(name, 3 if name == "latency" else 0) for name in expensive),
-        Column("found after, s", 1),
+        Column("found after (s)", 1),
         Column("architecture"),
     ]
     places = {trial.architecture: place for place, trial in enumerate(ranking, start=1)} if known else {}
@@ -185,31 +194,31 @@ def _facts(best: Trial | None, run: Run, score: Column, networks: int, seconds: 
         return known
     expensive = {UNITS[name]: written(name, amount).split(" ")[0] for name, amount in best.expensive_costs.items()}
     costs = {"parameters": f"{best.amount('params'):,.0f}", "MACs for one input": f"{best.amount('macs'):,.0f}"}
-    name = merit(run).removeprefix("-")
-    reached = {} if name == "params" else {name: score.written(turned(best.utility, run))}
+    name = utility_name(run).removeprefix("-")
+    reached = {} if name == "params" else {name: score.written(score_of(best.utility, run))}
     return {**reached, **costs, **expensive, **known}
 
 
 def _drawing(space_name: str, architecture: str) -> Drawing | None:
-    """None for a space that is not registered: a page may be asked for of someone else's run, whose code is not run."""
+    """Return the drawing of an architecture; None if the space is not registered, since its code must not run here."""
     if space_name not in SPACES:
         return None
     space = SPACES[space_name]
     try:
         return space.drawing(space.parse(architecture))
-    except FirstlightError:  # the space was another one when it was searched
+    except FirstlightError:  # the space has changed since
         return None
 
 
 def _parts_of(best: Trial | None, run: Run) -> dict[str, Any]:
     if best is None or run.result is None or run.result["best"]["architecture"] != best.architecture:
         return {}
-    scores = run.result["best"].get("scores")  # a run that was killed has put by nothing but the architecture
+    scores = run.result["best"].get("scores")  # a run that was killed has stored only the architecture
     return dict(scores[run.settings["proxy"]]["parts"]) if scores else {}
 
 
 def _commands(run: Run, chosen: str | None) -> list[str]:
-    """How to go on; a run that was cut off knows of no more than the network that leads."""
+    """Return commands to continue with; an interrupted run has only the first."""
     if chosen is None:
         return []
     show = joined(["show", run.settings["space"], chosen])

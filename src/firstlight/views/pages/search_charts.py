@@ -1,4 +1,4 @@
-"""The charts of a search: scores against costs and over time, with no more dots than a page can bear."""
+"""The charts of a search: scores against costs and over time, with a limited number of dots."""
 
 from __future__ import annotations
 
@@ -9,24 +9,23 @@ from dataclasses import dataclass
 import numpy as np
 from markupsafe import Markup
 
-from firstlight.options import UNITS
 from firstlight.search.result import front_over_time
 from firstlight.storage.records import Trial
 from firstlight.views.charts.description import Line, Lines, Point, Scatter
 from firstlight.views.charts.searches import SEARCH_LABELS, cost_scatter
 from firstlight.views.charts.svg import draw_svg
 
-# More than these make a page slow: in one chart, and in all of a page
+# Most dots of one chart, and of all charts of a page; more make the page slow
 MOST_DOTS, ALL_DOTS = 3_000, 9_000
-# Of the best, all are drawn
+# So many of the best are always drawn
 BEST_KEPT = 20
-# How many times as far below the median as the best is above it, before a network would squeeze all others together
+# A network is not drawn if it is this many times as far below the median as the best is above it
 FAR_BELOW = 3.0
 
 
 @dataclass(frozen=True)
 class Drawn:
-    """The networks that charts show, and how many have a score but no place: below the frame, or thinned out."""
+    """The networks that charts show, and how many they leave out: below `floor`, or to limit the number of dots."""
 
     trials: Sequence[Trial]
     below: int
@@ -37,10 +36,10 @@ class Drawn:
 def choose_drawn(
     scored: Sequence[Trial], ranking: Sequence[Trial], front: Sequence[Trial], *, charts: int = 2
 ) -> Drawn:
-    """For so many charts that show the same networks."""
+    """Choose the networks for a number of charts that all show the same ones."""
     most = min(MOST_DOTS, ALL_DOTS // charts)
     floor = lowest_drawn([trial.utility or 0.0 for trial in scored])
-    front = front[: most // 2]  # with many costs, most networks are on it
+    front = front[: most // 2]  # with many costs, most networks are on the front
     on_front = {trial.architecture for trial in front}
     inside = [trial for trial in scored if (trial.utility or 0.0) >= floor or trial.architecture in on_front]
     kept = _thinned(inside, [*ranking[:BEST_KEPT], *front], most)
@@ -48,7 +47,7 @@ def choose_drawn(
 
 
 def lowest_drawn(utilities: Sequence[float]) -> float:
-    """Some networks score next to nothing, such as those whose output hangs on no input: they are not drawn."""
+    """Return the lowest utility to draw, so that a few networks with very low scores do not squeeze the others."""
     if not utilities:
         return -math.inf
     best, middle = max(utilities), float(np.median(utilities))
@@ -56,7 +55,7 @@ def lowest_drawn(utilities: Sequence[float]) -> float:
 
 
 def _thinned(scored: Sequence[Trial], always: Sequence[Trial], most: int) -> Sequence[Trial]:
-    """As many as a page can show: those that always are, every one that was the best so far, and others evenly."""
+    """Keep at most about `most` networks: some always, every one that was the best so far, and others evenly."""
     if len(scored) <= most:
         return scored
     kept = {trial.architecture for trial in always}

@@ -1,7 +1,7 @@
-"""One family of pages: the same head, styles and script for all, in one file that asks for nothing.
+"""Pages with the same head, styles and script, each in one file that loads nothing else.
 
-Nothing runs on a page but the script that belongs to it: its digest is named in the page's policy, which also forbids
-every request. A live page, served by `firstlight watch`, may ask its own server.
+Only the script of the page runs: the content security policy names its digest and forbids every request. A live page,
+served by `firstlight watch`, may ask its own server.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from firstlight._version import __version__
 
 
 def render_page(template: str, *, live: str = "", **content: Any) -> str:
-    """A whole HTML page; `live` is what tells this state of a run from others, for a page that is served."""
+    """Render a whole HTML page; `live` identifies the state of the run, for a page that is served."""
     return (
         _environment()
         .get_template(template)
@@ -35,7 +35,7 @@ def render_page(template: str, *, live: str = "", **content: Any) -> str:
 
 
 def policy(*, live: bool) -> str:
-    """What the browser lets the page do."""
+    """Return the content security policy."""
     digest = base64.b64encode(hashlib.sha256(_asset("page.js").encode()).digest()).decode()
     rules = [
         "default-src 'none'",

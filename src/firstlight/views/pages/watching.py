@@ -1,7 +1,7 @@
-"""A run's page while it goes on, for browsers on this machine only.
+"""The page of a run while it is running, for browsers on this machine only.
 
-There is one page and nothing else: no file of the folder is handed out. The page asks for itself every few seconds,
-naming the state that it shows, and is answered only if there is another one.
+The server has one page and no files. The page asks for itself every few seconds, with the state that it shows, and gets
+an answer only if the state has changed.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 from firstlight.core.errors import FirstlightError, SettingError
-from firstlight.search.result import store_of_run
+from firstlight.search.run_folder import store_of_run
 from firstlight.storage.store import Store
 from firstlight.views.pages.search import PAGE_NAME, last_run_page
 from firstlight.views.pages.template import policy, render_page
@@ -21,7 +21,7 @@ LOOPBACK = "127.0.0.1"
 
 
 class Watch(ThreadingHTTPServer):
-    """Serves the page of the run in `directory`, which may not have begun. Port 0 is one that is free."""
+    """A server for the page of the run in `directory`, which may not have begun. Port 0 takes any free port."""
 
     daemon_threads = True
 
@@ -31,7 +31,7 @@ class Watch(ThreadingHTTPServer):
             super().__init__((LOOPBACK, port), _Answer)
         except OSError as error:
             raise SettingError(
-                f"Port {port} cannot be used: {error.strerror or error}. Leave --port out for one that is free."
+                f"Port {port} cannot be used: {error.strerror or error}. Leave out --port to use any free port."
             ) from error
 
     @property
@@ -39,7 +39,7 @@ class Watch(ThreadingHTTPServer):
         return f"http://{LOOPBACK}:{self.server_port}/"
 
     def page(self, known: str) -> tuple[str, str | None]:
-        """The state that there is, and its page unless that is the one `known`."""
+        """Return the current state, and its page unless the state is `known`."""
         path = store_of_run(self.directory)
         if not path.is_file():
             state = _digest("nothing yet")
@@ -52,7 +52,7 @@ class Watch(ThreadingHTTPServer):
                 return state, None
             page = last_run_page(store, self.directory, live=state)
         if page is None and written is not None:
-            page = written.read_text(encoding="utf-8")  # of a command that tells nothing before its end
+            page = written.read_text(encoding="utf-8")  # a command without a live page
         return state, page or self._waiting(state, int(activity[-2]), int(activity[-1]))
 
     def _written(self) -> Path | None:
@@ -68,7 +68,7 @@ class _Answer(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         if self.headers.get("Host") not in {f"{name}:{self.server.server_port}" for name in (LOOPBACK, "localhost")}:
-            # a page from elsewhere whose name was made to lead here
+            # DNS rebinding: another site whose name leads to this machine
             self._send(HTTPStatus.FORBIDDEN, "This page is for browsers on this machine.")
         elif self.path != "/":
             self._send(HTTPStatus.NOT_FOUND, "There is one page here: /")
@@ -100,7 +100,7 @@ class _Answer(BaseHTTPRequestHandler):
         self.wfile.write(content)
 
     def log_message(self, format: str, *args: object) -> None:
-        """A terminal has better things to show than every question of the page."""
+        """Log nothing: the page asks every few seconds."""
 
 
 def _digest(*parts: object) -> str:

@@ -1,9 +1,9 @@
 "use strict";
-// What a page can do besides being read: tell marks, sort and filter tables, copy texts, change colours, stay up to date.
+// What a page can do: show tooltips, sort and filter tables, copy text, switch between light and dark, stay up to date.
 
-const ROWS_AT_A_TIME = 25; // of a table that is made from data
-const NEAR = 14; // how far from a dot it is told, in units of its chart
-const PAUSE = 2000; // milliseconds between two looks at a run that goes on
+const ROWS_AT_A_TIME = 25; // of a table made from packed data
+const NEAR = 14; // distance from a dot at which its tooltip shows, in units of the chart
+const PAUSE = 2000; // milliseconds between two requests of a live page
 
 let networks = null; // {columns: [{name, digits}], values: one list for each column}, best network first
 
@@ -28,13 +28,13 @@ function written(value, digits) {
   return value.toLocaleString("en-US", { minimumFractionDigits: digits, maximumFractionDigits: digits });
 }
 
-// ---- colours
+// ---- colors
 
 function offerTheme() {
   const root = document.documentElement;
   const button = element("button", { type: "button", class: "theme" });
   const kept = (value) => {
-    try { // a browser may forbid files to keep anything
+    try { // browsers may forbid storage for files
       return value ? localStorage.setItem("theme", value) : localStorage.getItem("theme");
     } catch { return null; }
   };
@@ -42,7 +42,7 @@ function offerTheme() {
   const label = () => {
     const other = isDark() ? "Light" : "Dark";
     button.textContent = other;
-    button.setAttribute("aria-label", `${other} colours`);
+    button.setAttribute("aria-label", `${other} colors`);
   };
   if (kept()) root.dataset.theme = kept() === "dark" ? "dark" : "light";
   button.addEventListener("click", () => {
@@ -59,7 +59,7 @@ function offerTheme() {
 async function copy(text) {
   try {
     await navigator.clipboard.writeText(text);
-  } catch { // no permission: as before there was a clipboard to ask
+  } catch { // no permission: copy from a hidden text area
     const area = element("textarea", { readonly: "" });
     area.value = text;
     document.body.append(area);
@@ -88,11 +88,11 @@ function offerCopies(root) {
   }
 }
 
-// ---- marks of charts
+// ---- tooltips of charts
 
 const tooltip = element("div", { class: "tooltip", role: "status" });
 tooltip.hidden = true;
-let told = null;
+let active = null;
 
 function textOf(mark, chart) {
   if (!("row" in mark.dataset)) return mark.dataset.tip;
@@ -108,13 +108,13 @@ function textOf(mark, chart) {
   return `${texts.join("\n")}\n${figures.join(", ")}`;
 }
 
-function tell(mark, chart, x, y) {
+function showTooltip(mark, chart, x, y) {
   const text = mark ? textOf(mark, chart) : "";
-  if (told) told.classList.remove("told");
-  told = text ? mark : null;
+  if (active) active.classList.remove("active");
+  active = text ? mark : null;
   tooltip.hidden = !text;
   if (!text) return;
-  mark.classList.add("told");
+  mark.classList.add("active");
   if (tooltip.textContent !== text) tooltip.textContent = text;
   const { width, height } = tooltip.getBoundingClientRect();
   const left = Math.max(8, Math.min(x + 14, innerWidth - width - 8));
@@ -122,8 +122,8 @@ function tell(mark, chart, x, y) {
   tooltip.style.transform = `translate(${left}px, ${top}px)`;
 }
 
-function tellMarks(chart) {
-  for (const title of chart.querySelectorAll("title")) { // the browser's own tooltips, for pages without a script
+function offerTooltips(chart) {
+  for (const title of chart.querySelectorAll("title")) { // the browser's own tooltips, for pages without scripts
     title.parentNode.dataset.tip = title.textContent;
     title.remove();
   }
@@ -143,26 +143,26 @@ function tellMarks(chart) {
     return nearest || event.target.closest("[data-tip]");
   };
   for (const kind of ["pointermove", "pointerdown"]) {
-    chart.addEventListener(kind, (event) => tell(under(event), chart, event.clientX, event.clientY));
+    chart.addEventListener(kind, (event) => showTooltip(under(event), chart, event.clientX, event.clientY));
   }
-  chart.addEventListener("pointerleave", () => tell(null));
-  chart.addEventListener("blur", () => tell(null));
+  chart.addEventListener("pointerleave", () => showTooltip(null));
+  chart.addEventListener("blur", () => showTooltip(null));
 
   let place = -1;
   const go = (to) => {
     place = Math.max(0, Math.min(inOrder.length - 1, to));
-    inOrder[place].scrollIntoView({ block: "nearest", inline: "nearest" }); // charts may be larger than the screen
+    inOrder[place].scrollIntoView({ block: "nearest", inline: "nearest" }); // a chart may be larger than the screen
     const box = inOrder[place].getBoundingClientRect();
-    tell(inOrder[place], chart, box.right, box.bottom);
+    showTooltip(inOrder[place], chart, box.right, box.bottom);
   };
   const steps = { ArrowRight: () => place + 1, ArrowLeft: () => place - 1, ArrowDown: () => place + 1, ArrowUp: () => place - 1, Home: () => 0, End: () => inOrder.length - 1 };
   chart.tabIndex = 0;
   chart.setAttribute("role", "application");
   chart.setAttribute("aria-roledescription", "chart");
-  chart.setAttribute("aria-label", `${chart.getAttribute("aria-label")}. Arrow keys go from mark to mark.`);
+  chart.setAttribute("aria-label", `${chart.getAttribute("aria-label")}. Use the arrow keys to move between marks.`);
   chart.addEventListener("focus", () => { if (chart.matches(":focus-visible")) go(Math.max(0, place)); });
   chart.addEventListener("keydown", (event) => {
-    if (event.key === "Escape") tell(null);
+    if (event.key === "Escape") showTooltip(null);
     else if (event.key in steps) go(steps[event.key]());
     else return;
     event.preventDefault();
@@ -204,7 +204,7 @@ function rowsOfData() {
   };
 }
 
-// Words that a row must contain, or bounds such as params<1M
+// A filter: words that a row must contain, or bounds such as params<1M
 function fitting(filter, names, rows) {
   const sizes = { k: 1e3, m: 1e6, g: 1e9 };
   const tests = filter.toLowerCase().split(/\s+/).filter(Boolean).map((word) => {
@@ -242,7 +242,7 @@ function offerTable(table, state) {
       const way = state.descending ? -1 : 1;
       found.sort((a, b) => {
         const [x, y] = [rows.value(a, column), rows.value(b, column)];
-        if (x === null || y === null) return (x === null) - (y === null) || a - b; // those without a value come last
+        if (x === null || y === null) return (x === null) - (y === null) || a - b; // rows without a value come last
         return way * (x < y ? -1 : x > y ? 1 : 0) || a - b;
       });
     }
@@ -276,9 +276,9 @@ function offerTable(table, state) {
   show();
 }
 
-// ---- all of it, and again when a live page has changed
+// ---- start, and start again when a live page has changed
 
-const states = {}; // of tables, by their place on the page
+const states = {}; // of tables, by their position on the page
 
 async function enliven(main) {
   try {
@@ -287,11 +287,11 @@ async function enliven(main) {
     networks = null;
   }
   offerCopies(main);
-  main.querySelectorAll("figure svg").forEach(tellMarks);
+  main.querySelectorAll("figure svg").forEach(offerTooltips);
   main.querySelectorAll("table.sortable").forEach((table, place) => offerTable(table, (states[place] ??= {})));
   for (const box of main.querySelectorAll(".scroll")) {
     if (box.scrollWidth > box.clientWidth) box.tabIndex = 0;
-    if (box.matches(":has(> :is(.down, .column))")) box.scrollLeft = (box.scrollWidth - box.clientWidth) / 2; // its nodes are in the middle
+    if (box.matches(":has(> :is(.down, .column))")) box.scrollLeft = (box.scrollWidth - box.clientWidth) / 2; // the nodes are in the middle
   }
   document.documentElement.dataset.ready = "yes";
 }
@@ -310,12 +310,12 @@ async function followRun() {
       state = answer.headers.get("ETag");
       document.title = page.title;
       const focused = [...document.querySelectorAll("main :is(button, input, svg, [tabindex])")].indexOf(document.activeElement);
-      tell(null);
+      showTooltip(null);
       document.querySelector("main").replaceWith(page.querySelector("main"));
       await enliven(document.querySelector("main"));
       if (focused >= 0) document.querySelectorAll("main :is(button, input, svg, [tabindex])")[focused]?.focus();
     } catch {
-      status.textContent = "not live any more: firstlight watch has ended";
+      status.textContent = "disconnected: firstlight watch has stopped";
     }
   }
 }

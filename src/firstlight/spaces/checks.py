@@ -1,4 +1,4 @@
-"""Checked before any work starts: a seed that can be kept, a device that exists, a skeleton that fits the data."""
+"""Checks before any work starts: a valid seed, an available device, a skeleton that fits the data."""
 
 from __future__ import annotations
 
@@ -14,15 +14,17 @@ from firstlight.spaces.base import Skeleton, Space
 
 
 def check_seed(seed: int) -> None:
+    """Raise `SettingError` unless the seed is an integer that the store can hold."""
     if not isinstance(seed, int) or abs(seed) >= 2**63:
-        raise SettingError(f"The seed is {seed!r}; it must be a whole number of less than 64 bits.")
+        raise SettingError(f"The seed is {seed!r}; it must be an integer of less than 64 bits.")
 
 
 def check_device(device: str | None) -> None:
+    """Raise `SettingError` unless PyTorch can use the device on this machine."""
     try:
         torch.empty(0, device=device)
     except (RuntimeError, AssertionError, NotImplementedError) as error:
-        raise SettingError(f"The device {device!r} cannot be used here: {error}") from error
+        raise SettingError(f"The device {device!r} cannot be used on this machine: {error}") from error
 
 
 def skeleton_for(
@@ -33,7 +35,19 @@ def skeleton_for(
     classes: int,
     known: Mapping[str, Any] | None = None,
 ) -> Skeleton:
-    """Built for the data: its shape and what else is `known` of it, and its classes unless the user asks for others."""
+    """Return the skeleton for networks that take given data.
+
+    Args:
+        space: The space.
+        asked: Settings of the skeleton that the user asks for.
+        source_name: Name of the source of the data.
+        input_shape: Shape of one input.
+        classes: Number of classes of the data, used unless the user asks for another.
+        known: Further settings that follow from the data.
+
+    Raises:
+        SettingError: If the networks take another kind of data, or the settings contradict the data.
+    """
     kind = data_kind(source_name)
     if kind is not None and kind.name != space.data_kind:
         raise _other_kind(space, source_name, kind)
@@ -42,7 +56,7 @@ def skeleton_for(
         if fixed.get(name, value) != value:
             raise SettingError(
                 f"{source_name!r} has {'inputs' if name == 'input_shape' else name} of {fixed[name]}; the skeleton "
-                f"asks for {value}."
+                f"asks for {value}. Leave out this setting."
             )
     return space.skeleton(**{"classes": classes, **asked, **fixed})
 
