@@ -17,7 +17,7 @@ import pandas as pd
 import firstlight
 from firstlight.core.statistics import spearman
 from firstlight.tables.table import as_table
-from firstlight.views.console import counting
+from firstlight.views.console.progress import showing
 
 TARGET = "cifar10_test_200"
 # our name -> column of the published table, where there is one
@@ -50,17 +50,17 @@ def main() -> None:
     folder = Path(sys.argv[2] if len(sys.argv) > 2 else "runs/correlation")
     both = tables(Path(os.environ["FIRSTLIGHT_DATA"]), networks)
     table = as_table(both[["arch_str", TARGET]], "nb201")
-    with counting("scoring") as progress:
+    with showing() as callback:
         study = firstlight.correlate(
             "nasbench201",
-            table,
-            TARGET,
+            table=table,
+            target=TARGET,
             proxies="all",
             samples="all",
             exact=True,
             input="cifar10",
             out=folder,
-            watch=progress,
+            callback=callback,
         )
     truth = study.truth(TARGET)
     columns = both.set_index("arch_str").loc[study.sample.rows["architecture"]]

@@ -196,7 +196,7 @@ def test_batches_nobody_asked_for_are_as_large_as_the_data_allow(thirty: str) ->
     [
         (64, 1, "has 30 samples; 1 batch of 64 was requested. Use --batch-size 30"),
         (16, 2, "has 30 samples; 2 batches of 16 were requested. Use --batch-size 15"),
-        (1, 31, "31 batches of 1 were requested. Use --batches 30, or in Python batches=30."),
+        (1, 31, "31 batches of 1 were requested. Use --num-batches 30, or in Python num_batches=30."),
     ],
 )
 def test_batches_that_were_asked_for_and_cannot_be_had(thirty: str, size: int, batches: int, message: str) -> None:

@@ -81,7 +81,10 @@ def _words_of(name: str) -> list[str]:
 
 
 def _options_of(name: str) -> list[str]:
-    arguments = commands()[" ".join(_words_of(name))].assemble_argument_collection()
+    known = commands()
+    words = _words_of(name)
+    command = known.get(" ".join(words[:2])) or known[words[0]]
+    arguments = command.assemble_argument_collection()
     return sorted({word for argument in arguments for word in argument.names if word.startswith("-")} - NOT_TRIED)
 
 

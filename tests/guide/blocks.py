@@ -11,9 +11,9 @@ from typing import Any
 from unittest.mock import patch
 
 from tests.cli.command import firstlight as run_command
-from tools.pages.commands import commands
 
 import firstlight
+from firstlight.cli import app
 
 BLOCK = re.compile(r"(?:^<!-- (?P<mark>[^\n]*?) -->\n)?^```(?P<language>bash|python)\n(?P<code>.*?)^```$", re.M | re.S)
 MARK = re.compile(r"(?P<kind>checked, not run|not run|not run here|file): (?P<text>.+)")
@@ -117,9 +117,7 @@ def small(words: list[str]) -> list[str]:
 
 def read(words: list[str]) -> None:
     """As far as the command line itself goes: the command exists, and so do its options, with values that they take."""
-    known = commands()
-    name = words[0] if words[0] in known else " ".join(words[:2])
-    known[name].make_context(name, words[len(name.split()) :])
+    app.parse_args(words, exit_on_error=False, print_error=False)
 
 
 def _smaller(call: Any, limits: dict[str, Any]) -> Any:

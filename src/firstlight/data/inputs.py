@@ -95,7 +95,7 @@ class InputSource:
         asked = f"1 batch of {self.batch_size} was"
         if self.batches > 1:
             asked = f"{self.batches} batches of {self.batch_size} were"
-        option, most = ("batch-size", there // self.batches) if there >= self.batches else ("batches", there)
+        option, most = ("batch-size", there // self.batches) if there >= self.batches else ("num-batches", there)
         raise TooFewError(
             f"{self.name!r} has {there} samples; {asked} requested. Use --{option} {most}, or in Python "
             f"{option.replace('-', '_')}={most}."

@@ -193,7 +193,7 @@ def read_count(samples: int | None, queries: int | None, truth: bool, request: A
     if samples is not None and truth:
         raise SettingError(
             f"samples is {samples}, but networks are judged by what they reach: say how many are asked about by "
-            "queries (--queries), and among how many proxies choose by the pool (--pool)."
+            "queries (--queries), and among how many proxies choose by the pool (--algorithm hnas:pool=N)."
         )
     if queries is not None and not truth:
         raise SettingError(
