@@ -127,7 +127,7 @@ def test_generations_end_and_change_less_and_less(monkeypatch: pytest.MonkeyPatc
 def test_a_search_too_short_for_its_generations_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     task, _ = counted(monkeypatch, "evolution:population=5:children=5:generations=6")
     assert task.scored == 30
-    assert "35 are needed for 6 generations" in task.notes[0]
+    assert "6 generations need 35" in task.notes[0]
 
 
 def test_idle_choices_of_networks_for_clicks_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -253,7 +253,7 @@ def test_what_a_skeleton_does_not_change_of_the_steps_is_said() -> None:
     result = search("nasbench1shot1-s1", "nasi-ridge:steps=1:batch=2", skeleton=of_cells, batch_size=2)
     (note,) = result.notes
     assert note.startswith("Steps go through the one-shot network of cells=9,channels=16,classes=10,")
-    assert ": cells, channels of the skeleton are for the chosen network only" in note
+    assert ": cells, channels of the skeleton apply to the chosen network only" in note
     assert search("darts", "nasi-ridge:steps=1:batch=2", batch_size=2).notes == ()
 
 

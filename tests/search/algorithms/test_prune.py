@@ -108,7 +108,7 @@ def test_a_network_beyond_the_limits_is_no_result() -> None:
 def test_a_supernet_that_cannot_be_judged() -> None:
     (broken,) = judges(nasbench201(), "dss")
     full = broken.supernet.layout.full
-    with pytest.raises(FirstlightError, match="gives none of 1 states a score"):
+    with pytest.raises(FirstlightError, match="none of 1 states has a score"):
         pruned([broken], full, 1)
 
 
