@@ -13,13 +13,13 @@ from safetensors.torch import load_file, save_file
 from tests.spaces.own import perceptron
 from torch import nn
 
+import firstlight
 from firstlight.api import search
 from firstlight.core.errors import DataError, SettingError, UnknownNameError, UnsupportedError
 from firstlight.export import exporter
 from firstlight.export.exporter import Export, export
 from firstlight.spaces import SPACES
 from firstlight.storage.outcome import TrainingResult
-from firstlight.training.trainer import train
 
 SPACE = SPACES["nasbench201"]
 CELL = "|nor_conv_3x3~0|+|none~0|skip_connect~1|+|none~0|none~1|nor_conv_1x1~2|"
@@ -208,7 +208,9 @@ def test_a_skeleton_that_was_tampered_with() -> None:
 
 
 def test_a_training_is_exported_from_memory(tmp_path: Path) -> None:
-    trained = train("nasbench201", CELL, "digits", epochs=1, data_samples=60, skeleton={"channels": 4, "cells": 1})
+    trained = firstlight.train(
+        "nasbench201", CELL, data="digits", epochs=1, data_samples=60, skeleton={"channels": 4, "cells": 1}
+    )
     done = export(trained, tmp_path / "out", formats=("json", "source", "safetensors"))
     assert done.weights == "trained, 1 epoch"
     assert "Inputs: (image - mean)" in (done.directory / "network.py").read_text()

@@ -88,7 +88,7 @@ def bare(probe: Probe) -> float:
     return 1.0
 
 
-@pytest.mark.parametrize("entry", [good, good_with_labels], ids=str)
+@pytest.mark.parametrize("entry", [good, good_with_labels], ids=lambda entry: entry.name)
 def test_a_good_one_keeps_all_contracts(entry: Proxy) -> None:
     check_proxy(entry)
 
