@@ -299,8 +299,8 @@ class Retraining(Group):
     title = "Retraining"
 
     retrain: int | None = None
-    """Retrain the N best networks from scratch and compare them with hand-made ones, for data that the space's networks
-    are retrained on (see docs/ctr.md)."""
+    """Retrain the N best networks from scratch and compare them with hand-made ones, if the data is for retraining
+    (`firstlight.data.sources.KINDS`)."""
     retrain_times: int = 1
     """Times to retrain each, with other seeds."""
     retrain_random: int = 0

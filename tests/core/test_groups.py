@@ -103,12 +103,6 @@ def test_any_value_may_be_given(data: Any) -> None:
     assert Place(data=data).to_dict()["data"] is data
 
 
-def test_one_group_can_be_replaced() -> None:
-    options = Options([Size(), Place()])
-    other = options.with_(Size(width=2))
-    assert (options[Size].width, other[Size].width, other[Place]) == (4, 2, Place())
-
-
 def test_groups_do_not_change() -> None:
     with pytest.raises(FrozenInstanceError):
         Size().width = 3  # type: ignore[misc]

@@ -99,14 +99,14 @@ def test_what_happens_is_told() -> None:
 @pytest.mark.parametrize(
     ("asked", "message"),
     [
-        ({"algorithm": "hnas"}, r"hnas asks what trained networks reach.*--data digits.*--table FILE"),
+        ({"algorithm": "hnas"}, r"hnas needs the true performance of networks.*--data digits.*--table FILE"),
         ({"queries": 3}, "queries is 3, but nothing is asked"),
         ({"table": "t.csv", "data": "digits"}, "Leave one out"),
         ({"target": "toy_val_4"}, "target is toy_val_4, which means nothing without a table"),
         ({"epochs": 2}, "epochs is 2, which means nothing without data to train on"),
         ({"data": "digits", "proxy": "dextr"}, "not by dextr"),
         ({"data": "digits", "samples": 4}, "samples is 4, but networks are judged by what they reach"),
-        ({"data": "digits@8", "repeats": 2, "skeleton": {"channels": 2}}, "repeats is 2, but every network is asked"),
+        ({"data": "digits@8", "repeats": 2, "skeleton": {"channels": 2}}, "repeats is 2, but random evaluates every network once"),
     ],
 )
 def test_what_contradicts_itself(asked: dict[str, object], message: str) -> None:

@@ -98,7 +98,7 @@ def test_a_stored_score_keeps_its_direction(monkeypatch: pytest.MonkeyPatch) -> 
     def lower(probe: Probe) -> Parts:
         return Parts(3.0)
 
-    monkeypatch.setattr(PROXIES, "_entries", {"lower": lower})
+    monkeypatch.setattr(PROXIES, "_loaded", {"lower": lower})
     store, (text,) = Store(":memory:"), architectures(1)
     fresh, stored = (scores(InProcess(), [text], "lower", store=store)[text] for _ in range(2))
     assert (fresh.reused, stored.reused) == (False, True)
