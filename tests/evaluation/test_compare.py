@@ -25,7 +25,9 @@ METHODS = ("random", "evolution", "reinforce", "bohb")
 
 def compared(methods: tuple[str, ...] = METHODS, seeds: int | list[int] = 3, **options: Any) -> Comparison:
     settings: dict[str, Any] = {"queries": (10, 25), "target": "toy_val_40", "workers": 0}
-    return firstlight.compare("transnas-micro", a_table(), methods=methods, seeds=seeds, **{**settings, **options})
+    return firstlight.compare(
+        "transnas-micro", table=a_table(), methods=methods, seeds=seeds, **{**settings, **options}
+    )
 
 
 def a_run(*queries: tuple[str, float | None, int | None]) -> Run:
@@ -89,7 +91,7 @@ def test_what_fits_into_a_budget_of_seconds() -> None:
 
 def test_without_seconds_they_are_left_out_and_that_is_said() -> None:
     table = as_table(a_table().frame.drop(columns="toy_train_seconds_40"), "toy")
-    found = firstlight.compare("transnas-micro", table, methods="random", queries=(5,), seeds=1, workers=0)
+    found = firstlight.compare("transnas-micro", table=table, methods="random", queries=(5,), seeds=1, workers=0)
     assert found.seconds is None
     assert math.isnan(found.rows[0].seconds.mean)
     assert found.to_dict()["rows"][0]["seconds"] == {"mean": None, "std": None}
@@ -97,7 +99,7 @@ def test_without_seconds_they_are_left_out_and_that_is_said() -> None:
     assert "one seed" in found.remarks[-1]
     assert found.rows[0].value.deviation is None
     with pytest.raises(SettingError, match="--seconds COLUMN"):
-        firstlight.compare("transnas-micro", table, methods="random", queries=(5,), within=60, workers=0)
+        firstlight.compare("transnas-micro", table=table, methods="random", queries=(5,), within=60, workers=0)
 
 
 def test_a_method_that_ends_early_keeps_what_it_found(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -177,7 +179,9 @@ def test_real_training_is_resumed(tmp_path: Path) -> None:
 def test_nasbench201(benchmark_data: Path) -> None:
     """What is found is in the table, costs what its networks cost, and never gets worse by what it was searched by."""
     table = firstlight.load_table(benchmark_data / "nb201.parquet")
-    found = firstlight.compare("nasbench201", table, methods="random,evolution", queries=(20, 60), seeds=2, workers=0)
+    found = firstlight.compare(
+        "nasbench201", table=table, methods="random,evolution", queries=(20, 60), seeds=2, workers=0
+    )
     rows = table.frame.set_index("architecture")
     log = found.log()
     assert (log["value"].to_numpy() == rows["cifar10_val_12"][log["architecture"]].to_numpy()).all()
@@ -194,7 +198,7 @@ def test_a_decision_for_a_network_that_is_not_in_the_table_is_no_answer() -> Non
     table = pd.DataFrame({"architecture": cells, "toy_val_4": range(15), "toy_test_4": range(15)})
     found = firstlight.compare(
         "nasbench201",
-        as_table(table, "toy"),
+        table=as_table(table, "toy"),
         methods=("random", "nasi:steps=2:batch=2@params"),
         target="toy_val_4",
         queries=(1, 2),

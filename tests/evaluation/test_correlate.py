@@ -176,27 +176,31 @@ def test_json_has_the_first_target_at_the_top() -> None:
 def test_asking_again_or_for_more_computes_only_what_is_new(tmp_path: Path) -> None:
     asked: list[tuple[int, int]] = []
     options: dict[str, Any] = {"samples": "all", "skeleton": {"cells": 1, "channels": 4}, "workers": 0, "out": tmp_path}
-    first = firstlight.correlate("nasbench201", a_table(), "toy_test_5", proxies="params", **options)
+    first = firstlight.correlate("nasbench201", table=a_table(), target="toy_test_5", proxies="params", **options)
     stored = (tmp_path / "store.sqlite").stat().st_size
     again = firstlight.correlate(
-        "nasbench201", a_table(), "toy_test_5", proxies="params", watch=lambda *done: asked.append(done), **options
+        "nasbench201", table=a_table(), target="toy_test_5", proxies="params", callback=asked.append, **options
     )
     assert (tmp_path / "store.sqlite").stat().st_size == stored
-    assert asked[-1][0] == asked[-1][1] == len(first.sample.classes)
+    assert asked[-1].done == asked[-1].total == len(first.sample.classes)
     assert again.quality == first.quality
-    more = firstlight.correlate("nasbench201", a_table(), "toy_val_5", proxies="params,l2_norm", **options)
+    more = firstlight.correlate("nasbench201", table=a_table(), target="toy_val_5", proxies="params,l2_norm", **options)
     assert (more.utilities[0]["params"] == first.utilities[0]["params"]).all()
     assert {path.name for path in tmp_path.iterdir()} >= {"report.html", "result.json", "scores.csv", "store.sqlite"}
     assert len(pd.read_csv(tmp_path / "scores.csv")) == 30
     with pytest.raises(SettingError, match="not both"):
-        firstlight.correlate("nasbench201", a_table(), "toy_test_5", proxies="params", samples=12, first=12)
+        firstlight.correlate(
+            "nasbench201", table=a_table(), target="toy_test_5", proxies="params", samples=12, first=12
+        )
 
 
 def test_seeds_and_columns_that_cannot_be() -> None:
     with pytest.raises(SettingError, match="different ones"):
-        firstlight.correlate("nasbench201", a_table(), "toy_test_5", proxies="params", samples=None, seed=[0, 0])
+        firstlight.correlate(
+            "nasbench201", table=a_table(), target="toy_test_5", proxies="params", samples=None, seed=[0, 0]
+        )
     with pytest.raises(firstlight.FirstlightError, match="toy_val_5"):
-        firstlight.correlate("nasbench201", a_table(), "toy_vall_5", proxies="params", samples=None)
+        firstlight.correlate("nasbench201", table=a_table(), target="toy_vall_5", proxies="params", samples=None)
     few = as_table(a_table().frame.iloc[:9], "few")
     with pytest.raises(DataError, match="at least 10"):
-        firstlight.correlate("nasbench201", few, "toy_test_5", proxies="params", samples=None)
+        firstlight.correlate("nasbench201", table=few, target="toy_test_5", proxies="params", samples=None)

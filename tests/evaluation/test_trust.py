@@ -55,8 +55,7 @@ def test_networks_are_trained_and_scored_and_compared() -> None:
         12,
         InProcess(),
         Store(":memory:"),
-        watch_training=lambda done, total: seen.append(("training", done, total)),
-        watch_scoring=lambda done, total: seen.append(("scoring", done, total)),
+        callback=lambda event: seen.append((event.stage, event.done, event.total)),
     )
     assert [name for name, _, _ in seen] == ["training"] * 12 + ["scoring"] * 12
     assert seen[-1] == ("scoring", 12, 12)
@@ -134,7 +133,7 @@ def test_a_few_images_are_enough(tmp_path: Path) -> None:
     np.savez(tmp_path / "few.npz", x=generator.random((90, 3, 16, 16)), y=np.arange(90) % 3)
     found = firstlight.trust(
         "nasbench201",
-        f"npz:{tmp_path / 'few.npz'}",
+        data=f"npz:{tmp_path / 'few.npz'}",
         train=10,
         epochs=1,
         proxies="sigeo",
@@ -147,7 +146,7 @@ def test_a_few_images_are_enough(tmp_path: Path) -> None:
 def test_the_library_call_leaves_its_results_in_the_folder(tmp_path: Any) -> None:
     found = firstlight.trust(
         "nasbench201",
-        "digits",
+        data="digits",
         train=10,
         epochs=1,
         proxies="params,l2_norm",

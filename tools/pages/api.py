@@ -7,10 +7,27 @@ from tools.pages.markdown import origin
 import firstlight
 
 GROUPS = {
-    "Calls": ("score", "rank", "search", "space", "correlate", "trust", "compare", "load_table", "train"),
-    "Results": ("Score", "Parts", "Ranking", "SearchResult", "Table", "Trained"),
+    "Calls": (
+        *("score", "rank", "search", "space", "correlate", "trust", "compare", "load_table", "train", "export"),
+        "reproduce",
+    ),
+    "Options": (
+        *("Inputs", "Network", "Model", "Limits", "Truth", "Training", "Reporting", "Retraining", "Compute", "Storage"),
+        "Files",
+    ),
+    "Results": ("Event", "Score", "Parts", "Ranking", "SearchResult", "Table", "Trained"),
     "Settings": ("TrainingRecipe", "Skeleton"),
-    "Extension points": ("proxy", "Probe", "register", "choices", "Space", "ChoiceSpace", "Architecture", "algorithm"),
+    "Extension points": (
+        "proxy",
+        "Probe",
+        "register",
+        "choices",
+        "Space",
+        "ChoiceSpace",
+        "Architecture",
+        "algorithm",
+        "Problem",
+    ),
     "Registries": ("PROXIES", "SPACES", "ALGORITHMS"),
     "Errors": ("FirstlightError", "SearchInterrupted"),
     "Version": ("__version__",),
@@ -18,6 +35,9 @@ GROUPS = {
 INTRODUCTION = """# Python API
 
 Everything here is imported from `firstlight`. Other modules may change without notice.
+
+A call takes each option group as a keyword, such as `limits=Limits(max_params="1.0M")`, and each field of its groups as
+a plain keyword, such as `max_params="1.0M"`.
 """
 
 
@@ -35,4 +55,10 @@ def pages() -> dict[str, str]:
 
 
 def _section(title: str, names: tuple[str, ...]) -> str:
-    return "\n".join([f"## {title}\n", *(f"::: firstlight.{name}\n" for name in names)])
+    return "\n".join([f"## {title}\n", *(f"::: {_path(name)}\n" for name in names)])
+
+
+def _path(name: str) -> str:
+    """Return where a name is defined, if it is a call: a package may have the same name."""
+    module = getattr(getattr(firstlight, name), "__module__", "")
+    return f"{module}.{name}" if module.startswith("firstlight.api.") else f"firstlight.{name}"
