@@ -16,7 +16,7 @@ from firstlight.probe.cost import Cost
 from firstlight.proxies.base import NetworkScore, Parts, Score, proxy
 from firstlight.proxies.ensembles import Ensemble
 from firstlight.proxies.requests import ProxyRequest
-from firstlight.search.objective import Objective, best_first, parse_limits
+from firstlight.search.objective import Objective, best_first
 
 
 @pytest.mark.parametrize(
@@ -49,17 +49,17 @@ def test_amounts_that_are_none(text: str | float) -> None:
 
 @pytest.mark.parametrize("text", ["20MB", "20 MB", "20mb", "20M", "20000kB", "0.02GB", "20000000B", 20_000_000])
 def test_memory_may_be_written_with_its_unit(text: str | int) -> None:
-    assert parse_limits(max_memory=text).max_memory == 20_000_000
+    assert Limits(max_memory=text).max_memory == 20_000_000
 
 
 def test_a_unit_that_is_none_of_the_cost_is_refused() -> None:
-    assert parse_limits(max_params="1.0 M").max_params == 1_000_000
+    assert Limits(max_params="1.0 M").max_params == 1_000_000
     with pytest.raises(SettingError, match=r"^max_params \(--max-params\): '1.0MB' is not an amount.* 1.0M or 1.2G\."):
-        parse_limits(max_params="1.0MB")
+        Limits(max_params="1.0MB")
     with pytest.raises(SettingError, match=r"\(--max-latency\): 'soon' is not a latency"):
-        parse_limits(max_latency="soon")
+        Limits(max_latency="soon")
     with pytest.raises(SettingError, match=r"'20MW' is not an amount.* 1.0MB or 1.2GB \(B may be left out\)"):
-        parse_limits(max_memory="20MW")
+        Limits(max_memory="20MW")
 
 
 def test_limits() -> None:
@@ -104,12 +104,12 @@ def test_how_far_a_network_is_beyond_the_limits_is_told_by_the_worst_of_what_is_
 
 
 def test_limits_as_people_write_them() -> None:
-    assert parse_limits(max_latency=1e-5).max_latency == 1e-5
-    limits = parse_limits(max_params="1.5M", min_macs=3, max_macs=None, max_latency="2.5 ms")
+    assert Limits(max_latency=1e-5).max_latency == 1e-5
+    limits = Limits(max_params="1.5M", min_macs=3, max_macs=None, max_latency="2.5 ms")
     assert limits == Limits(max_params=1_500_000, min_macs=3, max_latency=2.5)
     for wrong in ("fast", "0", "-1", "nan", "1e3s"):
         with pytest.raises(SettingError, match=r"not a latency.*milliseconds"):
-            parse_limits(max_latency=wrong)
+            Limits(max_latency=wrong)
 
 
 @proxy(higher_is_better=False)
