@@ -29,6 +29,7 @@ def test_one_tells_its_settings_and_who_published_it(name: str) -> None:
     shown = " ".join(say(name).split())
     assert facts.summary in shown
     assert all(f"{setting}={default}" in shown for setting, default in facts.settings.items())
+    assert all(told["setting_help"][setting].split()[0] in shown for setting in facts.settings)
     assert not facts.reference or REFERENCES[facts.reference].title in shown
 
 

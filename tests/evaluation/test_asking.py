@@ -49,7 +49,7 @@ def test_proxies_choose_what_a_table_is_asked_about(tmp_path: Path) -> None:
     assert search().best == result.best
     with pytest.raises(StoreError, match="target was 'toy_val_4', now 'toy_val_40'"):
         search(target="toy_val_40")
-    assert "the best of 5 that were asked about has a validation accuracy of" in write_report(tmp_path).read_text()
+    assert "Best of 5 networks" in write_report(tmp_path).read_text()
 
 
 def test_networks_are_trained_and_not_twice(tmp_path: Path) -> None:
@@ -76,7 +76,7 @@ def test_networks_are_trained_and_not_twice(tmp_path: Path) -> None:
     assert again.training_seconds == pytest.approx(result.training_seconds)
     page = write_report(tmp_path).read_text()
     assert "Accuracy over 3 queries" in page
-    assert "What the two numbers lead to" in page
+    assert "Expected accuracy" in page
 
 
 def test_what_happens_is_told() -> None:

@@ -16,6 +16,7 @@ from firstlight.proxies import PROXIES
 from firstlight.proxies.requests import ProxyRequest
 from firstlight.scoring.service import ScoreService, Setting, source_for
 from firstlight.storage.store import Store
+from firstlight.testing import check_proxy
 
 Batches = list[tuple[Tensor, Tensor]]
 # What makes no sense for a network, by its kind; everything else must answer with a number
@@ -41,6 +42,12 @@ def suitable(proxy: str) -> tuple[nn.Module, Batches]:
 
 
 @pytest.mark.parametrize("name", PROXIES)
+def test_all_contracts_are_kept(name: str) -> None:
+    """As authors of proxies check them."""
+    check_proxy(name, lambda: suitable(name)[0], suitable(name)[1])
+
+
+@pytest.mark.parametrize("name", PROXIES)
 def test_the_model_comes_back_as_it_went_in(name: str) -> None:
     model, batches = suitable(name)
     model.eval()
@@ -50,16 +57,6 @@ def test_the_model_comes_back_as_it_went_in(name: str) -> None:
     before = snapshot(model)
     assert firstlight.score(model, batches, [name])[name].status == "ok"
     assert_unchanged(before, snapshot(model))
-
-
-@pytest.mark.parametrize("name", PROXIES)
-def test_the_same_question_has_the_same_answer(name: str) -> None:
-    values = set()
-    for _ in range(2):
-        model, batches = suitable(name)
-        torch.rand(3)  # the global random state has no say
-        values.add(firstlight.score(model, batches, [name], seed=5)[name].value)
-    assert len(values) == 1
 
 
 @pytest.mark.parametrize("kind", UNSUPPORTED)
@@ -108,29 +105,6 @@ def test_targets_that_are_no_classes_need_a_loss() -> None:
     assert as_shares.value == pytest.approx(as_labels.value, rel=1e-5)
     small = firstlight.score(model, (x, batches[0][1].to(torch.uint8)), "grad_norm")["grad_norm"]
     assert small.value == as_labels.value
-
-
-@pytest.mark.parametrize("name", PROXIES)
-def test_labels_are_needed_exactly_where_it_says(name: str) -> None:
-    model, batches = suitable(name)
-    score = firstlight.score(model, [x for x, _ in batches], [name])[name]
-    assert score.status == ("unsupported" if PROXIES[name].needs_labels else "ok")
-    assert score.ok or "targets" in score.note
-
-
-@pytest.mark.parametrize("name", PROXIES)
-def test_the_batches_it_asks_for_are_enough(name: str) -> None:
-    source = source_for([ProxyRequest.parse(name)])
-    model, batches = suitable(name)
-    given = [(x[: source.batch_size], y[: source.batch_size]) for x, y in batches[: source.batches]]
-    assert firstlight.score(model, given, [name])[name].ok
-
-
-@pytest.mark.parametrize("name", [name for name in PROXIES if not PROXIES[name].needs_data])
-def test_what_needs_no_data_does_not_look_at_it(name: str) -> None:
-    model, batches = suitable(name)
-    others = [(torch.randn_like(x), y) for x, y in batches]
-    assert firstlight.score(model, batches, [name])[name].value == firstlight.score(model, others, [name])[name].value
 
 
 def test_workers_give_the_same_numbers() -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from tests.cli.command import firstlight as command
+from tests.search.test_runner import into
 from tests.spaces import partly
 
 import firstlight
@@ -34,7 +35,7 @@ def search(space: ChoiceSpace, **settings: Any) -> firstlight.SearchResult:
 def test_a_search_passes_over_the_network_and_says_why(space: ChoiceSpace, workers: int, tmp_path: Path) -> None:
     for folder in (tmp_path, tmp_path):  # the second time, the others are known
         seen = []
-        result = search(space, workers=workers, watch=seen.append, out=folder)
+        result = search(space, workers=workers, callback=into(seen), out=folder)
         scores = {candidate.network.architecture: candidate.network.scores["plain"] for candidate in seen}
         assert sum(score.ok for score in scores.values()) == 3
         assert scores[FAILING].status == "failed"

@@ -23,6 +23,7 @@ from torch import nn
 
 import firstlight
 from firstlight.core.errors import FirstlightError, LimitError, SettingError, StoreError, UnknownNameError
+from firstlight.core.events import Callback
 from firstlight.execution.memory import can_limit_memory
 from firstlight.scoring.latency import Latency
 from firstlight.search.objective import Candidate
@@ -34,13 +35,18 @@ from firstlight.views.pages.search import write_report
 SMALL = {"cells": 1, "channels": 4}
 
 
+def into(seen: list[Any]) -> Callback:
+    """A callback that puts scored networks into a list."""
+    return lambda event: seen.append(event.item) if isinstance(event.item, Candidate) else None
+
+
 def search(**settings: Any) -> firstlight.SearchResult:
     return firstlight.search("nasbench201", **({"skeleton": SMALL, "samples": 12, "workers": 0} | settings))
 
 
 def test_the_best_of_what_was_scored_is_chosen() -> None:
     seen = []
-    result = search(watch=seen.append)
+    result = search(callback=into(seen))
     assert len(seen) == result.scored == 12
     assert len({candidate.network.architecture for candidate in seen}) == 12
     assert result.score.value == max(candidate.utility for candidate in seen)
@@ -57,7 +63,7 @@ def test_limits_hold_and_proxies_have_a_direction() -> None:
         firstlight.space("nasbench201").skeleton(**SMALL),
     )
     seen = []
-    result = search(proxy="params", max_params=smallest.params + 1000, max_macs="1M", samples=30, watch=seen.append)
+    result = search(proxy="params", max_params=smallest.params + 1000, max_macs="1M", samples=30, callback=into(seen))
     assert all(candidate.network.cost.params <= smallest.params + 1000 for candidate in seen)
     assert all(candidate.network.cost.macs <= 10**6 for candidate in seen)
     assert result.best.cost.params == max(candidate.network.cost.params for candidate in seen)
@@ -110,7 +116,7 @@ def test_a_small_space_is_searched_to_its_end() -> None:
 
 def test_the_history_is_a_table(tmp_path: Path) -> None:
     seen: list[Candidate] = []
-    frame = search(proxy="ntk_condition", max_memory="1M", out=tmp_path, watch=seen.append, batch_size=4).to_frame()
+    frame = search(proxy="ntk_condition", max_memory="1M", out=tmp_path, callback=into(seen), batch_size=4).to_frame()
     assert frame["architecture"].tolist() == [candidate.network.architecture for candidate in seen]
     assert frame["ntk_condition"].tolist() == [candidate.network.scores["ntk_condition"].value for candidate in seen]
     assert frame["utility"].tolist() == [candidate.utility for candidate in seen]
@@ -245,7 +251,7 @@ ENSEMBLE = "log_rank(params,independence)"
 
 def test_a_search_by_an_ensemble_finds_what_a_ranking_of_the_same_networks_does(tmp_path: Path) -> None:
     seen: list[Candidate] = []
-    result = search(proxy=ENSEMBLE, out=tmp_path, watch=seen.append)
+    result = search(proxy=ENSEMBLE, out=tmp_path, callback=into(seen))
     assert {candidate.utility for candidate in seen} == {None}  # known when all are scored
     texts = [candidate.network.architecture for candidate in seen]
     ranking = firstlight.rank("nasbench201", texts, by=ENSEMBLE, skeleton=SMALL, workers=0)
@@ -264,13 +270,13 @@ def test_a_search_by_an_ensemble_finds_what_a_ranking_of_the_same_networks_does(
 def test_an_ensemble_judges_as_far_as_a_run_came(tmp_path: Path) -> None:
     seen = []
 
-    def stop(candidate: Candidate) -> None:
-        seen.append(candidate)
+    def stop(event: firstlight.Event) -> None:
+        seen.append(event.item)
         if len(seen) == 5:
             raise KeyboardInterrupt
 
     with pytest.raises(firstlight.SearchInterrupted) as interrupted:
-        search(proxy=ENSEMBLE, out=tmp_path, watch=stop)
+        search(proxy=ENSEMBLE, out=tmp_path, callback=stop)
     assert isinstance(interrupted.value, KeyboardInterrupt)
     ranking = firstlight.rank(
         "nasbench201", [c.network.architecture for c in seen], by=ENSEMBLE, skeleton=SMALL, workers=0
@@ -361,7 +367,7 @@ def test_a_killed_run_continues_where_it_was(tmp_path: Path) -> None:
 def test_a_proxy_that_is_not_made_for_the_networks_is_given_up_soon() -> None:
     seen = []
     with pytest.raises(FirstlightError, match=r"None of the first 8 networks .* dss is unsupported.*another proxy"):
-        search(proxy="dss", samples=100, watch=seen.append)
+        search(proxy="dss", samples=100, callback=into(seen))
     assert len(seen) < 8
 
 

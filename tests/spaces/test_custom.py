@@ -15,7 +15,6 @@ from typing import Any
 import pytest
 import torch
 from tests.spaces import own
-from tests.spaces.checks import damaged, read_exactly_or_refused, stays_in_the_space
 from torch import nn
 
 import firstlight
@@ -23,6 +22,7 @@ from firstlight.core.errors import FirstlightError, ModelError, ParseError, Sett
 from firstlight.spaces import SPACES
 from firstlight.spaces.custom import ChoiceSpace, choices
 from firstlight.spaces.finding import find_space
+from firstlight.testing.spaces import damaged, read_exactly_or_refused, stays_in_the_space
 from firstlight.views.catalog import space_facts
 
 SPACE = own.perceptron

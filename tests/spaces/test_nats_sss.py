@@ -9,13 +9,13 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.spaces.checks import runs_everywhere
 from tests.spaces.records import assert_probes, calls, records
 
 from firstlight.core.errors import ParseError, SettingError
 from firstlight.probe.cost import Cost
 from firstlight.spaces.base import Space
 from firstlight.spaces.nats_sss import CELL, WIDTHS, NATSSizes, SizesSkeleton
+from firstlight.testing.spaces import runs_everywhere
 
 SPACE = NATSSizes()
 RECORDS = {record["arch"]: record["nets"] for record in records("nats_sss")}

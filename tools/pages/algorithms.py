@@ -11,26 +11,27 @@ from firstlight.search.algorithms import ALGORITHMS
 from firstlight.spaces import SPACES
 from firstlight.views.catalog import algorithm_facts
 
-ORIGIN = origin("src/firstlight/algorithms")
+ORIGIN = origin("src/firstlight/search/algorithms")
 INDEX = """# Search algorithms
 
-How the networks to be scored are chosen. `firstlight algorithms NAME` prints the same in the terminal; limits, fronts
-and budgets are the same for all ([budgets and latency](../budgets.md)). What they found is told in
-[results](../results.md).
+A search algorithm chooses the networks to score. `firstlight algorithms NAME` prints the same in the terminal. Limits,
+fronts and budgets apply to all of them ([budgets and latency](../budgets.md)). See [results](../results.md) for what
+they find.
 
-Algorithms that need *the truth* train a few networks or look them up in a table ([HNAS](../papers/hnas.md)). Those on
-*a supernet* score its states, and those in *a one-shot network* take steps through it; the result counts these beside
-the networks, and `--samples` does not bound them, but `zero-cost-pt:proposals=3` and `nasi:steps=50` do.
+Algorithms that need *true performance* train a few networks or look them up in a table ([HNAS](../papers/hnas.md)).
+Those on *a supernet* score its states, and those on *a one-shot network* take steps through it. The result counts
+states and steps beside the networks; `--samples` does not limit them, but `zero-cost-pt:proposals=3` and
+`nasi:steps=50` do.
 """
 NEEDS = {
-    "choices": "a space whose architectures are lists of choices",
+    "choices": "a space whose architectures are vectors of choices",
     "supernet": "a space with a supernet",
     "one_shot": "a space with a one-shot network",
-    "truth": "the truth: `--data` to train on, or a `--table`",
+    "truth": "true performance: `--data` to train on, or a `--table`",
     "optuna": "Optuna: `pip install 'firstlight[optuna]'`",
 }
-# of algorithms that are searched with otherwise than by scoring networks of NAS-Bench-201
-EXAMPLES = {"truth": "--data digits@16 --queries 8 --pool 200", "one_shot": "--input digits --labels random"}
+# Options for algorithms that need more than a number of samples.
+EXAMPLES = {"truth": "--data digits@16 --queries 8", "one_shot": "--input digits --labels random"}
 
 
 def pages() -> dict[str, str]:
@@ -55,10 +56,10 @@ def page(algorithm: Algorithm) -> str:
         f"{known.summary}\n",
         *(block("text", _dedented(text)) if text.startswith("    ") else f"{text}\n" for text in known.remarks),
         f"- **Needs:** {'; '.join(NEEDS[need] for need in algorithm.needs) or 'nothing more'}.",
-        *([f"- **Keeps low besides:** {', '.join(known.costs)}, unless told otherwise."] if known.costs else []),
-        *([f"- **Usual proxy:** [`{algorithm.proxy}`](../proxies/{algorithm.proxy}.md)."] if algorithm.proxy else []),
+        *([f"- **Also minimizes:** {', '.join(known.costs)}, unless you name objectives."] if known.costs else []),
+        *([f"- **Default proxy:** [`{algorithm.proxy}`](../proxies/{algorithm.proxy}.md)."] if algorithm.proxy else []),
         f"- **Spaces:** {_spaces(algorithm)}.\n",
-        *settings(known.name, known.settings, allowed),
+        *settings(known.name, known.settings, allowed, known.setting_help),
         "## Use it\n",
         "<!-- checked, not run: minutes of scoring -->",
         block("bash", f"firstlight search nasbench201 --algorithm {known.name} {option}"),

@@ -30,19 +30,26 @@ def value(default: object) -> str:
     return str(default).lower() if isinstance(default, bool) else str(default)
 
 
-def settings(name: str, defaults: dict[str, object], choices: dict[str, tuple[str, ...]]) -> list[str]:
+def settings(
+    name: str, defaults: dict[str, object], choices: dict[str, tuple[str, ...]], meanings: dict[str, str]
+) -> list[str]:
     """The section on what may be written behind a name; none where there is nothing to set."""
     if not defaults:
         return []
     asked = ":".join([name, *(f"{setting}={value(default)}" for setting, default in defaults.items())])
     rows = [
-        (code(setting), code(value(default)) if value(default) else "none", _allowed(choices.get(setting), default))
+        (
+            code(setting),
+            meanings[setting],
+            code(value(default)) if value(default) else "none",
+            _allowed(choices.get(setting), default),
+        )
         for setting, default in defaults.items()
     ]
     return [
         "## Settings\n",
-        f"Written behind the name, here with their defaults: `{asked}`.\n",
-        table(("setting", "default", "allowed"), rows),
+        f"They follow the name, here with their defaults: `{asked}`.\n",
+        table(("setting", "meaning", "default", "allowed"), rows),
     ]
 
 

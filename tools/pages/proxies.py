@@ -56,7 +56,7 @@ def page(known: Facts) -> str:
         f"- **Cost:** {_linked(known.cost, known.name)}",
         f"- **Scale:** {_linked(known.scale, known.name)}",
         f"- **Family:** [{known.family}](README.md)\n",
-        *settings(known.name, known.settings, known.choices),
+        *settings(known.name, known.settings, known.choices, known.setting_help),
         "## Use it\n",
         block("bash", f"firstlight score mypackage.models:network --input-shape 3,32,32 --proxy {known.name}"),
         block("python", _example(known)),

@@ -107,6 +107,8 @@ def _rank_space(
         raise SettingError(f"Networks of the space {space.name!r} take the name of an input, such as 'synthetic'.")
     refuse_for_space(space.name, loss=model.loss, logits=model.logits, input_shape=model.input_shape)
     source = choose_source(inputs, requests, SYNTHETIC)
+    if source.remark:
+        callback(Event("message", note=source.remark))
     setting = make_setting(
         networks, source, network.skeleton_settings, network.only_seed, network.device, network.repeats, warm_up
     )

@@ -33,12 +33,13 @@ def algorithms(name: str | None = None, /, *, json: bool = False) -> None:
         console.print("\nSettings follow the name:")
         console.print("  firstlight search nasbench201 --algorithm evolution:population=32:children=4", soft_wrap=True)
         return
-    facts = algorithm_facts(ALGORITHMS[name])
+    facts = algorithm_facts(ALGORITHMS.find(name))
     if json:
         print_json(asdict(facts))
         return
     rows = {
-        "settings": ", ".join(f"{setting}={default}" for setting, default in facts.settings.items()) or "none",
+        **({} if facts.settings else {"settings": "none"}),
+        **{f"{setting}={default}": facts.setting_help[setting] for setting, default in facts.settings.items()},
         **({"keeps low": ", ".join(facts.costs)} if facts.costs else {}),
         "reference": facts.citation or "none",
     }

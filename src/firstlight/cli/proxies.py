@@ -76,19 +76,21 @@ def _show_proxy(known: Facts) -> None:
 
     from firstlight.views.console.terminal import show_facts
 
-    settings = (
-        f"{name}={default}" + (f" ({', '.join(known.choices[name])})" if name in known.choices else "")
-        for name, default in known.settings.items()
-    )
+    settings = {f"{name}={default}": _setting_words(known, name) for name, default in known.settings.items()}
     rows = {
         "direction": known.direction or f"{known.better} is better",
         "needs": known.needs_in_words,
-        "settings": ", ".join(settings) or "none",
+        **(settings or {"settings": "none"}),
         "cost": known.cost,
         "scale": known.scale,
         "reference": known.citation or "none",
     }
     show_facts(known.name, known.summary, [Padding(Text(known.formula), (0, 0, 0, 4)), *known.remarks], rows)
+
+
+def _setting_words(known: Facts, name: str) -> str:
+    allowed = known.choices.get(name)
+    return f"{known.setting_help[name]} ({', '.join(allowed)})" if allowed else known.setting_help[name]
 
 
 def _show_ensemble(known: EnsembleFacts) -> None:

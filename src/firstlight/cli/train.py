@@ -76,10 +76,21 @@ def _progress(speaks: bool) -> Iterator[Callback]:
         return
     with showing() as display:
 
+        seconds: list[float] = []
+
         def callback(event: Event) -> None:
             display(event)
-            if event.item is not None and event.note and not notices.is_terminal:
-                notices.print(event.note, markup=False, soft_wrap=True)
+            if event.item is None or notices.is_terminal:
+                return
+            epoch, done = event.item, event.note
+            seconds.append(epoch.seconds)
+            number, _, total = done.removeprefix("epoch ").partition("/")
+            left = (int(total) - int(number)) * sum(seconds) / len(seconds)
+            notices.print(
+                f"{done}: loss {epoch.train_loss:.4f}, training {100 * epoch.train_accuracy:.2f} %, validation "
+                f"{100 * epoch.val_accuracy:.2f} %, {epoch.seconds:.1f} s, {left:,.0f} s left",
+                soft_wrap=True,
+            )
 
         yield callback
 

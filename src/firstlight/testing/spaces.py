@@ -35,12 +35,14 @@ class SpaceCase:
         space: The space.
         skeleton: Settings of the skeleton of the networks that are built.
         samples: The number of random architectures.
+        networks: The number of them that are built.
         exact_text: Whether text must be refused unless it is exactly the text of an architecture.
     """
 
     space: Space[Any]
     skeleton: dict[str, Any] = field(default_factory=dict)
     samples: int = 20
+    networks: int = 3
     exact_text: bool = True
 
     def architectures(self) -> Iterator[Any]:
@@ -59,14 +61,19 @@ class SpaceCase:
                 continue
             found += 1
             yield architecture, skeleton
-            if found == 3:
+            if found == self.networks:
                 return
         if not found:
             raise BrokenError(f"none of {self.samples} architectures can be built with the skeleton {skeleton}")
 
 
 def check_space(
-    space: str | Space[Any], *, skeleton: dict[str, Any] | None = None, samples: int = 20, exact_text: bool = True
+    space: str | Space[Any],
+    *,
+    skeleton: dict[str, Any] | None = None,
+    samples: int = 20,
+    networks: int = 3,
+    exact_text: bool = True,
 ) -> None:
     """Check that a space keeps its contracts.
 
@@ -74,6 +81,7 @@ def check_space(
         space: The space: a name, `module:name`, or an object.
         skeleton: Settings of the skeleton of the networks that are built. Small ones make the check faster.
         samples: The number of random architectures.
+        networks: The number of them that are built.
         exact_text: Whether `parse` must refuse text that is not exactly the text of an architecture. Turn it off for
             a space that reads several notations.
 
@@ -83,16 +91,21 @@ def check_space(
     >>> from firstlight.testing import check_space
     >>> check_space("nasbench201", skeleton={"cells": 1, "channels": 4})
     """
-    for contract in space_checks(space, skeleton=skeleton, samples=samples, exact_text=exact_text):
+    for contract in space_checks(space, skeleton=skeleton, samples=samples, networks=networks, exact_text=exact_text):
         contract()
 
 
 def space_checks(
-    space: str | Space[Any], *, skeleton: dict[str, Any] | None = None, samples: int = 20, exact_text: bool = True
+    space: str | Space[Any],
+    *,
+    skeleton: dict[str, Any] | None = None,
+    samples: int = 20,
+    networks: int = 3,
+    exact_text: bool = True,
 ) -> list[Contract[SpaceCase]]:
     """Return the contracts that `check_space` checks, each to be called, as for `pytest.mark.parametrize`."""
     found = find_space(space) if isinstance(space, str) else space
-    case = SpaceCase(found, skeleton or {}, samples, exact_text)
+    case = SpaceCase(found, skeleton or {}, samples, networks, exact_text)
     return [Contract(f"The space {found.name!r}", case, test) for test in CONTRACTS]
 
 

@@ -12,13 +12,13 @@ import pytest
 import torch
 from tests.conftest import GOLDEN
 from tests.reference import fill_by_rule, pattern
-from tests.spaces.checks import runs_everywhere
 from torch import Tensor, nn
 
 from firstlight.core.errors import ParseError, SettingError
 from firstlight.spaces import SPACES
 from firstlight.spaces.autoformer.network import AutoFormerSkeleton, Transformer
 from firstlight.spaces.autoformer.space import AutoFormer, AutoFormerBase, AutoFormerSmall, AutoFormerTiny
+from firstlight.testing.spaces import runs_everywhere
 
 BY_LETTER: dict[str, AutoFormer] = {"T": AutoFormerTiny(), "S": AutoFormerSmall(), "B": AutoFormerBase()}
 TINY = BY_LETTER["T"]

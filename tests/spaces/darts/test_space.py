@@ -12,7 +12,6 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.spaces.checks import damaged, runs_everywhere
 from tests.spaces.records import assert_probes, calls, records
 
 from firstlight.core.errors import ParseError, SettingError
@@ -22,6 +21,7 @@ from firstlight.spaces.base import Space
 from firstlight.spaces.darts.genotypes import CHOICES, OPERATIONS, Cell, Genotype
 from firstlight.spaces.darts.network import DartsNetwork, DartsSkeleton
 from firstlight.spaces.darts.space import DARTS
+from firstlight.testing.spaces import damaged, runs_everywhere
 
 SPACE = DARTS()
 DARTS_V1 = (

@@ -11,7 +11,6 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.reference import pattern
-from tests.spaces.checks import runs_everywhere
 from tests.spaces.records import records
 
 import firstlight
@@ -20,6 +19,7 @@ from firstlight.spaces.base import Space
 from firstlight.spaces.nasrec.blocks import Block
 from firstlight.spaces.nasrec.network import NasRecSkeleton
 from firstlight.spaces.nasrec.space import NasRec, NasRecFull, NasRecSmall
+from firstlight.testing.spaces import runs_everywhere
 
 SMALL, FULL = NasRecSmall(), NasRecFull()
 

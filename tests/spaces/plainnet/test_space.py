@@ -12,7 +12,6 @@ import pytest
 import torch
 from tests.conftest import GOLDEN
 from tests.reference import calls, fill_by_rule, pattern
-from tests.spaces.checks import runs_everywhere
 from torch import nn
 
 from firstlight.core.errors import ParseError, SettingError
@@ -20,6 +19,7 @@ from firstlight.spaces import SPACES
 from firstlight.spaces.plainnet.grammar import Block, Structure
 from firstlight.spaces.plainnet.network import PlainNetSkeleton, PublishedCost
 from firstlight.spaces.plainnet.space import MobileNetV2, PlainNetResNet, PlainNetSpace, linked, split
+from firstlight.testing.spaces import runs_everywhere
 
 MOBILE, RESNET = MobileNetV2(), PlainNetResNet()
 BOTH = pytest.mark.parametrize("space", [MOBILE, RESNET], ids=lambda space: str(space.name))

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 import torch
 from tests.reference import pattern
-from tests.spaces.checks import runs_everywhere
 from tests.spaces.records import assert_probes, records
 from tests.spaces.supernets.test_state import EDGE, decided, every_supernet
 from torch import Tensor, nn
@@ -20,6 +19,7 @@ from firstlight.spaces.darts.genotypes import Cell, Genotype
 from firstlight.spaces.darts.supernet import EDGES, KINDS, DartsSupernet, DartsSupernetWithNone, decode
 from firstlight.spaces.nasbench201.supernet import Supernet201
 from firstlight.spaces.supernets import MixedEdge, Place, State, Supernet, set_weights
+from firstlight.testing.spaces import runs_everywhere
 
 RECORDS = [record for record in records("supernets") if record["net"] == "darts_search"]
 SMALL: dict[str, dict[str, Any]] = {

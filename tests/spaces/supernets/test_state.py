@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.spaces.checks import damaged, read_exactly_or_refused, stays_in_the_space
 
 from firstlight.core.errors import ParseError, SettingError
 from firstlight.spaces.darts.supernet import DartsSupernet, DartsSupernetWithNone
 from firstlight.spaces.nasbench201.supernet import Supernet201
 from firstlight.spaces.supernets import Place, Supernet
+from firstlight.testing.spaces import damaged, read_exactly_or_refused, stays_in_the_space
 
 SUPERNETS: dict[str, Supernet] = {
     supernet.name: supernet for supernet in (Supernet201(), DartsSupernet(), DartsSupernetWithNone())

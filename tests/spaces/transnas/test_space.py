@@ -10,7 +10,6 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.spaces.checks import runs_everywhere
 from tests.spaces.records import assert_probes, calls, records
 from torch import nn
 
@@ -18,6 +17,7 @@ from firstlight.core.errors import ParseError, SettingError
 from firstlight.spaces.base import Architecture, Space
 from firstlight.spaces.transnas.network import TransNASSkeleton
 from firstlight.spaces.transnas.space import MacroModules, MicroSkeleton, TransNASMacro, TransNASMicro
+from firstlight.testing.spaces import runs_everywhere
 
 MICRO, MACRO = TransNASMicro(), TransNASMacro()
 RECORDS = {record["arch"]: record["nets"] for name in ("micro", "macro") for record in records(f"transnas_{name}")}
