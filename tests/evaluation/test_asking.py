@@ -106,7 +106,10 @@ def test_what_happens_is_told() -> None:
         ({"epochs": 2}, "epochs is 2, which means nothing without data to train on"),
         ({"data": "digits", "proxy": "dextr"}, "not by dextr"),
         ({"data": "digits", "samples": 4}, "samples is 4, but networks are judged by what they reach"),
-        ({"data": "digits@8", "repeats": 2, "skeleton": {"channels": 2}}, "repeats is 2, but random evaluates every network once"),
+        (
+            {"data": "digits@8", "repeats": 2, "skeleton": {"channels": 2}},
+            "repeats is 2, but random evaluates every network once",
+        ),
     ],
 )
 def test_what_contradicts_itself(asked: dict[str, object], message: str) -> None:

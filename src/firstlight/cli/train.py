@@ -75,7 +75,6 @@ def _progress(speaks: bool) -> Iterator[Callback]:
         yield ignore
         return
     with showing() as display:
-
         seconds: list[float] = []
 
         def callback(event: Event) -> None:
