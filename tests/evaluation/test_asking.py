@@ -99,7 +99,7 @@ def test_what_happens_is_told() -> None:
 @pytest.mark.parametrize(
     ("asked", "message"),
     [
-        ({"algorithm": "hnas"}, r"hnas needs the true performance of networks.*--data digits.*--table FILE"),
+        ({"algorithm": "hnas"}, r"hnas needs the true performance.*--data digits.*--table FILE"),
         ({"queries": 3}, "queries is 3, but nothing is asked"),
         ({"table": "t.csv", "data": "digits"}, "Leave one out"),
         ({"target": "toy_val_4"}, "target is toy_val_4, which means nothing without a table"),
