@@ -21,11 +21,7 @@ from tests.execution import jobs
 
 import firstlight
 from firstlight.core.errors import DataError, MissingExtraError, SettingError, UnknownNameError, WorkerError
-<<<<<<< HEAD
-=======
 from firstlight.core.events import Event
-from firstlight.evaluation.service import EvaluationJob, EvaluationSetting
->>>>>>> probe
 from firstlight.execution.executor import InProcess, Lost, make_executor
 from firstlight.execution.memory import can_limit_memory
 from firstlight.execution.ray import RayCluster, TaskNeeds

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from firstlight.core.errors import SettingError, UnknownNameError
-from firstlight.core.events import Callback, Event
+from firstlight.core.events import Callback
 from firstlight.options import AUTO, LOCAL, Compute, Inputs, Storage
 from firstlight.proxies import ENSEMBLES, PROXIES
 from firstlight.search.algorithms import ALGORITHMS
@@ -57,7 +57,7 @@ def choose_executor(compute: Compute, callback: Callback, networks: int = WORTH_
         workers,
         compute.executor,
         compute.address,
-        lambda words: callback(Event("message", note=words)),
+        callback,
         timeout=compute.timeout,
         max_worker_memory=compute.max_worker_memory,
     )

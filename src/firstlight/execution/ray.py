@@ -26,12 +26,8 @@ from typing import Any
 from firstlight import _version
 from firstlight.core.amounts import parse_amount
 from firstlight.core.errors import MissingExtraError, SettingError, WorkerError
-<<<<<<< HEAD
-from firstlight.data.images import DATA_FOLDER
-=======
 from firstlight.core.events import Callback, Event, ignore
-from firstlight.data.sources import DATA_FOLDER
->>>>>>> probe
+from firstlight.data.images import DATA_FOLDER
 from firstlight.execution.executor import Lost, R, T, available_cores, check_timeout
 from firstlight.execution.ray_needs import ONE_CPU, TaskNeeds
 from firstlight.execution.ray_tasks import Limits, perform
