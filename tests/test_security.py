@@ -38,7 +38,10 @@ ALLOWED = {
     ("tables/importers/unpickling.py", "pickle.Unpickler"): "made harmless: nothing but plain data can be asked for",
     ("export/source.py", "exec"): "source that was just written, compared with the network that it was written for",
     ("export/source.py", "compile"): "the same",
-    ("execution/workers.py", "pickle.loads"): "of bytes made in the same line, to see whether an error survives the journey",
+    (
+        "execution/workers.py",
+        "pickle.loads",
+    ): "of bytes made in the same line, to see whether an error survives the journey",
     ("execution/shipping.py", "pickle.loads"): "a job that the search itself has sent to its cluster",
     ("views/pages/watching.py", "http"): "its own server, which listens to this machine alone",
     ("views/pages/watching.py", "http.server"): "the same",

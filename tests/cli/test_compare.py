@@ -29,7 +29,7 @@ def test_a_table_for_people_and_json_for_machines(table: str, tmp_path: Path) ->
     shown = run(*asked, *out)
     assert "toy_test_40" in shown
     assert "evolution stands for evolution:children=1:population=10:tournament=10." in shown
-    assert "Seconds of training are toy_train_seconds_40" in shown
+    assert "Seconds of training: toy_train_seconds_40" in shown
     assert (tmp_path / "out" / "report.html").is_file()
     content = json.loads(run(*asked, *out, "--json"))
     assert [row["after"] for row in content["rows"]] == ["5 queries", "15 queries", "300 s"] * 2

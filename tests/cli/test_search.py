@@ -17,7 +17,7 @@ def test_json_is_all_that_is_printed_and_has_the_notes(tmp_path: Path) -> None:
     asked = ("--algorithm", "nasi-ridge:steps=2:seconds=1e-9", "--batch-size", "3")
     done = firstlight("search", "nasbench201", *asked, *TINY, "--json", "--out", str(tmp_path))
     result = json.loads(done.stdout)
-    assert result["notes"] == ["1 of 2 steps were taken: then 1e-09 s were spent."]
+    assert result["notes"] == ["1 of 2 steps were taken within 1e-09 s."]
     assert (result["states"], result["states_reused"]) == (1, 0)
     kept = json.loads((tmp_path / "result.json").read_text())
     assert kept["notes"] == result["notes"]
@@ -50,7 +50,7 @@ def test_few_images_are_enough_for_hnas(asked: tuple[str, ...], thirty: str, tmp
     guided = ("--algorithm", "hnas:pool=3", "--data", thirty, "--queries", "2", "--epochs", "1", *asked)
     done = firstlight("search", "nasbench201", *guided, *TINY, "--json", "--out", str(tmp_path / "run"))
     notes = [note for note in json.loads(done.stdout)["notes"] if "too few samples" in note]
-    assert notes == [f"{thirty!r} has too few samples for batches of 64: proxies saw batches of 30."]
+    assert notes == [f"{thirty!r} has too few samples for batches of 64; proxies saw batches of 30."]
 
 
 @pytest.mark.parametrize("algorithm", ["hnas", "hnas:batch=50", "nasi:batch=50", "random"])
@@ -61,11 +61,11 @@ def test_batches_that_were_asked_for_are_checked_before_any_work(algorithm: str,
     done = firstlight(
         "search", "nasbench201", "--algorithm", algorithm, *shown, *size, *TINY, *out, folder=tmp_path, code=1
     )
-    assert "has 30 samples; 1 batch of 50 was asked for. Add --batch-size 30" in done.stderr
+    assert "has 30 samples; 1 batch of 50 was requested. Use --batch-size 30" in done.stderr
     assert not (tmp_path / "run").exists()
 
 
 def test_few_images_are_enough_to_score(thirty: str, tmp_path: Path) -> None:
     cell = "|nor_conv_3x3~0|+|none~0|skip_connect~1|+|none~0|none~1|nor_conv_1x1~2|"
     done = firstlight("score", "nasbench201", cell, "--proxy", "snip", "--input", thirty, *TINY, folder=tmp_path)
-    assert "too few samples for batches of 64: proxies saw batches of 30" in " ".join(done.stderr.split())
+    assert "too few samples for batches of 64; proxies saw batches of 30" in " ".join(done.stderr.split())

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from firstlight.core.errors import SettingError
-from firstlight.core.groups import Group, Options, field_docs, keyword_of, read_options, takes
+from firstlight.core.groups import Group, Options, field_docs, keyword_of, plain, read_options, takes
 
 
 @dataclass(frozen=True)
@@ -103,10 +103,19 @@ def test_any_value_may_be_given(data: Any) -> None:
     assert Place(data=data).to_dict()["data"] is data
 
 
-def test_one_group_can_be_replaced() -> None:
-    options = Options([Size(), Place()])
-    other = options.with_(Size(width=2))
-    assert (options[Size].width, other[Size].width, other[Place]) == (4, 2, Place())
+@pytest.mark.parametrize(
+    ("value", "written"),
+    [
+        (3, 3),
+        (True, True),
+        ("a", "a"),
+        ((1, 2), "1,2"),
+        (["a", "b"], "a,b"),
+        ((("cells", 1), ("input_shape", (3, 8, 8))), "cells=1,input_shape=3x8x8"),
+    ],
+)
+def test_options_are_written_as_settings_files_hold_them(value: Any, written: Any) -> None:
+    assert plain(value) == written
 
 
 def test_groups_do_not_change() -> None:

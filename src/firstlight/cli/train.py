@@ -17,6 +17,7 @@ from firstlight.core.errors import SettingError
 
 if TYPE_CHECKING:
     from firstlight.core.events import Callback
+    from firstlight.storage.outcome import Epoch
     from firstlight.training.trained import Trained
 
 
@@ -74,12 +75,25 @@ def _progress(speaks: bool) -> Iterator[Callback]:
     if not speaks:
         yield ignore
         return
+    seconds = known = 0.0  # of the epochs of this run, and the steps before them
     with showing() as display:
 
         def callback(event: Event) -> None:
+            nonlocal seconds, known
             display(event)
-            if event.item is not None and event.note and not notices.is_terminal:
-                notices.print(event.note, markup=False, soft_wrap=True)
+            if event.item is None:
+                known = known if seconds else min(known or event.done, event.done)
+                return
+            epoch: Epoch = event.item
+            seconds += epoch.seconds
+            left = ((event.total or event.done) - event.done) * seconds / max(1, event.done - known)
+            if not notices.is_terminal:
+                notices.print(
+                    f"{event.note}: loss {epoch.train_loss:.4f}, training {epoch.train_accuracy:.2%}, "
+                    f"validation {epoch.val_accuracy:.2%}, {epoch.seconds:.1f} s, {left:,.0f} s left",
+                    markup=False,
+                    soft_wrap=True,
+                )
 
         yield callback
 
