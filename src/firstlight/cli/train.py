@@ -75,18 +75,19 @@ def _progress(speaks: bool) -> Iterator[Callback]:
     if not speaks:
         yield ignore
         return
-    seconds = known = 0.0  # of the epochs of this run, and the steps before them
+    seconds = 0.0  # of the epochs of this run
+    first: int | None = None  # the steps before it
     with showing() as display:
 
         def callback(event: Event) -> None:
-            nonlocal seconds, known
+            nonlocal seconds, first
             display(event)
+            first = event.done - 1 if first is None else first
             if event.item is None:
-                known = known if seconds else min(known or event.done, event.done)
                 return
             epoch: Epoch = event.item
             seconds += epoch.seconds
-            left = ((event.total or event.done) - event.done) * seconds / max(1, event.done - known)
+            left = ((event.total or event.done) - event.done) * seconds / max(1, event.done - first)
             if not notices.is_terminal:
                 notices.print(
                     f"{event.note}: loss {epoch.train_loss:.4f}, training {epoch.train_accuracy:.2%}, "
