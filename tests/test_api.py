@@ -77,14 +77,13 @@ def test_an_example_runs(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize(("package", "registry"), REGISTRIES, ids=lambda entry: getattr(entry, "kind", ""))
+@pytest.mark.parametrize(("package", "registry"), REGISTRIES, ids=["proxies", "spaces", "algorithms", "papers"])
 def test_an_index_has_the_entries_of_every_module(package: ModuleType, registry: Any) -> None:
     found = {}
     for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
-        content = importlib.import_module(module.name)
-        for name, entry in registry._collect(content).items():
-            if getattr(entry, "__module__", module.name) == module.name or name not in found:
-                found[name] = entry
+        for value in vars(importlib.import_module(module.name)).values():
+            if (entry := registry.kind.read(value)) is not None:
+                found[entry.name] = entry
     listed = {name: entry for name, entry in found.items() if "supernet" not in name}  # spaces inside algorithms
     assert listed.keys() == registry._modules.keys()
     assert all(registry[name] is entry for name, entry in listed.items())

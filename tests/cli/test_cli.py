@@ -146,7 +146,7 @@ def test_search_report_and_resume(tmp_path: Path) -> None:
     result = json.loads(first.stdout)
     counts, effort = {"samples", "scored", "reused", "rejected"}, {"seconds", "score_seconds", "reused_seconds"}
     words = {"notes", "effort", "next_steps", "versions"}
-    assert result.keys() == {"best", "finished", "options", "directory", "forward_passes"} | words | counts | effort
+    assert result.keys() == {"best", "finished", "directory", "forward_passes", "options"} | words | counts | effort
     assert result["best"].keys() == {"architecture", "scores", "cost"}
     assert (result["scored"], result["reused"]) == (6, 0)
     again = firstlight(*command, folder=tmp_path)
@@ -182,7 +182,7 @@ def test_a_search_by_an_ensemble(tmp_path: Path) -> None:
         (("score", "nasbench201", CELL, "--logits", "out"), "Only models of your own take logits"),
         (("score", "nasbench201", CELL, "--input-shape", "3,8,8"), "the input_shape of their skeleton"),
         (("score", "nasbench201", CELL, "--device", "abacus"), "device 'abacus' cannot be used"),
-        (("search", "nasbench201", "--proxy", "dextr,params"), "one proxy"),
+        (("search", "nasbench201", "--proxy", "dextr,params"), "names several proxies"),
         (("search", "nasbench201", "--algorithm", "randon"), "Did you mean 'random'"),
         (("search", "nasbench201", "--executor", "cloud"), "no executor 'cloud'"),
         (("search", "nasbench201", "--max-params", "10"), "The nearest has"),

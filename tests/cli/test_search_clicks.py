@@ -21,7 +21,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_a_little_training_of_shared_weights_then_generations_then_training_the_best(folder: Path) -> None:
     words = "search nasrec-small --data criteo:clicks.parquet --warmup 50%:batch_size=32:policy=single-path"
-    evolution = "--algorithm evolution:population=3:generations=2:sample=2:children=1 --batch-size 16"
+    evolution = "--algorithm evolution:population=3:generations=2:tournament=2:children=1 --batch-size 16"
     then = "--retrain 1 --retrain-times 2 --recipe clicks:batch_size=64 --max-params 200k --workers 0"
     asked = (*words.split(), *evolution.split(), *then.split(), "--out", "run")
     result = json.loads(firstlight(*asked, "--json", folder=folder).stdout)
@@ -73,7 +73,7 @@ def test_a_search_that_trained_nothing_says_how_to(folder: Path) -> None:
         ("--data criteo:clicks.parquet --epochs 3", "no network is retrained"),
         ("--data criteo:log.tsv", "firstlight data prepare criteo"),
         ("--data criteo:clicks.parquet --warmup 1%", "a warm-up needs at least 4 batches"),
-        ("--input digits", "are for clicks"),
+        ("--input digits", "take clicks"),
         ("--warmup 1%", "nothing can be learned from 'synthetic'"),
     ],
 )

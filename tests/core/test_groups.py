@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from firstlight.core.errors import SettingError
-from firstlight.core.groups import Group, Options, field_docs, keyword_of, read_options, takes
+from firstlight.core.groups import Group, Options, field_docs, keyword_of, plain, read_options, takes
 
 
 @dataclass(frozen=True)
@@ -101,6 +101,21 @@ def test_a_dictionary_has_what_differs_from_the_defaults() -> None:
 def test_any_value_may_be_given(data: Any) -> None:
     assert draw("a", data=data)[-1] is data
     assert Place(data=data).to_dict()["data"] is data
+
+
+@pytest.mark.parametrize(
+    ("value", "written"),
+    [
+        (3, 3),
+        (True, True),
+        ("a", "a"),
+        ((1, 2), "1,2"),
+        (["a", "b"], "a,b"),
+        ((("cells", 1), ("input_shape", (3, 8, 8))), "cells=1,input_shape=3x8x8"),
+    ],
+)
+def test_options_are_written_as_settings_files_hold_them(value: Any, written: Any) -> None:
+    assert plain(value) == written
 
 
 def test_groups_do_not_change() -> None:

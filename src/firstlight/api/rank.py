@@ -113,6 +113,8 @@ def _rank_space(
         networks, source, network.skeleton_settings, network.only_seed, network.device, network.repeats, warm_up
     )
     setting.check()
+    if source.remark:
+        callback(Event("message", note=source.remark))
     place = choose_executor(options[Compute], callback, len(given) + (samples if isinstance(samples, int) else 0))
 
     def scores() -> Iterator[NetworkScore]:

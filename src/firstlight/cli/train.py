@@ -17,6 +17,7 @@ from firstlight.core.errors import SettingError
 
 if TYPE_CHECKING:
     from firstlight.core.events import Callback
+    from firstlight.storage.outcome import Epoch
     from firstlight.training.trained import Trained
 
 
@@ -74,22 +75,26 @@ def _progress(speaks: bool) -> Iterator[Callback]:
     if not speaks:
         yield ignore
         return
+    seconds = 0.0  # of the epochs of this run
+    first: int | None = None  # the steps before it
     with showing() as display:
-        seconds: list[float] = []
 
         def callback(event: Event) -> None:
+            nonlocal seconds, first
             display(event)
-            if event.item is None or notices.is_terminal:
+            first = event.done - 1 if first is None else first
+            if event.item is None:
                 return
-            epoch, done = event.item, event.note
-            seconds.append(epoch.seconds)
-            number, _, total = done.removeprefix("epoch ").partition("/")
-            left = (int(total) - int(number)) * sum(seconds) / len(seconds)
-            notices.print(
-                f"{done}: loss {epoch.train_loss:.4f}, training {100 * epoch.train_accuracy:.2f} %, validation "
-                f"{100 * epoch.val_accuracy:.2f} %, {epoch.seconds:.1f} s, {left:,.0f} s left",
-                soft_wrap=True,
-            )
+            epoch: Epoch = event.item
+            seconds += epoch.seconds
+            left = ((event.total or event.done) - event.done) * seconds / max(1, event.done - first)
+            if not notices.is_terminal:
+                notices.print(
+                    f"{event.note}: loss {epoch.train_loss:.4f}, training {epoch.train_accuracy:.2%}, "
+                    f"validation {epoch.val_accuracy:.2%}, {epoch.seconds:.1f} s, {left:,.0f} s left",
+                    markup=False,
+                    soft_wrap=True,
+                )
 
         yield callback
 

@@ -13,6 +13,7 @@ from tests.cli.command import firstlight as command
 from tests.views.console.test_progress import GENOTYPE
 
 import firstlight
+from firstlight.search.algorithm import AlgorithmRequest
 from firstlight.search.result import SearchResult
 from firstlight.search.summary import _arguments
 from firstlight.views.console.result import show_result
@@ -39,7 +40,7 @@ def test_steps_are_told_from_states(found: SearchResult, capsys: pytest.CaptureF
     said = capsys.readouterr().out
     assert "The chosen network:" in said
     assert "and 3 steps through the one-shot network" in said
-    other = replace(found, setting=replace(found.setting, algorithm="zero-cost-pt"))
+    other = replace(found, setting=replace(found.setting, algorithm=AlgorithmRequest.parse("zero-cost-pt")))
     show_result(other)
     assert "and 3 states of the supernet" in capsys.readouterr().out
 
@@ -49,14 +50,16 @@ def test_what_was_known_from_before_is_told(found: SearchResult, capsys: pytest.
     assert "before" not in capsys.readouterr().out
     show_result(replace(found, states_reused=2, score_seconds=5.0, reused_seconds=3.25))
     said = " ".join(capsys.readouterr().out.split())
-    assert "3 steps through the one-shot network, 2 of them known from before." in said
-    assert "took 5.0 s of scoring (3.2 s of it before), as much as" in said
+    assert "3 steps through the one-shot network, 2 of them reused." in said
+    assert "took 5.0 s of computing (3.2 s of it earlier), as much as" in said
 
 
 def test_what_an_interrupted_search_leads_to(found: SearchResult, capsys: pytest.CaptureFixture[str]) -> None:
     show_result(replace(found, finished=False))
     assert "What 3 steps lead to so far:" in capsys.readouterr().out
-    show_result(replace(found, finished=False, setting=replace(found.setting, algorithm="random")))
+    show_result(
+        replace(found, finished=False, setting=replace(found.setting, algorithm=AlgorithmRequest.parse("random")))
+    )
     assert "The best so far, of 1 of 500:" in capsys.readouterr().out
 
 
