@@ -93,7 +93,7 @@ def _arguments(result: SearchResult) -> str:
         setting.source.name,
         "--batch-size",
         str(setting.source.batch_size),
-        "--batches",
+        "--num-batches",
         str(setting.source.batches),
         "--seed",
         str(setting.seed),
