@@ -108,11 +108,11 @@ def test_ranked_correlated_and_trusted_by(tmp_path: Path) -> None:
     table = tmp_path / "table.csv"
     pd.DataFrame({"architecture": texts, "cifar10_test_200": np.arange(12.0)}).to_csv(table, index=False)
     study = firstlight.correlate(
-        "nasbench201", table, "cifar10_test_200", proxies=own.size, skeleton=TINY, samples="all", workers=0
+        "nasbench201", table=table, target="cifar10_test_200", proxies=own.size, skeleton=TINY, samples="all", workers=0
     )
     assert study.names == [NAME]
     trust = firstlight.trust(
-        "nasbench201", "digits", train=10, epochs=1, proxies=[own.size], data_samples=100, skeleton=TINY, workers=0
+        "nasbench201", data="digits", train=10, epochs=1, proxies=[own.size], data_samples=100, skeleton=TINY, workers=0
     )
     assert trust.study.names == [NAME]
 

@@ -213,7 +213,7 @@ def test_another_function_of_the_same_name_has_other_scores(tmp_path: Path) -> N
 @pytest.mark.parametrize("space", [SPACE, "tests.spaces.own:perceptron"], ids=["object", "address"])
 def test_trusting_proxies_on_a_space_of_ones_own(space: Any) -> None:
     found = firstlight.trust(
-        space, "digits@8", train=10, epochs=1, proxies="params", data_samples=60, workers=1, recipe=None
+        space, data="digits@8", train=10, epochs=1, proxies="params", data_samples=60, workers=1, recipe=None
     )
     assert len(found.study.sample.rows) == 10
 
@@ -234,7 +234,7 @@ def test_a_network_that_does_not_take_the_inputs_is_named() -> None:
 
 
 def test_a_class_of_which_no_space_can_be_made() -> None:
-    with pytest.raises(SettingError, match=r"class 'firstlight\.spaces\.base:Space' cannot make a space: TypeError"):
+    with pytest.raises(SettingError, match=r"'firstlight\.spaces\.base:Space' is not a search space.*all methods of"):
         find_space("firstlight.spaces.base:Space")
 
 
@@ -271,7 +271,7 @@ def test_a_space_registered_again_replaces_the_first() -> None:
     ("name", "error", "message"),
     [
         ("perceptrons", UnknownNameError, "There is no search space 'perceptrons'"),
-        ("tests.spaces.own:no_space", SettingError, "is a function, not a search space"),
+        ("tests.spaces.own:no_space", SettingError, "is not a search space"),
         ("tests.spaces.own:nothing", ModelError, "cannot be imported: AttributeError"),
         ("tests.nowhere:space", ModelError, "cannot be imported: ModuleNotFoundError"),
     ],
