@@ -66,7 +66,7 @@ def test_batches_that_were_asked_for_are_checked_before_any_work(algorithm: str,
     done = firstlight(
         "search", "nasbench201", "--algorithm", algorithm, *shown, *size, *TINY, *out, folder=tmp_path, code=1
     )
-    assert "has 30 samples; 1 batch of 50 was asked for. Add --batch-size 30" in done.stderr
+    assert "has 30 samples; 1 batch of 50 was requested. Use --batch-size 30" in done.stderr
     assert not (tmp_path / "run").exists()
 
 

@@ -73,7 +73,7 @@ def test_a_search_that_trained_nothing_says_how_to(folder: Path) -> None:
         ("--data criteo:clicks.parquet --epochs 3", "no network is trained"),
         ("--data criteo:log.tsv", "firstlight data prepare criteo"),
         ("--data criteo:clicks.parquet --warmup 1%", "a warm-up needs 4"),
-        ("--input digits", "are for clicks"),
+        ("--input digits", "take clicks"),
         ("--warmup 1%", "nothing can be learned from 'synthetic'"),
         ("--data criteo:clicks.parquet --algorithm evolution:children=2 --children 3", "Leave one out"),
     ],
