@@ -31,7 +31,7 @@ def test_what_a_named_recipe_brings_along_is_left_out_with_a_note() -> None:
     tiny = DARTS.skeleton(channels=2, cells=3, input_shape=(3, 16, 16))
     recipe, (note,) = fit_recipe(RecipeRequest.parse("darts-cifar"), DARTS, GENOTYPE, tiny)
     assert (recipe.drop_path, recipe.auxiliary_weight) == (0.2, 0.0)
-    assert "29 or more" in note
+    assert "at least 29" in note
 
 
 @pytest.mark.parametrize("setting", ["drop_path=0.2", "auxiliary_weight=0.4"])

@@ -351,20 +351,20 @@ class Space(ABC, Generic[A]):
         Raises:
             SettingError: If the space has none.
         """
-        raise self._lacks("shared weights", "shared", "which this warm-up trains", "train each network's own weights")
+        raise self._lacks("shared weights", "shared", "which this warm-up trains", "weights=own")
 
     def _lacks(
         self,
         title: str,
         method: str,
         purpose: str = "which this algorithm searches",
-        otherwise: str = "choose an algorithm that needs none, such as evolution",
+        otherwise: str = "an algorithm that needs none, such as evolution",
     ) -> SettingError:
         from firstlight.spaces import SPACES
 
         able = (name for name, space in SPACES.items() if getattr(type(space), method) is not getattr(Space, method))
         return SettingError(
-            f"The space {self.name!r} has no {title}, {purpose}. Choose one of {', '.join(able)}, or {otherwise}."
+            f"The space {self.name!r} has no {title}, {purpose}. Use one of {', '.join(able)}, or {otherwise}."
         )
 
     def drawing(self, architecture: A) -> Drawing | None:

@@ -177,7 +177,7 @@ def test_mutations_draw_anew_with_the_probabilities_of_the_paper(space: AutoForm
     assert other_heads == pytest.approx(0.2 * (1 - 1 / len(space.heads)), abs=0.04)
     for child in children:
         assert child.depth == len(child.ratios)
-    with pytest.raises(SettingError, match="one of the probabilities must be above 0"):
+    with pytest.raises(SettingError, match="Set one of them above 0"):
         space.mutate(parent, rng, layer_probability=0.0, shape_probability=0.0)
     fixed = [space.mutate(parent, rng, layer_probability=0.0) for _ in range(50)]
     assert all(a == b for child in fixed for a, b in zip(child.heads, parent.heads, strict=False))

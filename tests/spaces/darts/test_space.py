@@ -145,11 +145,11 @@ def test_pooling_leaves_reductions_without_strides() -> None:
     [
         ({"input_shape": (3, 32)}, "takes images"),
         ({"cells": 0}, "at least one"),
-        ({"stem_stride": 2}, "stem_stride is 1"),
+        ({"stem_stride": 2}, "stem_stride must be 1"),
         ({"pooled": 2}, "0 or 1"),
         ({"stem_stride": 8, "channels": 1}, "half of the channels"),
-        ({"auxiliary": 1, "input_shape": (3, 28, 32)}, "29 or more"),
-        ({"auxiliary": 1, "stem_stride": 8, "input_shape": (3, 192, 224)}, "193 or more"),
+        ({"auxiliary": 1, "input_shape": (3, 28, 32)}, "at least 29"),
+        ({"auxiliary": 1, "stem_stride": 8, "input_shape": (3, 192, 224)}, "at least 193"),
     ],
 )
 def test_skeletons_that_cannot_be_built(settings: dict[str, Any], message: str) -> None:

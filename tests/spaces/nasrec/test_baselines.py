@@ -123,7 +123,7 @@ def test_they_learn_what_two_categories_are_together(name: str) -> None:
 def test_unknown_names_and_sizes() -> None:
     with pytest.raises(UnknownNameError, match="deepfm, dlrm, dnn, logistic"):
         build_baseline("wide", SKELETON)
-    with pytest.raises(SettingError, match=r"it has: bottom, top"):
+    with pytest.raises(SettingError, match=r"It has: bottom, top"):
         build_baseline("dlrm", SKELETON, hidden=(3,))
-    with pytest.raises(SettingError, match=r"hidden=\(3, 0\) is no size"):
+    with pytest.raises(SettingError, match=r"hidden=\(3, 0\) is not a size"):
         build_baseline("dnn", SKELETON, hidden=(3, 0))

@@ -151,7 +151,7 @@ def test_what_changes_all_weights_needs_a_subnet_that_is_not_frozen() -> None:
         for frozen in (True, False)
     }
     assert [score.status for score in scores[True].values()] == ["unsupported", "unsupported"]
-    assert "takes a subnet that is not frozen" in scores[True]["synflow"].note
+    assert "need a subnet that is not frozen" in scores[True]["synflow"].note
     assert [score.status for score in scores[False].values()] == ["ok", "ok"]
 
 
