@@ -26,6 +26,7 @@ DANGEROUS = {
 FOREIGN = {*("subprocess", "socket", "urllib", "http", "requests", "ftplib", "smtplib"), "marshal", "runpy", "ctypes"}
 ALLOWED = {
     ("__init__.py", "import_module"): "the package's own modules, by names written in the code",
+    ("views/__init__.py", "import_module"): "the same",
     ("registry.py", "importlib.import_module"): "the package's own modules, found in its folders",
     (
         "importing.py",
@@ -37,8 +38,8 @@ ALLOWED = {
     ("export/source.py", "compile"): "the same",
     ("run/workers.py", "pickle.loads"): "of bytes made in the same line, to see whether an error survives the journey",
     ("run/shipping.py", "pickle.loads"): "a job that the search itself has sent to its cluster",
-    ("report/watching.py", "http"): "its own server, which listens to this machine alone",
-    ("report/watching.py", "http.server"): "the same",
+    ("views/pages/watching.py", "http"): "its own server, which listens to this machine alone",
+    ("views/pages/watching.py", "http.server"): "the same",
     ("run/ray.py", "socket"): "whether anybody listens at the address of the cluster that the user names",
     ("supernet/trace_step.py", "torch.load"): "with weights_only=True, of bytes made by the same process",
     ("run/memory.py", "ctypes"): "one setting of the C library's memory",

@@ -23,7 +23,7 @@ def test_advice_for_people_and_json_for_machines(tmp_path: Path) -> None:
     shown = run(tmp_path)
     assert "10 networks trained now, 0 known from before." in shown
     assert "validation accuracy after 1 epoch)" in shown
-    assert "on networks it was not made by" in shown
+    assert "on held-out networks" in shown
     content = json.loads(run(tmp_path, "--json"))
     assert content["recommendation"]["expected_spearman_ci"]
     assert content["proxies"]["params"]["n"] == 10
