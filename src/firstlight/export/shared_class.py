@@ -129,9 +129,9 @@ class ClassOfModules:
             return f"self.{named[slot]}" if slot in named else literal(slot.value)
 
         lines = [f"class {self.name}({_base(module)}):"]
-        told = vars(type(module)).get("__doc__")
-        if told:
-            lines += [*_docstring(told), ""]
+        text = vars(type(module)).get("__doc__")
+        if text:
+            lines += [*_docstring(text), ""]
         arguments = self.call(member).arguments
         names = [argument.name for argument in arguments]
         lines.append(f"{INDENT}def __init__({', '.join(['self', *map(_declared, arguments)])}):")
@@ -168,8 +168,8 @@ def _base(module: nn.Module) -> str:
     return next((name for kind, name in bases if isinstance(module, kind)), "nn.Module")
 
 
-def _docstring(told: str) -> list[str]:
-    summary = inspect.cleandoc(told).split("\n\n")[0].replace("\\", "\\\\").replace('"""', "'''")
+def _docstring(text: str) -> list[str]:
+    summary = inspect.cleandoc(text).split("\n\n")[0].replace("\\", "\\\\").replace('"""', "'''")
     first, *rest = summary.splitlines()
     if not rest:
         return [f'{INDENT}"""{first}"""']

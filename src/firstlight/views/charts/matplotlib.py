@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Numbers = NDArray[np.float64]
-# The density is counted in a grid of so many squares each way, and smoothed over a few of them
+# Squares each way of the grid in which the density is counted, and the width of its smoothing
 SQUARES, SMOOTHED = 64, 1.5
 # From here on, an axis writes 850k instead of 850,000
 LARGE, LARGEST = 1e4, 1e15

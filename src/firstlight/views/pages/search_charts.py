@@ -17,7 +17,7 @@ from firstlight.views.charts.svg import draw_svg
 
 # Most dots of one chart, and of all charts of a page; more make the page slow
 MOST_DOTS, ALL_DOTS = 3_000, 9_000
-# So many of the best are always drawn
+# Number of best networks that are always drawn
 BEST_KEPT = 20
 # A network is not drawn if it is this many times as far below the median as the best is above it
 FAR_BELOW = 3.0
