@@ -26,15 +26,10 @@ DANGEROUS = {
 FOREIGN = {*("subprocess", "socket", "urllib", "http", "requests", "ftplib", "smtplib"), "marshal", "runpy", "ctypes"}
 ALLOWED = {
     ("__init__.py", "import_module"): "the package's own modules, by names written in the code",
-<<<<<<< HEAD
     ("core/registry.py", "import_module"): "the package's own modules, by names written in the code",
     ("data/shares.py", "import_module"): "the same",
     ("data/sources.py", "import_module"): "the same",
     ("views/__init__.py", "import_module"): "the same",
-=======
-    ("views/__init__.py", "import_module"): "the same",
-    ("registry.py", "importlib.import_module"): "the package's own modules, found in its folders",
->>>>>>> views
     (
         "core/importing.py",
         "importlib.import_module",
@@ -43,7 +38,6 @@ ALLOWED = {
     ("tables/importers/unpickling.py", "pickle.Unpickler"): "made harmless: nothing but plain data can be asked for",
     ("export/source.py", "exec"): "source that was just written, compared with the network that it was written for",
     ("export/source.py", "compile"): "the same",
-<<<<<<< HEAD
     (
         "execution/workers.py",
         "pickle.loads",
@@ -54,15 +48,6 @@ ALLOWED = {
     ("execution/ray.py", "socket"): "whether anybody listens at the address of the cluster that the user names",
     ("spaces/supernets/trace_step.py", "torch.load"): "with weights_only=True, of bytes made by the same process",
     ("execution/memory.py", "ctypes"): "one setting of the C library's memory",
-=======
-    ("run/workers.py", "pickle.loads"): "of bytes made in the same line, to see whether an error survives the journey",
-    ("run/shipping.py", "pickle.loads"): "a job that the search itself has sent to its cluster",
-    ("views/pages/watching.py", "http"): "its own server, which listens to this machine alone",
-    ("views/pages/watching.py", "http.server"): "the same",
-    ("run/ray.py", "socket"): "whether anybody listens at the address of the cluster that the user names",
-    ("supernet/trace_step.py", "torch.load"): "with weights_only=True, of bytes made by the same process",
-    ("run/memory.py", "ctypes"): "one setting of the C library's memory",
->>>>>>> views
 }
 
 
