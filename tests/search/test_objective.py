@@ -58,7 +58,7 @@ def test_a_unit_that_is_none_of_the_cost_is_refused() -> None:
         Limits(max_params="1.0MB")
     with pytest.raises(SettingError, match=r"\(--max-latency\): 'soon' is not a latency"):
         Limits(max_latency="soon")
-    with pytest.raises(SettingError, match=r"'20MW' is not an amount.* 1.0MB or 1.2GB \(B may be left out\)"):
+    with pytest.raises(SettingError, match=r"'20MW' is not an amount.* 1.0MB or 1.2GB \(B is optional\)"):
         Limits(max_memory="20MW")
 
 

@@ -103,7 +103,7 @@ def test_a_column_that_is_not_there() -> None:
         mine.join(SPACE, "cifar10_test_20")
     assert f"Known: {TARGET}." in str(error.value)
     for column in ("note", "index", "architecture"):
-        with pytest.raises(DataError, match=f"{column!r} of mine.csv is no target.*These do: {TARGET}"):
+        with pytest.raises(DataError, match=f"{column!r} of mine.csv is no target.*Targets: {TARGET}"):
             mine.join(SPACE, column)
 
 

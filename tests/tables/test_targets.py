@@ -36,8 +36,8 @@ from firstlight.tables.targets import Target
             "room_layout: test neg loss after 25 epochs",
         ),
         ("val_accuracy", None, "val", "accuracy", None, "validation accuracy"),
-        ("params", None, None, None, None, "a number, of which its name says no more"),
-        ("v11_cifar10_test_200_mean", None, None, None, None, "a number, of which its name says no more"),
+        ("params", None, None, None, None, "a number; its name says no more"),
+        ("v11_cifar10_test_200_mean", None, None, None, None, "a number; its name says no more"),
     ],
 )
 def test_names(

@@ -32,14 +32,13 @@ def import_(
         out: The table: FILE.parquet or FILE.csv.
         json: Print JSON only, for machines.
     """
-    from firstlight.core.events import Event
     from firstlight.tables.importers import import_table
     from firstlight.tables.table import check_writable, write_table
     from firstlight.views.console.progress import showing
 
     check_writable(out)  # before minutes of reading
     with showing() as callback:
-        imported = import_table(kind, source, lambda done, total: callback(Event("reading", done, total)))
+        imported = import_table(kind, source, callback)
     write_table(imported, out)
     if json:
         print_json({"table": str(out), "rows": len(imported), "targets": _targets(imported)})

@@ -1,4 +1,4 @@
-"""Amounts as people write them."""
+"""Amounts as users write them, such as 1.0M."""
 
 from __future__ import annotations
 
@@ -12,9 +12,18 @@ _SUFFIXES = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9}
 
 
 def parse_amount(text: str | float | None, *, unit: str = "", name: str = "") -> int | None:
-    """A count as people write it: `850000`, `1.0M`, `450k`, `1.2G`; with or without its unit, if it has one: `20MB`.
+    """Read an amount: `850000`, `1.0M`, `450k`, `1.2G`, or with its unit `20MB`.
 
-    `name` is that of the setting, for the error.
+    Args:
+        text: The amount, as text or as a number.
+        unit: The unit, which may be omitted in the text.
+        name: The name of the option, for the error message.
+
+    Returns:
+        The amount as an integer; None if there is none.
+
+    Raises:
+        SettingError: If the text is not an amount.
     """
     if text is None:
         return None
@@ -23,7 +32,7 @@ def parse_amount(text: str | float | None, *, unit: str = "", name: str = "") ->
     match = re.fullmatch(rf"\s*(\d+(?:\.\d+)?(?:e\d\d?)?)\s*([kmg]?){optional_unit}\s*", written.lower())
     if not match:
         examples = " or ".join(f"{number}{unit}" for number in ("850000", "450k", "1.0M", "1.2G"))
-        optional = f" ({unit} may be left out)" if unit else ""
+        optional = f" ({unit} is optional)" if unit else ""
         raise SettingError(
             f"{in_question(name)}{text!r} is not an amount. Write a number such as {examples}{optional}."
         )
@@ -31,5 +40,5 @@ def parse_amount(text: str | float | None, *, unit: str = "", name: str = "") ->
 
 
 def in_question(name: str) -> str:
-    """How an error begins that is about a setting: its name in Python, and on the command line."""
+    """Return how an error about an option begins: with its name in Python and on the command line."""
     return f"{name} (--{name.replace('_', '-')}): " if name else ""

@@ -1,7 +1,7 @@
-"""Everything that can go wrong in a way a user can mend.
+"""The errors of Firstlight, which users can act on.
 
-Each message says what was given, what is allowed, and what to do next. Each kind has a short code, which the command
-prints behind the message, and under which docs/troubleshooting.md has more to say.
+Each message says what was given, what is allowed, and what to do next. Each class has a short code, which the command
+prints after the message and which docs/troubleshooting.md explains.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from typing import ClassVar
 
 
 class FirstlightError(Exception):
-    """The root of every error that Firstlight raises on purpose."""
+    """The base class of all errors that Firstlight raises on purpose."""
 
-    code: ClassVar[str] = "firstlight"  # each kind's own, or that of the kind it belongs to
+    code: ClassVar[str] = "firstlight"  # subclasses may inherit it
 
     @property
     def hint(self) -> str:
@@ -24,13 +24,13 @@ class FirstlightError(Exception):
 
 
 class NothingScoredError(FirstlightError):
-    """A search that ends with nothing to choose from."""
+    """A search could not score any network."""
 
     code = "nothing-scored"
 
 
 class UnknownNameError(FirstlightError):
-    """A name that is not in its registry."""
+    """A name is not in its registry."""
 
     code = "unknown-name"
 
@@ -42,13 +42,13 @@ class UnknownNameError(FirstlightError):
 
 
 class SettingError(FirstlightError):
-    """A setting that does not exist or has a value that makes no sense."""
+    """A setting does not exist, or has an invalid value."""
 
     code = "setting"
 
 
 class MissingExtraError(FirstlightError):
-    """Something that needs a package which is not installed with Firstlight unless asked for."""
+    """An optional package is not installed."""
 
     code = "missing-extra"
 
@@ -59,18 +59,25 @@ class MissingExtraError(FirstlightError):
 
 
 class PluginError(FirstlightError):
-    """An entry point of another package that cannot be used."""
+    """An entry point of another package cannot be used."""
 
     code = "plugin"
 
 
 class ParseError(FirstlightError):
-    """Text that is not of the expected grammar; points at the place, and may show how one looks that is."""
+    """A text does not follow its grammar. The message points at the position.
+
+    Args:
+        text: The text.
+        position: The index of the character at fault.
+        expected: What is expected there.
+        example: A valid text, in words.
+    """
 
     code = "parse"
 
     def __init__(self, text: str, position: int, expected: str, example: str = "") -> None:
-        start, stop = max(0, position - 60), position + 60  # of a long text, what fits into a line
+        start, stop = max(0, position - 60), position + 60  # the part of a long text that fits into a line
         before, behind = "..." if start else "", "..." if stop < len(text) else ""
         caret = " " * (len(before) + position - start)
         super().__init__(
@@ -83,73 +90,73 @@ class ParseError(FirstlightError):
 
 
 class LimitError(FirstlightError):
-    """Limits that no network was found to meet."""
+    """No network was found within the limits."""
 
     code = "limits"
 
 
 class DataError(FirstlightError):
-    """Input data that is missing, unreadable or of the wrong form."""
+    """Input data is missing, unreadable or in the wrong form."""
 
     code = "data"
 
 
 class MissingFileError(DataError):
-    """Data that are not where they were said to be."""
+    """A file or folder does not exist."""
 
     code = "missing-file"
 
 
 class TooFewError(DataError):
-    """Fewer samples than are asked for, or than a judgment needs."""
+    """There are fewer samples, or networks, than needed."""
 
     code = "too-few"
 
 
 class BatchError(DataError):
-    """Batches, labels or logits that do not fit each other or the network."""
+    """Batches, labels or logits do not match each other or the network."""
 
     code = "batch"
 
 
 class TableError(DataError):
-    """A table of trained networks that does not say what is asked of it."""
+    """A table of trained networks lacks what is asked of it."""
 
     code = "table"
 
 
 class BenchmarkFileError(DataError):
-    """An official file of a benchmark that is not laid out as such, or damaged."""
+    """An official file of a benchmark is damaged, or does not have the expected layout."""
 
     code = "benchmark-file"
 
 
 class UnsafePickleError(BenchmarkFileError):
-    """A pickle that asks for more than numbers, text, arrays and plain containers; nothing of it was run."""
+    """A pickle contains more than numbers, text, arrays and plain containers. None of its code was run."""
 
     code = "unsafe-pickle"
 
 
 class ModelError(FirstlightError):
-    """A network whose own forward pass raised."""
+    """A network cannot be built, or its forward pass fails."""
 
     code = "model"
 
 
 class UnsupportedError(FirstlightError):
-    """A quantity that is not defined for this network; the score's status becomes `unsupported`."""
+    """A quantity is not defined for the network; the status of the score becomes "unsupported"."""
 
     code = "unsupported"
 
 
 class DivergedError(FirstlightError):
-    """A training whose loss or weights are no numbers any more; the score's status becomes `non_finite`."""
+    """The loss or the weights of a training are no longer finite; the status of the score becomes "non_finite"."""
 
     code = "diverged"
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """Whether an error means that memory ran out; PyTorch's CPU allocator raises a plain RuntimeError."""
+    """Return True if an error means that memory ran out; PyTorch's CPU allocator raises a plain RuntimeError."""
     return (
         isinstance(error, MemoryError)
         or type(error).__name__ == "OutOfMemoryError"
@@ -159,12 +166,12 @@ def is_out_of_memory(error: BaseException) -> bool:
 
 
 class StoreError(FirstlightError):
-    """A store or run directory that cannot be used as asked."""
+    """A store or the folder of a run cannot be used."""
 
     code = "store"
 
 
 class WorkerError(FirstlightError):
-    """Worker processes that could not be started."""
+    """Worker processes or a cluster could not be used."""
 
     code = "worker"

@@ -1,4 +1,4 @@
-"""The bibliography: where proxies and spaces were published, by the key they name."""
+"""The bibliography: the publications of proxies, spaces and algorithms by key."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Reference:
+    """A publication."""
+
     authors: str
     title: str
     venue: str
@@ -17,6 +19,7 @@ class Reference:
 
     @property
     def short(self) -> str:
+        """Title and year."""
         return f"{self.title} ({self.year})"
 
 

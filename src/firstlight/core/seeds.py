@@ -1,4 +1,4 @@
-"""Random streams that depend on what they are for, never on global state or on the order of work."""
+"""Random generators that depend on a seed and their purpose, never on global state or the order of work."""
 
 from __future__ import annotations
 

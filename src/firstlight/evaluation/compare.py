@@ -1,4 +1,4 @@
-"""Methods side by side: what each has found after so many queries, or so many seconds, over several seeds."""
+"""Comparison of search methods over several seeds: the best network after N queries or seconds."""
 
 from __future__ import annotations
 
@@ -24,7 +24,13 @@ from firstlight.search.curves import Against, Curve, mean_curves
 
 @dataclass(frozen=True)
 class Run:
-    """One method with one seed."""
+    """A run of a method with one seed.
+
+    Attributes:
+        method: The method with its settings.
+        seed: The seed.
+        queries: The queries in their order.
+    """
 
     method: str
     seed: int
@@ -32,22 +38,22 @@ class Run:
 
     @cached_property
     def incumbents(self) -> list[Query | None]:
-        """The best after each query: of the highest value among those of most epochs, the first of equals."""
+        """The best query so far after each query: the highest value among those of most epochs; ties keep the first."""
         best: Query | None = None
         return [best := _better(best, query) for query in self.queries]
 
     @cached_property
     def elapsed(self) -> list[float]:
-        """Seconds spent after each query; NaN from the first whose seconds are not known."""
+        """Total seconds after each query; NaN from the first query of unknown duration."""
         spent = (math.nan if query.seconds is None else query.seconds for query in self.queries)
         return list(itertools.accumulate(spent))
 
     def after(self, count: int) -> int:
-        """How many of so many queries were made; a method may end before, when nothing new is left to ask."""
+        """Return how many of `count` queries were made; a method may end early, when nothing new is left."""
         return min(count, len(self.queries))
 
     def within(self, seconds: float) -> int:
-        """How many queries fit into so many seconds."""
+        """Return how many queries fit into `seconds`."""
         return bisect_right(self.elapsed, seconds)
 
 
@@ -61,13 +67,14 @@ def _better(best: Query | None, query: Query) -> Query | None:
 
 @dataclass(frozen=True)
 class Spread:
-    """Mean and sample deviation over the seeds; a single one has none."""
+    """Mean and standard deviation over the seeds; the deviation of a single seed is None."""
 
     mean: float
     deviation: float | None
 
     @classmethod
     def of(cls, values: Sequence[float]) -> Spread:
+        """Compute both from values."""
         return cls(fmean(values), stdev(values) if len(values) > 1 and all(map(math.isfinite, values)) else None)
 
     def __str__(self) -> str:
@@ -81,7 +88,17 @@ class Spread:
 
 @dataclass(frozen=True)
 class Row:
-    """What a method has found, at `point` in words: so many queries, or so many seconds."""
+    """The best network of a method at some point.
+
+    Attributes:
+        method: The method with its settings.
+        point: After how many queries or seconds, in words.
+        queries: The number of queries.
+        figures: The reported results of the best network, by column.
+        value: The value that the method has seen of it.
+        epochs: The numbers of epochs of the best networks.
+        seconds: The seconds of all queries.
+    """
 
     method: str
     point: str
@@ -94,9 +111,25 @@ class Row:
 
 @dataclass(frozen=True)
 class Comparison:
-    """All runs, and the figures of every network that was the best of one at some time.
+    """The runs of several methods; the result of `firstlight.compare`.
 
-    `seconds` says in words where seconds come from, if they are known; `remarks` what else must be known.
+    Attributes:
+        target: What methods maximize.
+        report: The columns by which the best network is judged.
+        queries: After how many queries.
+        runs: The runs of each method.
+        figures: The reported results of every network that was the best of a run at some time, by text and column.
+        seconds: Where durations come from, in words; None if they are unknown.
+        within: After how many seconds, if asked for.
+        remarks: Notes on the results.
+
+    Example:
+        >>> from firstlight.evaluation.compare import Comparison, Run
+        >>> from firstlight.evaluation.methods import Query
+        >>> run = Run("random", 0, (Query("a", 90.0, 12, None), Query("b", 92.0, 12, None)))
+        >>> found = Comparison("val", ("test",), (2,), {"random": [run]}, {"a": {"test": 91.0}, "b": {"test": 93.0}})
+        >>> str(found.rows[0].figures["test"])
+        '93.00'
     """
 
     target: str
@@ -111,11 +144,12 @@ class Comparison:
 
     @cached_property
     def labels(self) -> dict[str, str]:
+        """A short name for each method."""
         return short_labels(self.runs)
 
     @cached_property
     def rows(self) -> list[Row]:
-        """For each method one row for each number of queries, and one for the seconds that were asked for."""
+        """For each method, a row for each number of queries, and one for the seconds that were asked for."""
         rows = []
         for method, runs in self.runs.items():
             for count in self.queries:
@@ -142,10 +176,11 @@ class Comparison:
         )
 
     def figure(self, incumbent: Query | None, column: str) -> float:
+        """Return a reported result of the best network; NaN if there is none."""
         return math.nan if incumbent is None else self.figures[incumbent.architecture][column]
 
     def table(self) -> pd.DataFrame:
-        """The rows with mean and deviation in columns of their own."""
+        """Return the rows as a data frame, with mean and deviation in separate columns."""
         flat = []
         for row in self.rows:
             entry: dict[str, Any] = {"method": row.method, "after": row.point}
@@ -160,7 +195,7 @@ class Comparison:
         return pd.DataFrame(flat)
 
     def log(self) -> pd.DataFrame:
-        """Every query of every run, with the best network up to then and its figures."""
+        """Return every query of every run, with the best network so far and its reported results."""
         entries = []
         for run in itertools.chain.from_iterable(self.runs.values()):
             steps = zip(run.queries, run.incumbents, run.elapsed, strict=True)
@@ -172,7 +207,7 @@ class Comparison:
         return pd.DataFrame(entries)
 
     def curves(self, column: str, against: Against = "queries") -> list[Curve]:
-        """What each method has come to, against queries or seconds of training; none where seconds are not known."""
+        """Return a result over queries or seconds for each method; none if seconds are unknown."""
         if against == "seconds" and not self.seconds:
             return []
         return mean_curves(self.log(), column, against)
@@ -202,7 +237,7 @@ class Comparison:
 
 
 def short_labels(methods: Iterable[str]) -> dict[str, str]:
-    """Each method without its settings, where that tells it apart."""
+    """Return each method without its settings, where that is unambiguous."""
     texts = list(methods)
     names = [method.partition(":")[0] for method in texts]
     return {
@@ -251,25 +286,25 @@ def run_methods(
 def _remarks(
     contest: Contest, methods: Sequence[Method], runs: Mapping[str, Sequence[Run]], most: int, within: float | None
 ) -> Iterator[str]:
-    """What must be known to read the rows aright."""
+    """Yield notes that are needed to interpret the rows."""
     if contest.seconds is None:
-        yield "The table does not say what a training costs, so that seconds are left out; --seconds names a column."
+        yield "The table has no durations of trainings, so seconds are omitted; --seconds names a column."
     for method, own in zip(methods, runs.values(), strict=True):
         if said := method.remark(contest):
             yield said
         unanswered = sum(not run.queries for run in own)
         if unanswered:
-            yield f"{method}: {unanswered} of {len(own)} runs decided for a network whose truth is not known here."
+            yield f"{method}: {unanswered} of {len(own)} runs chose a network whose true value is unknown."
         early = [run for run in own if 0 < len(run.queries) < most]
         if early:
             share = f"{len(early)} of {len(own)} runs"
-            yield f"{method}: {share} ended before {most} queries, because nothing new was left to ask."
+            yield f"{method}: {share} ended before {most} queries, because no new network was left."
         cheap = [run for run in own if within is not None and run.elapsed and run.elapsed[-1] < within]
         if cheap:
             share = f"{len(cheap)} of {len(own)} runs"
-            yield f"{method}: {share} spent less than {within:,.0f} s in {most} queries; ask for more queries."
+            yield f"{method}: {share} took less than {within:,.0f} s for {most} queries; ask for more queries."
     if any(len(own) == 1 for own in runs.values()):
-        yield "There is one seed, so that nothing can be said of the deviation; ask for two or more."
+        yield "There is only one seed, so there is no standard deviation; use two or more."
 
 
 def _check(
@@ -281,7 +316,7 @@ def _check(
     if not names or len(set(names)) < len(names):
         raise SettingError(f"The methods are {', '.join(names) or 'none'}; name at least one, and each only once.")
     if not queries or list(queries) != sorted(set(queries)) or queries[0] < 1:
-        raise SettingError(f"The numbers of queries are {list(queries)}; write ascending ones from 1 on, as 20,50,100.")
+        raise SettingError(f"The numbers of queries are {list(queries)}; write ascending ones from 1, as 20,50,100.")
     if not seeds or len(set(seeds)) < len(seeds):
         raise SettingError(f"The seeds are {list(seeds)}; give one, or several different ones.")
     try:
@@ -289,9 +324,9 @@ def _check(
     except (TypeError, OverflowError):  # the space cannot be counted
         known = queries[-1]
     if queries[-1] > known:
-        raise SettingError(f"{queries[-1]} queries are asked for, and there are {known:,} different networks.")
+        raise SettingError(f"{queries[-1]} queries are asked for, but there are only {known:,} different networks.")
     if within is not None and (contest.seconds is None or not within > 0):
         raise SettingError(
-            f"{within:g} seconds are asked for; they must be more than 0, and the table must say what trainings cost "
+            f"{within:g} seconds are asked for; it must be more than 0, and the table must have durations of trainings "
             "(--seconds COLUMN)."
         )

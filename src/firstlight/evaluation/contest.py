@@ -1,4 +1,4 @@
-"""What methods compete in: whom they ask for the truth, what the best of each is judged by, what an answer costs."""
+"""The contest of methods: the true values, what the best network is judged by, and what a query costs."""
 
 from __future__ import annotations
 
@@ -18,9 +18,17 @@ from firstlight.training.job import EvaluationSetting
 
 @dataclass(frozen=True)
 class Contest:
-    """`report` are the figures that the best network is judged by. `seconds` says in words where seconds come from.
+    """What methods compete in.
 
-    Methods that ask a proxy show networks the `input`, and build them with `skeleton_settings`.
+    Attributes:
+        truth: The true values.
+        report: The columns by which the best network is judged.
+        seconds: Where durations come from, in words; None if they are unknown.
+        executor: Where networks are scored and trained.
+        store: Where scores and trainings are kept.
+        input: What proxies are shown.
+        skeleton_settings: The skeleton of networks that proxies score.
+        device: The device on which they score them.
     """
 
     truth: TableTruth | TrainingTruth
@@ -41,12 +49,12 @@ def table_truth(
     fidelities: Sequence[str] | None = None,
     seconds: str | None = None,
 ) -> tuple[TableTruth, tuple[str, ...]]:
-    """The truth of a table, and the columns to report. What is not named is chosen by the names of the columns."""
+    """Return the true values of a table, and the columns to report. What is not given is chosen by column names."""
     asked = table.target(target) if target is not None else _usual_target(table)
     judged_by = list(report) if report else _usual_report(table) or [asked.name]
     levels = usual_fidelities(table, asked) if fidelities is None else list(fidelities)
     for name in (*judged_by, *levels):
-        table.target(name)  # a column that is not there is refused before anything is read
+        table.target(name)  # raises for a missing column, before anything is read
     truth = read_truth(table, setting, asked.name, levels, judged_by)
     times = training_times(table, setting.space, asked, truth.networks, seconds)
     return replace(truth, times=times), tuple(judged_by)
@@ -55,25 +63,26 @@ def table_truth(
 def training_truth(
     setting: EvaluationSetting, fidelities: Sequence[int] | None, executor: Executor, store: Store
 ) -> TrainingTruth:
+    """Return true values by training; `fidelities` are numbers of epochs."""
     levels = tuple(fidelities or (setting.recipe.epochs,))
     if list(levels) != sorted(set(levels)) or levels[0] < 1:
         raise SettingError(f"The fidelities are {list(levels)}; write ascending numbers of epochs, such as 1,3.")
-    setting.skeleton  # noqa: B018 - data and skeleton are checked here, before any work starts
+    setting.skeleton  # noqa: B018 - checks data and skeleton before any work starts
     return TrainingTruth(setting, levels, executor, store)
 
 
 def _usual_target(table: Table) -> Target:
-    """Validation accuracy after the fewest epochs, of the data set that comes first."""
+    """Return the validation accuracy after the fewest epochs, on the first data set."""
     validated = [target for target in table.targets() if target.split == "val" and target.is_accuracy]
     if not validated:
         names = ", ".join(target.name for target in table.targets()) or "none"
-        raise SettingError(f"No column of {table.origin} is a validation accuracy. Name one to search by: {names}.")
+        raise SettingError(f"No column of {table.origin} is a validation accuracy. Name a target: {names}.")
     own = [target for target in validated if target.dataset == validated[0].dataset]
     return min(own, key=lambda target: target.epochs if isinstance(target.epochs, int) else 10**9)
 
 
 def _usual_report(table: Table) -> list[str]:
-    """Test accuracy of each data set after the most epochs."""
+    """Return the test accuracy on each data set after the most epochs."""
     tested: dict[str | None, Target] = {}
     for target in table.targets():
         if target.split == "test" and target.is_accuracy and isinstance(target.epochs, int):

@@ -1,4 +1,4 @@
-"""How well proxies rank the networks of a table: draw some, score them, compare."""
+"""Correlation of proxies with the results of trained networks in a table."""
 
 from __future__ import annotations
 
@@ -38,10 +38,14 @@ from firstlight.tables.table import Table
 
 @dataclass(frozen=True)
 class Sample:
-    """Networks of a table: `rows` has their exact text, that of their class, and a column for each target.
+    """A sample of the networks of a table.
 
-    Networks of one class compute the same function, so that they are scored once and share the score: that of the one
-    which stands for the class. A proxy that counts layers or weights would see the idle ones of the others as well.
+    Networks of one class compute the same function. They are scored once and share the score of the canonical network.
+    A proxy that counts layers or weights would also count the idle ones of the others.
+
+    Attributes:
+        rows: The columns `architecture` (the exact text), `canonical` (the text of its class), and one for each target.
+        targets: The names of the targets.
     """
 
     rows: pd.DataFrame
@@ -49,15 +53,31 @@ class Sample:
 
     @property
     def classes(self) -> list[str]:
+        """The canonical texts, which are scored."""
         return list(self.rows["canonical"].unique())
 
 
 @dataclass(frozen=True)
 class Study:
-    """What the proxies say of a sample, once for each seed; the sample stays the same, weights and inputs do not.
+    """How well proxies rank trained networks; the result of `firstlight.correlate`.
 
-    `utilities` are turned so that higher is better; NaN without a score, and such networks rank last. `reasons` has the
-    most frequent one of each proxy that has no score for some. `remarks` say what else must be known.
+    Attributes:
+        sample: The networks with their true values.
+        seeds: The seeds of weights and inputs; the sample is the same for all.
+        utilities: For each seed, the utilities of the networks by the name of the proxy. Higher is better; networks
+            without a score have NaN and rank last.
+        resamples: The number of bootstrap resamples.
+        remarks: Notes on the results.
+        reasons: The most frequent reason of each proxy that has no score for some networks.
+
+    Example:
+        >>> import numpy as np
+        >>> import pandas as pd
+        >>> from firstlight.evaluation.correlate import Sample, Study
+        >>> rows = pd.DataFrame({"architecture": list("abcdefghij"), "canonical": list("abcdefghij"), "acc": range(10)})
+        >>> study = Study(Sample(rows, ("acc",)), (0,), ({"mine": np.arange(10.0)},))
+        >>> study.quality["acc"]["mine"].estimates["spearman"].value
+        1.0
     """
 
     sample: Sample
@@ -70,11 +90,12 @@ class Study:
 
     @property
     def names(self) -> list[str]:
+        """The names of the proxies."""
         return list(self.utilities[0])
 
     @cached_property
     def groups(self) -> Groups:
-        """The class of each network. Those of one are drawn together for intervals, since they share a score."""
+        """The class of each network; the networks of a class are resampled together, since they share a score."""
         return pd.factorize(self.sample.rows["canonical"])[0].astype(np.int64)
 
     @property
@@ -82,11 +103,12 @@ class Study:
         return {"groups": self.groups, "seed": self.seeds[0], "resamples": self.resamples}
 
     def truth(self, target: str) -> Numbers:
+        """Return the true values of a target."""
         return self.sample.rows[target].to_numpy(dtype=float)
 
     @cached_property
     def quality(self) -> dict[str, dict[str, RankQuality]]:
-        """By target and name, for the first seed."""
+        """The statistics for the first seed, by target and proxy."""
         return {
             target: {
                 name: rank_quality(values, self.truth(target), **self._drawing)
@@ -96,7 +118,7 @@ class Study:
         }
 
     def without_score(self, target: str, name: str) -> str:
-        """How many networks a proxy has no score for, and why; nothing if there are none."""
+        """Return how many networks have no score by a proxy, and why, in words; "" if all have one."""
         found = self.quality[target][name]
         if not found.unscored:
             return ""
@@ -104,11 +126,11 @@ class Study:
         return f"no score for {found.unscored:,} of {found.networks:,} networks, which rank last{why}"
 
     def best(self, target: str) -> str | None:
-        """The name with the highest Spearman correlation, among those that have a score for most networks."""
+        """Return the proxy with the highest Spearman correlation among those that score most networks."""
         return next((name for name, found in self.ordered(target) if found.estimates), None)
 
     def ordered(self, target: str) -> list[tuple[str, RankQuality]]:
-        """Best first; those that score few networks after the others, those without a correlation last."""
+        """Return proxies with their statistics, best first; those that score few networks, or none, come last."""
 
         def place(item: tuple[str, RankQuality]) -> tuple[bool, bool, float]:
             name, found = item
@@ -119,7 +141,7 @@ class Study:
 
     @cached_property
     def behind_best(self) -> dict[str, dict[str, Estimate]]:
-        """By target: how far each is behind the best, in Spearman correlation, both over the same networks."""
+        """The difference in Spearman correlation of each proxy to the best one, by target and proxy."""
         found: dict[str, dict[str, Estimate]] = {}
         for target in self.sample.targets:
             best, first, found[target] = self.best(target), self.utilities[0], {}
@@ -134,30 +156,30 @@ class Study:
         return difference(first, second, self.truth(target), **self._drawing)
 
     def over_seeds(self, target: str, name: str) -> tuple[float, float] | None:
-        """Mean and standard deviation of Spearman's correlation over the seeds; None for one seed, or if undefined."""
+        """Return mean and deviation of Spearman's correlation over seeds; None for a single seed, or if undefined."""
         values = [spearman(unscored_last(utilities[name]), self.truth(target)) for utilities in self.utilities]
         return None if len(values) < 2 or any(map(math.isnan, values)) else (fmean(values), stdev(values))
 
     @cached_property
     def ensembles(self) -> dict[str, JudgedEnsemble | None]:
-        """By target: a few proxies whose mean rank follows it best, chosen on one half and judged on the other."""
+        """For each target, the proxies whose mean rank correlates best, chosen on one half and tested on the other."""
         first = self.utilities[0]
         return {target: judge_ensemble(first, self.truth(target), **self._drawing) for target in self.sample.targets}
 
     def agreement(self) -> pd.DataFrame:
-        """Spearman's correlation between each pair, over the networks that both have scored."""
+        """Return Spearman's correlation between each pair of proxies, over the networks that both have scored."""
         first = self.utilities[0]
         table = [[1.0 if a == b else spearman(first[a], first[b]) for b in first] for a in first]
         return pd.DataFrame(table, index=self.names, columns=self.names)
 
     def table(self) -> pd.DataFrame:
-        """One row for each network: its text, the true values, and what each proxy says, higher being better."""
+        """Return a row for each network: its text, the true values, and the utility by each proxy."""
         rows = self.sample.rows.drop(columns="canonical")
         named = {f"{name} (score)" if name in rows else name: values for name, values in self.utilities[0].items()}
         return rows.assign(**named)
 
     def to_dict(self, *, ensemble: bool = False) -> dict[str, Any]:
-        """The statistics of the first target at the top, and those of each under `targets`."""
+        """Return the statistics of the first target at the top level, and those of each under `targets`."""
         targets = {}
         for target in self.sample.targets:
             behind = self.behind_best[target]
@@ -188,9 +210,18 @@ def draw_sample(
     first: int | None = None,
     exact: bool = False,
 ) -> Sample:
-    """Networks that have a value for the first target: so many at random, the first so many rows, or all.
+    """Draw networks that have a value for the first target.
 
-    `exact` takes each for a class of its own.
+    Args:
+        table: The table.
+        setting: The space, and the seed of the sample.
+        targets: The names of the targets.
+        samples: Draw N networks at random.
+        first: Take the first N rows. Default: all.
+        exact: Treat each network as a class of its own.
+
+    Raises:
+        SettingError: If more networks are asked for than there are, or fewer than 10.
     """
     joined = table.join(setting.space, targets[0])
     rows = joined.rows.rename(columns={"value": targets[0]})
@@ -202,11 +233,11 @@ def draw_sample(
     for name, count in (("samples", samples), ("first", first)):
         if count is not None and not 10 <= count <= len(rows):
             raise SettingError(
-                f"{name} is {count}; {table.origin} has {len(rows)} networks with a value for {targets[0]}. Ask for 10 "
-                "of them or more, or for all."
+                f"{name} is {count}; it must be between 10 and {len(rows)}, the number of networks of {table.origin} "
+                f"with a value for {targets[0]}."
             )
     if samples is not None and first is not None:
-        raise SettingError("Give either samples, drawn at random, or the first so many rows; not both.")
+        raise SettingError("Give either samples (drawn at random) or first (the first rows), not both.")
     if first is not None:
         rows = rows.iloc[:first]
     if samples is not None:
@@ -246,7 +277,7 @@ def study(
 
 
 def _reasons(members: Sequence[NetworkScore]) -> dict[str, str]:
-    """By proxy: why most of those without a score have none, and the first such network."""
+    """Return, for each proxy, the most frequent reason for a missing score, with an example."""
     counts: dict[str, Counter[str]] = {}
     examples: dict[tuple[str, str], str] = {}
     for member in members:
@@ -260,7 +291,7 @@ def _reasons(members: Sequence[NetworkScore]) -> dict[str, str]:
 
 
 def _member(setting: Setting, text: str, of_class: NetworkScore) -> NetworkScore:
-    """A network of a scored class. Its cost is its own: networks may compute the same and carry idle layers."""
+    """Return the scores of a network of a scored class, with its own cost: it may have idle layers."""
     if text == of_class.architecture:
         return of_class
     network = with_cost(setting, text, of_class.scores, of_class.reused)

@@ -1,7 +1,8 @@
-"""Which proxy to trust on one's own task, and how far: an honest answer from a few trained networks.
+"""Which proxy to trust on a task, estimated from a few trained networks.
 
-The best of many proxies on a few networks is partly lucky. So the choice is made again and again on resampled networks,
-and each time judged by the networks that were not drawn: what that comes to on average is what the choice is worth.
+The best of many proxies on a few networks is partly lucky. So the choice is repeated on resampled networks, and each
+time tested on the networks that were not drawn. The mean of these tests is an unbiased estimate of what the choice is
+worth.
 """
 
 from __future__ import annotations
@@ -17,17 +18,22 @@ from firstlight.core.statistics import Estimate, Numbers, estimate, resampled, s
 from firstlight.evaluation.selection import choose_members, mean_rank, mostly_scored
 
 RESAMPLES = 200
-# Fewer networks that were not drawn say nothing about a choice
+# A choice is not tested on fewer networks than this
 FEWEST_LEFT = 4
-# From this width of the interval on, the trained networks are too few to tell
+# An interval wider than this leads to a warning
 WIDE = 0.5
 
 
 @dataclass(frozen=True)
 class Recommendation:
-    """`choice` is a proxy or an ensemble, as `firstlight search --proxy` takes it; `expected` the Spearman correlation
-    that such a choice has on networks it was not made by. `chosen` says how often each proxy came out first when the
-    choice was made again: one that seldom does was lucky."""
+    """A recommended proxy or ensemble.
+
+    Attributes:
+        choice: The proxy or ensemble, as `firstlight search --proxy` takes it.
+        expected: Its expected Spearman correlation on networks that it was not chosen by.
+        chosen: How often each proxy came first when the choice was repeated; one that seldom does was lucky.
+        warnings: What limits the recommendation.
+    """
 
     choice: str
     expected: Estimate
@@ -47,9 +53,17 @@ class Recommendation:
 def recommend(
     utilities: Mapping[str, Numbers], truth: Numbers, *, seed: int = 0, resamples: int = RESAMPLES
 ) -> Recommendation | None:
-    """One proxy or the mean rank of a few, whichever does better on networks left out; None if no proxy varies.
+    """Recommend a single proxy, or the mean rank of a few, whichever does better on held-out networks.
 
-    Proxies without a score for half of the networks or more are not in the running.
+    Args:
+        utilities: The utilities of the networks by proxy, each of shape (N,). Proxies that score half of the networks
+            or fewer are not considered.
+        truth: The true values, shape (N,).
+        seed: The seed of the resamples.
+        resamples: The number of resamples.
+
+    Returns:
+        The recommendation; None if no proxy distinguishes the networks.
     """
     known = np.isfinite(truth)
     truth = truth[known]
@@ -72,8 +86,8 @@ def recommend(
         for limit, found in left_out.items():
             there = {name: fit[name][rest] for name in members[:limit]}
             value = spearman(mean_rank(there, list(there)), truth[rest]) if there else 0.0
-            found.append(value if np.isfinite(value) else 0.0)  # a proxy that tells none of them apart
-    # how many members to take is settled by every other resample, and what that is worth by the rest
+            found.append(value if np.isfinite(value) else 0.0)  # a proxy that is constant on them
+    # every other resample decides on the number of members, and the rest estimate its worth
     limit = max(left_out, key=lambda size: np.mean(left_out[size][::2]))
     judged = left_out[limit][1::2]
     members = choose_members(fit, truth, limit=limit)
@@ -88,15 +102,15 @@ def recommend(
 def _warnings(expected: Estimate, shares: Mapping[str, float], networks: int) -> list[str]:
     found = []
     if expected.high <= 0:
-        found.append("The best that was found points the wrong way: no proxy is of use here.")
+        found.append("Even the best proxy has a negative correlation: no proxy is useful here.")
     elif expected.low <= 0:
         found.append(
-            f"{networks} trained networks are too few to tell whether any proxy works here: on others the choice may "
-            "be no better than chance. Train more."
+            f"{networks} trained networks are too few to tell whether any proxy works here: the choice may be no "
+            "better than chance. Train more."
         )
     elif expected.high - expected.low > WIDE:
-        found.append(f"{networks} trained networks leave much open. Train more to be surer.")
+        found.append(f"{networks} trained networks leave a wide interval. Train more to narrow it.")
     if shares and next(iter(shares.values())) < 0.5:
         rivals = ", ".join(f"{name} {share:.0%}" for name, share in list(shares.items())[:4])
-        found.append(f"No proxy is clearly first; how often each came out so: {rivals}.")
+        found.append(f"No proxy is clearly the best; how often each came first: {rivals}.")
     return found

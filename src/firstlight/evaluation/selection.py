@@ -1,4 +1,4 @@
-"""Which few proxies to ask together: chosen on one half of the networks, judged on the other."""
+"""Selection of an ensemble of proxies: chosen on one half of the networks, tested on the other."""
 
 from __future__ import annotations
 
@@ -27,10 +27,16 @@ LARGEST = 4
 
 @dataclass(frozen=True)
 class JudgedEnsemble:
-    """Members chosen on one half of the networks; how their mean rank and each proxy alone do on the other.
+    """An ensemble chosen on one half of the networks, and its test on the other.
 
-    `best_single` is the proxy that does best there, which nobody could have known before; `gain` is the ensemble's lead
-    over it.
+    Attributes:
+        members: The chosen proxies.
+        networks: The number of networks in the test.
+        quality: How well the mean rank of the members ranks them.
+        all_members: How well the mean rank of all proxies does.
+        best_single: The proxy that does best in the test, which could not be known before.
+        single: How well it does.
+        gain: The lead of the ensemble over the best single proxy, in Spearman correlation.
     """
 
     members: tuple[str, ...]
@@ -43,7 +49,7 @@ class JudgedEnsemble:
 
     @property
     def text(self) -> str:
-        """As `firstlight rank --by` takes it."""
+        """The ensemble as `firstlight rank --by` takes it."""
         return f"rank_mean({','.join(self.members)})"
 
     def to_dict(self) -> dict[str, Any]:
@@ -61,12 +67,12 @@ class JudgedEnsemble:
 
 
 def mostly_scored(values: Numbers) -> bool:
-    """A proxy that has nothing to say of half of the networks or more is not in the running."""
+    """Return True if a proxy scores more than half of the networks; others are not considered."""
     return bool(np.isfinite(values).mean() > 0.5)
 
 
 def mean_rank(utilities: Mapping[str, Numbers], members: Sequence[str]) -> Numbers:
-    """The mean over members of each network's rank, as a share; networks without a score rank lowest."""
+    """Return the mean over members of each network's rank, as a share; networks without a score rank lowest."""
     mean: Numbers = np.mean([_shares(utilities[name]) for name in members], axis=0)
     return mean
 
@@ -76,7 +82,7 @@ def _shares(values: Numbers) -> Numbers:
 
 
 def choose_members(utilities: Mapping[str, Numbers], truth: Numbers, *, limit: int = LARGEST) -> list[str]:
-    """One after the other, the proxy that lifts the Spearman correlation of the mean rank most; until none does."""
+    """Choose proxies greedily by the Spearman correlation of their mean rank, until none improves it."""
     shares = {name: _shares(values) for name, values in utilities.items()}
     chosen: list[str] = []
     together = np.zeros_like(truth)
@@ -102,7 +108,10 @@ def judge_ensemble(
     seed: int = 0,
     resamples: int | None = None,
 ) -> JudgedEnsemble | None:
-    """None if there are too few networks to halve, or nothing to choose from. A group is all in one half."""
+    """Choose an ensemble on one half and test it on the other; groups are not split.
+
+    Returns None if there are too few networks, or no proxies to choose from.
+    """
     groups = np.arange(len(truth)) if groups is None else groups
     known = np.flatnonzero(np.isfinite(truth))
     shuffled = np.random.default_rng(derive(seed, "halves")).permutation(np.unique(groups[known]))

@@ -1,4 +1,4 @@
-"""Which proxy to believe on one's own data: train a few networks briefly, and see who foretold it."""
+"""Which proxy to trust on a task: train a few networks for a few epochs, and correlate."""
 
 from __future__ import annotations
 
@@ -29,9 +29,13 @@ from firstlight.training.job import EvaluationSetting
 
 @dataclass(frozen=True)
 class Trust:
-    """The trained networks, what the proxies said of them, and the advice that follows.
+    """Trained networks, their scores, and the advice that follows; the result of `firstlight.trust`.
 
-    They tell apart so many `classes`, and were `judged_by` so many samples.
+    Attributes:
+        evaluations: The trained networks.
+        study: How well proxies rank them.
+        classes: The number of classes of the data.
+        judged_by: The number of validation samples.
     """
 
     evaluations: tuple[Evaluation, ...]
@@ -41,36 +45,39 @@ class Trust:
 
     @property
     def target(self) -> str:
+        """The name of the accuracy that was measured."""
         return self.study.sample.targets[0]
 
     @property
     def trained(self) -> int:
+        """The number of networks that were trained and not found in the store."""
         return sum(not evaluation.reused for evaluation in self.evaluations)
 
     @property
     def accuracies(self) -> list[float]:
+        """The validation accuracies of the networks whose training was completed."""
         return [entry.result.accuracy for entry in self.evaluations if entry.result.accuracy is not None]
 
     @property
     def have_learned(self) -> bool:
-        """Whether the best of them is clearly better than guessing."""
+        """True if the best network is significantly better than chance."""
         chance = 1 / self.classes
         return max(self.accuracies) > chance + 3 * math.sqrt(chance * (1 - chance) / self.judged_by)
 
     @property
     def are_alike(self) -> bool:
-        """Whether half of them or more have reached the best accuracy there is among them."""
+        """True if at least half of the networks share the best accuracy."""
         best = max(self.accuracies)
         return sum(accuracy >= best for accuracy in self.accuracies) >= len(self.accuracies) / 2
 
     @cached_property
     def advice(self) -> Recommendation | None:
-        """None if no proxy tells the networks apart."""
+        """The recommendation; None if no proxy distinguishes the networks."""
         return recommend(self.study.utilities[0], self.study.truth(self.target), seed=self.study.seeds[0])
 
     @property
     def is_of_use(self) -> bool:
-        """Whether the advice can be followed: the networks have learned something, and the choice is above chance."""
+        """True if the networks have learned something, and the recommended proxy is better than chance."""
         return self.advice is not None and self.have_learned and self.advice.expected.value > 0
 
     def to_dict(self) -> dict[str, Any]:
@@ -91,12 +98,14 @@ def train_and_compare(
 ) -> Trust:
     """Train `count` random networks, score them by all proxies, and compare. What the store knows is not done again."""
     if not isinstance(count, int) or count < FEWEST:
-        raise SettingError(f"{count!r} networks are to be trained; a rank correlation needs at least {FEWEST}.")
+        raise SettingError(f"{count!r} networks cannot be compared; a rank correlation needs at least {FEWEST}.")
     service = ScoreService(scoring, requests, executor, store)
     problem = Problem(service, Objective(requests[0]), python_generator(training.seed, "trust"), count)
     texts = [str(architecture) for architecture in islice(problem.distinct_samples(), count)]
     if len(texts) < FEWEST:
-        raise SettingError(f"{training.space_name!r} has {len(texts)} different networks; {FEWEST} are needed.")
+        raise SettingError(
+            f"{training.space_name!r} has {len(texts)} different networks; at least {FEWEST} are needed."
+        )
     found: dict[str, Evaluation] = {}
     for evaluation in EvaluationService(training, executor, store).evaluations(texts):
         found[evaluation.architecture] = evaluation
@@ -107,8 +116,8 @@ def train_and_compare(
     if finished < FEWEST:
         failed = next(entry for entry in evaluations if not entry.result.ok)
         raise TooFewError(
-            f"Only {finished} of {len(texts)} networks were trained to the end; {FEWEST} are needed. One ended with "
-            f"{failed.result.status}: {failed.result.note}"
+            f"The training of only {finished} of {len(texts)} networks was completed; {FEWEST} are needed. One of the "
+            f"others ended with {failed.result.status}: {failed.result.note}"
         )
     target = f"{training.source_name.partition(':')[0]}_val_{training.recipe.epochs}"
     columns = {"architecture": texts, "canonical": texts, target: [None if a is None else 100 * a for a in accuracies]}

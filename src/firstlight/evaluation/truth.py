@@ -1,7 +1,7 @@
-"""True performance as something to be searched by: looked up in a table, or found out by training.
+"""True performance: looked up in a table, or measured by training.
 
-Both answer in the place of a `ScoreService`. An answer is a score whose value is the accuracy in percent, whose part
-`epochs` is its fidelity, and whose seconds are those of the training.
+Both have the interface of a `ScoreService`. An answer is a score whose value is the accuracy in percent, whose part
+`epochs` is the fidelity, and whose seconds are those of the training.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from firstlight.training.job import EvaluationSetting
 
 
 def _unknown_untrained(probe: Probe) -> Parts:
-    raise UnsupportedError("What a network reaches cannot be said of it untrained.")
+    raise UnsupportedError("The true performance of a network is not known before it is trained.")
 
 
 # In the place of a proxy: the one that is always right, and costs a training
@@ -41,7 +41,7 @@ TRUTH = ProxyRequest(Proxy("truth", _unknown_untrained, needs="labels"))
 
 @dataclass(frozen=True)
 class TableSetting(InSpace):
-    """A table does not say what is around the searched part; limits and costs are those of the skeleton asked for."""
+    """The space of a table. A table has no skeleton; limits and costs are those of the given one."""
 
     skeleton_settings: tuple[tuple[str, Any], ...] = ()
 
@@ -52,10 +52,17 @@ class TableSetting(InSpace):
 
 @dataclass(frozen=True)
 class TableTruth:
-    """Looked up: `figures` has for each column a value by the canonical text of the network.
+    """True performance, looked up in a table.
 
-    Networks that compute the same function were trained by themselves. They are known by the one that stands for all,
-    or by the first if the table does not have it.
+    Networks that compute the same function were trained separately. Their value is that of the canonical network, or of
+    the first one if the table does not have it.
+
+    Attributes:
+        setting: The space.
+        target: The column of the target.
+        columns: The column of each fidelity, by its number of epochs.
+        figures: The values of each column by the canonical text of the network.
+        times: The durations of trainings, if they are known.
     """
 
     setting: TableSetting
@@ -66,6 +73,7 @@ class TableTruth:
 
     @property
     def networks(self) -> list[str]:
+        """The canonical texts of all networks."""
         return list(self.figures[self.target])
 
     def __len__(self) -> int:
@@ -90,14 +98,14 @@ class TableTruth:
             yield _answer(self, text, score, reused=True)
 
     def reached(self, architectures: Iterable[str], columns: Sequence[str]) -> dict[str, dict[str, float]]:
-        """The figures of some networks, by their text and the column."""
+        """Return the values of columns for some networks, by text and column."""
         return {text: {column: self.figures[column][text] for column in columns} for text in architectures}
 
 
 def read_truth(
     table: Table, setting: TableSetting, target: str, fidelities: Sequence[str], others: Sequence[str]
 ) -> TableTruth:
-    """The networks that have a value for the target; the other columns must have one for all of these."""
+    """Read the networks with a value for the target; the other columns must have a value for all of them."""
     rows = table.join(setting.space, target).rows
     rows["exact"] = rows["architecture"] == rows["canonical"]
     rows = rows.sort_values("exact", ascending=False, kind="stable").drop_duplicates("canonical").set_index("canonical")
@@ -108,7 +116,7 @@ def read_truth(
         if missing := int(found.isna().sum()):
             raise TableError(
                 f"{column} has no value for {missing:,} of the {len(rows):,} different networks of {table.origin} that "
-                f"have one for {target}. Name columns that do with "
+                f"have one for {target}. Name complete columns with "
                 f"{'--fidelities' if column in fidelities else '--report'}."
             )
         figures[column] = dict(zip(rows.index, found, strict=True))
@@ -116,7 +124,7 @@ def read_truth(
 
 
 def usual_fidelities(table: Table, target: Target) -> list[str]:
-    """The columns that differ from the target in the number of epochs only, fewest first; itself among them."""
+    """Return the columns that differ from the target only in the number of epochs, fewest first, with the target."""
     alike = [
         other
         for other in table.targets()
@@ -129,15 +137,19 @@ def usual_fidelities(table: Table, target: Target) -> list[str]:
 def _epochs(column: str) -> int:
     epochs = Target.of_column(column).epochs
     if not isinstance(epochs, int):
-        raise SettingError(f"The name of {column!r} does not say after how many epochs, as cifar10_val_12 does.")
+        raise SettingError(f"The name of {column!r} does not state the number of epochs, as cifar10_val_12 does.")
     return epochs
 
 
 @dataclass(frozen=True)
 class TrainingTruth:
-    """Found out: each network is trained once by the recipe of the setting, and the result is kept in the store.
+    """True performance, measured by training each network once; results are kept in the store.
 
-    `epochs` are the fidelities; a training of fewer epochs has a schedule of its own and is no part of a longer one.
+    Attributes:
+        setting: The data, the recipe and the space.
+        epochs: The fidelities. A training of fewer epochs has its own schedule; it is not a part of a longer one.
+        executor: Where networks are trained.
+        store: Where results are kept.
     """
 
     setting: EvaluationSetting
@@ -174,7 +186,7 @@ class TrainingTruth:
             yield _answer(self, found.architecture, score, found.reused)
 
     def reached(self, architectures: Iterable[str], columns: Sequence[str]) -> dict[str, dict[str, float]]:
-        """What they reach by the recipe, which the store knows of most; all columns are the target."""
+        """Return the accuracies of some networks, most of which the store has; all columns are the target."""
         found = {network.architecture: network.scores[str(TRUTH)].value for network in self.scores(architectures)}
         return {text: dict.fromkeys(columns, value) for text, value in found.items()}
 
@@ -184,5 +196,5 @@ def _reason(result: TrainingResult) -> str:
 
 
 def _answer(truth: TableTruth | TrainingTruth, text: str, score: Score, reused: bool) -> NetworkScore:
-    """Under the name of the objective, whatever the fidelity."""
+    """Return a score under the name of the objective, whatever the fidelity."""
     return with_cost(truth.setting, text, {str(TRUTH): score}, reused)

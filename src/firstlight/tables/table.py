@@ -1,6 +1,6 @@
 """Tables of trained networks: one row for each architecture, one column for each data set, split and number of epochs.
 
-The form is described in docs/tables.md. A table knows nothing of a space until it is joined with one.
+docs/tables.md describes the form. A table is independent of any space until it is joined with one.
 """
 
 from __future__ import annotations
@@ -22,19 +22,23 @@ from firstlight.spaces.nasbench201.cell import Cell201
 from firstlight.tables.targets import Target
 
 ARCHITECTURE = "architecture"
-# What else says which architecture a row is; none of these is a figure to compare with
+# Columns that identify the architecture of a row, and are not targets
 _IDENTITIES = (ARCHITECTURE, "arch_str", "adjacency", "ops", "num_vertices", "module_hash", "index", "isomorph")
 _TEXTS = (ARCHITECTURE, "arch_str", "adjacency", "ops", "module_hash")
-# Below this many architectures a rank correlation says next to nothing
+# The smallest number of architectures for which a rank correlation is meaningful
 FEWEST_ROWS = 10
 
 
 @dataclass(frozen=True)
 class Joined:
-    """The rows of a table that have a value for a target, as architectures of one space.
+    """The rows of a table with a value for a target, as architectures of a space.
 
-    `rows` has the columns `architecture` (exact text), `canonical` (that of the class it belongs to) and `value`.
-    Members of a class were trained separately and keep their own values.
+    Attributes:
+        target: The target.
+        rows: The columns `architecture` (the exact text), `canonical` (the text of its class) and `value`. Members of
+            a class were trained separately and keep their own values.
+        without_value: The number of rows without a value.
+        repeated: The number of duplicate rows.
     """
 
     target: Target
@@ -43,13 +47,19 @@ class Joined:
     repeated: int
 
     def spread(self, scores: Mapping[str, float]) -> pd.Series[float]:
-        """The score of each row, given one score for each canonical text; NaN where there is none."""
+        """Return the score of each row, given one score for each canonical text; NaN where there is none."""
         return self.rows["canonical"].map(dict(scores)).astype(float)
 
 
 @dataclass(frozen=True)
 class Census:
-    """How many different architectures of a table are of a space, in how many classes, and which are not."""
+    """How the architectures of a table relate to a space.
+
+    Attributes:
+        members: The number of different architectures of the space.
+        classes: The number of their classes.
+        strangers: The texts that are not architectures of the space.
+    """
 
     members: int
     classes: int
@@ -58,7 +68,20 @@ class Census:
 
 @dataclass(frozen=True)
 class Table:
-    """A table with its texts in the column `architecture`; `written_in` names the columns they came from."""
+    """A table of trained networks. `load_table` reads one from a file.
+
+    Args:
+        frame: The data, with the text of each architecture in the column `architecture`.
+        origin: Where the data come from, for error messages.
+        written_in: The columns that the texts were made from.
+
+    Example:
+        >>> import pandas as pd
+        >>> from firstlight import Table
+        >>> table = Table(pd.DataFrame({"architecture": ["a", "b"], "cifar10_test_200": [91.2, 93.4]}), "an example")
+        >>> [target.name for target in table.targets()]
+        ['cifar10_test_200']
+    """
 
     frame: pd.DataFrame
     origin: str
@@ -68,38 +91,45 @@ class Table:
         return len(self.frame)
 
     def targets(self) -> list[Target]:
-        """Every column of numbers that does not just name the architecture."""
+        """Return the columns of numbers, except those that identify the architecture."""
         columns = self.frame.select_dtypes("number").columns
         return [Target.of_column(name) for name in columns if name not in _IDENTITIES]
 
     def target(self, name: str) -> Target:
+        """Return the target with this name.
+
+        Raises:
+            UnknownNameError: If there is no such column.
+            TableError: If the column is not a target.
+        """
         known = {target.name: target for target in self.targets()}
         if name not in known:
             if name in self.frame.columns:
                 raise TableError(
-                    f"The column {name!r} of {self.origin} is no target: it does not hold figures of trained networks. "
-                    f"These do: {', '.join(known) or 'none'}."
+                    f"The column {name!r} of {self.origin} is not a target: it holds no results of trained networks. "
+                    f"Targets: {', '.join(known) or 'none'}."
                 )
             raise UnknownNameError(f"target column in {self.origin} named", name, known)
         return known[name]
 
     def known(self, target: str) -> pd.Series[float]:
-        """The column's figures, where there are any."""
+        """Return the finite values of a target."""
         values = self.frame[self.target(target).name].astype(float)
         return values[np.isfinite(values)]
 
     def values(self, target: str) -> pd.Series[float]:
-        """The same; an accuracy that cannot be one is refused."""
+        """Return the finite values of a target; raises `TableError` for an accuracy that is not between 0 and 100."""
         values = self.frame[self.target(target).name].astype(float)
         wrong = values[values.notna() & ~values.between(0, 100)]
         if self.target(target).is_accuracy and len(wrong):
             raise TableError(
-                f"{self.origin}: {target} is an accuracy by its name, and {len(wrong)} of its {len(values)} values "
-                f"are not between 0 and 100: {_some(wrong)}. Mend the column, or give it another name."
+                f"{self.origin}: {target} is an accuracy by its name, but {len(wrong)} of its {len(values)} values "
+                f"are not between 0 and 100: {_some(wrong)}. Fix the column, or give it another name."
             )
         return self.known(target)
 
     def census(self, space: Space[Any]) -> Census:
+        """Count the architectures that belong to a space."""
         places = [(text, _place(space, text)) for text in self.frame[ARCHITECTURE].unique()]
         known = [place for _, place in places if not isinstance(place, FirstlightError)]
         strangers = [text for text, place in places if isinstance(place, FirstlightError)]
@@ -107,11 +137,11 @@ class Table:
 
     @functools.cached_property
     def _places(self) -> dict[Space[Any], dict[str, tuple[str, str] | FirstlightError]]:
-        """What is known of each text, by the space; several columns are joined with one."""
+        """Exact and canonical text by space and text, kept for joins with several columns."""
         return {}
 
     def _placed(self, space: Space[Any], rows: pd.Index[Any]) -> pd.DataFrame:
-        """Exact and canonical text of some rows; architectures that are not of the space are refused."""
+        """Return exact and canonical text of rows; raises `TableError` for architectures of another space."""
         texts = self.frame.loc[rows, ARCHITECTURE]
         known = self._places.setdefault(space, {})
         known |= {text: _place(space, text) for text in texts.unique() if text not in known}
@@ -120,14 +150,23 @@ class Table:
         if strangers:
             examples = "\n".join(f"  {text}" for text in list(strangers)[:3])
             raise TableError(
-                f"{len(strangers)} of {len(places)} architectures of {self.origin} are not of the space "
-                f"{space.name!r}:\n{examples}\nName the space that the table is of; `firstlight spaces` lists them.\n"
-                f"Of the first: {next(iter(strangers.values()))}"
+                f"{len(strangers)} of {len(places)} architectures of {self.origin} do not belong to the space "
+                f"{space.name!r}:\n{examples}\nName the space of the table; `firstlight spaces` lists them.\n"
+                f"The first one: {next(iter(strangers.values()))}"
             )
         return pd.DataFrame([places[text] for text in texts], index=rows, columns=[ARCHITECTURE, "canonical"])
 
     def join(self, space: Space[Any], target: str) -> Joined:
-        """The rows with a value for `target`, each with the text of its class, which scores are known by."""
+        """Return the rows with a value for a target, as architectures of a space.
+
+        Args:
+            space: The space.
+            target: The name of the target.
+
+        Raises:
+            TableError: If architectures do not belong to the space, have several values, are too few, or all have the
+                same value.
+        """
         values = self.values(target)
         rows = self._placed(space, values.index).assign(value=values)
         once = rows.drop_duplicates([ARCHITECTURE, "value"]).reset_index(drop=True)
@@ -142,7 +181,7 @@ class Table:
         if len(once) < FEWEST_ROWS:
             raise TableError(
                 f"{self.origin} has {len(once)} architectures of {space.name!r} with a value for {target}; "
-                f"at least {FEWEST_ROWS} are needed to compare with."
+                f"at least {FEWEST_ROWS} are needed."
             )
         if once["value"].nunique() == 1:
             others = ", ".join(other.name for other in self.targets() if other.name != target) or "none"
@@ -154,7 +193,7 @@ class Table:
 
 
 def _place(space: Space[Any], text: str) -> tuple[str, str] | FirstlightError:
-    """Exact and canonical text, or why it is none of the space."""
+    """Return exact and canonical text, or the error that says why it is not of the space."""
     try:
         architecture = space.parse(text)
     except FirstlightError as error:
@@ -163,17 +202,17 @@ def _place(space: Space[Any], text: str) -> tuple[str, str] | FirstlightError:
 
 
 def as_table(frame: pd.DataFrame, origin: str) -> Table:
-    """Find out where the architectures are written, and check that every row has one."""
-    frame = frame.reset_index(drop=not any(frame.index.names))  # a file may keep its first column as an index
+    """Make a table of a data frame: finds the columns with the architectures, and checks that every row has one."""
+    frame = frame.reset_index(drop=not any(frame.index.names))  # the first column of a file may be an index
     written_in = _architecture_columns(list(frame.columns), origin)
     if not len(frame):
         raise TableError(f"{origin} has no rows.")
-    first = frame[written_in[0]]  # that of `ops` may be empty: a cell without inner vertices
+    first = frame[written_in[0]]  # `ops` may be empty for a cell without inner vertices
     missing = int((frame[list(written_in)].isna().any(axis=1) | (first == "")).sum())
     if missing:
         raise TableError(
-            f"{missing} of {len(frame)} rows of {origin} have nothing in {' or '.join(written_in)}; "
-            "every row must name its architecture."
+            f"{missing} of {len(frame)} rows of {origin} have no {' or '.join(written_in)}; every row must name its "
+            "architecture."
         )
     if written_in == ("adjacency", "ops"):
         texts = [str(Cell101.from_digits(*row)) for row in zip(frame["adjacency"], frame["ops"], strict=True)]
@@ -192,16 +231,36 @@ def _architecture_columns(columns: Sequence[str], origin: str) -> tuple[str, ...
     raise TableError(
         f"{origin} has no column that names the architectures: expected 'architecture', 'arch_str', 'ops' "
         f"(NAS-Bench-201 in digits), or 'adjacency' and 'ops' (NAS-Bench-101). "
-        f"It has: {', '.join(map(str, columns)) or 'no columns'}."
+        f"Columns: {', '.join(map(str, columns)) or 'none'}."
     )
 
 
 def load_table(path: str | Path) -> Table:
-    """Read a table from a .parquet or .csv file."""
+    """Read a table of trained networks from a file.
+
+    Args:
+        path: A .parquet or .csv file in the form of docs/tables.md.
+
+    Returns:
+        The table.
+
+    Raises:
+        MissingFileError: If there is no such file.
+        TableError: If it is not a table, or a row names no architecture.
+
+    Example:
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> from firstlight import load_table
+        >>> path = Path(tempfile.mkdtemp()) / "mine.csv"
+        >>> _ = path.write_text("architecture,cifar10_test_200\\na,91.2\\nb,93.4\\n")
+        >>> len(load_table(path))
+        2
+    """
     path = Path(path).expanduser()
     check_suffix(path)
     try:
-        whole = path.absolute()  # a relative name with a colon would be taken for an address, and asked for
+        whole = path.absolute()  # a relative name with a colon would be read as a URL, and requested
         frame = pd.read_parquet(whole) if path.suffix == ".parquet" else _read_csv(whole)
     except FileNotFoundError:
         raise MissingFileError(f"There is no file {path}.") from None
@@ -211,7 +270,7 @@ def load_table(path: str | Path) -> Table:
 
 
 def _read_csv(path: Path) -> pd.DataFrame:
-    """Texts stay texts: leading zeros are kept, and an architecture called NULL is no gap."""
+    """Read a CSV file, with text as text: leading zeros stay, and an architecture called NULL is not missing."""
     names = pd.read_csv(path, nrows=0).columns
     texts = {name: str for name in names if name in _TEXTS}
     gaps = {name: ["", "NA", "N/A", "nan", "NaN", "null", "None"] for name in names if name not in _TEXTS}
@@ -219,7 +278,7 @@ def _read_csv(path: Path) -> pd.DataFrame:
 
 
 def write_table(table: Table, path: str | Path) -> None:
-    """Write a table to a .parquet or .csv file, whole or not at all."""
+    """Write a table to a .parquet or .csv file, completely or not at all."""
     path = Path(path).expanduser()
     check_suffix(path)
     unfinished = path.absolute().with_name(f"{path.name}.unfinished")
@@ -236,17 +295,18 @@ def write_table(table: Table, path: str | Path) -> None:
 
 
 def check_writable(path: Path) -> None:
-    """Say early what writing would say late."""
+    """Raise `TableError` if a table cannot be written to this path, before any work is done."""
     check_suffix(path)
     if not path.expanduser().parent.is_dir():
-        raise TableError(f"{path} cannot be written: there is no folder {path.parent}.")
+        raise TableError(f"{path} cannot be written: the folder {path.parent} does not exist.")
 
 
 def check_suffix(path: Path) -> None:
+    """Raise `TableError` unless the path ends in .parquet or .csv."""
     if path.suffix not in (".parquet", ".csv"):
         raise TableError(
-            f"{path} is not named like a table: the name ends in .parquet or .csv. "
-            "Files of other kinds become tables with `firstlight table import`."
+            f"{path} is not a table: the name must end in .parquet or .csv. Use `firstlight table import` for other "
+            "files."
         )
 
 

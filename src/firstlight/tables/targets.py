@@ -1,4 +1,4 @@
-"""What a column of a table says: the data set, the split, the figure and the number of epochs, read off its name."""
+"""Targets: columns of a table, whose names state data set, split, metric and number of epochs."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
-# dataset_split_epochs, such as cifar10_test_200, is an accuracy; any other figure is named between split and epochs
+# dataset_split_epochs, such as cifar10_test_200, is an accuracy; other metrics are named between split and epochs
 _NAME = re.compile(
     r"(?:(?P<dataset>\w+?)_)?(?P<split>train|val|valid|test)(?:_(?P<figure>[A-Za-z]\w*?))?(?:_(?P<epochs>[0-9]{1,9}|best))?"
 )
@@ -17,7 +17,15 @@ _WORDS = {"train": "training", "val": "validation", "test": "test"}
 
 @dataclass(frozen=True)
 class Target:
-    """A column that architectures can be compared by. What its name does not say is None."""
+    """A column by which architectures can be compared. What its name does not state is None.
+
+    Attributes:
+        name: The name of the column, such as "cifar10_test_200".
+        dataset: The data set, such as "cifar10".
+        split: "train", "val" or "test".
+        figure: The metric, such as "accuracy".
+        epochs: The number of epochs after which it was measured, or "best".
+    """
 
     name: str
     dataset: str | None = None
@@ -27,6 +35,7 @@ class Target:
 
     @classmethod
     def of_column(cls, name: str) -> Target:
+        """Read the name of a column."""
         match = _NAME.fullmatch(name)
         if not match:
             return cls(name)
@@ -42,9 +51,9 @@ class Target:
         return self.figure == "accuracy"
 
     def __str__(self) -> str:
-        """In words, such as `cifar10: test accuracy after 200 epochs`."""
+        """Return a description, such as `cifar10: test accuracy after 200 epochs`."""
         if self.split is None:
-            return "a number, of which its name says no more"
+            return "a number; its name says no more"
         where = f"{self.dataset}: " if self.dataset else ""
         when = (
             " of the best epoch"

@@ -74,7 +74,7 @@ def check_nats(table: Table) -> None:
 
 def test_nats_in_a_folder(tmp_path: Path) -> None:
     seen: list[tuple[int, int]] = []
-    table = import_table("nats", nats_folder(tmp_path / "simple"), lambda done, total: seen.append((done, total)))
+    table = import_table("nats", nats_folder(tmp_path / "simple"), lambda event: seen.append((event.done, event.total)))
     check_nats(table)
     assert seen == [(1, 3), (2, 3), (3, 3)]
     write_table(table, tmp_path / "nats.parquet")
@@ -114,11 +114,11 @@ def test_the_size_space_and_sets_that_were_not_measured(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ([], "not laid out like NATS-Bench"),
-        ({"12": {}}, r"not laid out like NATS-Bench .*KeyError: 'arch_str'"),
+        ([], "not have the layout of NATS-Bench"),
+        ({"12": {}}, r"not have the layout of NATS-Bench .*KeyError: 'arch_str'"),
         ({"12": {"arch_str": "a", "all_results": {("cifar10", 1): {"epochs": 3}}}}, "KeyError: 'train_acc1es'"),
         ({"12": {"arch_str": "a", "all_results": {}}}, "has no accuracy on any of cifar10-valid, cifar10, cifar100"),
-        ({}, "not laid out"),
+        ({}, "not have the layout"),
     ],
 )
 def test_other_content_is_no_nats(content: Any, message: str, tmp_path: Path) -> None:
@@ -134,7 +134,7 @@ def test_what_nats_cannot_be_read_from(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="Unpack it with `tar xf`"):
         import_table("nats", tmp_path / "NATS.tar")
     write_bz2({"meta_archs": []}, tmp_path / "one.pickle.pbz2")
-    with pytest.raises(DataError, match=r"not laid out .*arch2infos"):
+    with pytest.raises(DataError, match=r"not have the layout .*arch2infos"):
         import_table("nats", tmp_path / "one.pickle.pbz2")
 
 
@@ -165,10 +165,10 @@ def test_nasbench101(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("record", "message"),
     [
-        (b"{}", "Record 1 of .* is not laid out like NAS-Bench-101"),
-        (b"\xff", "is not laid out like NAS-Bench-101"),
-        (b'["h", 4, "0100", "input,output", "?"]', "not laid out"),
-        (b'["h", 4, "0100", "input,output", ""]', "not laid out"),
+        (b"{}", "Record 1 of .* does not have the layout of NAS-Bench-101"),
+        (b"\xff", "does not have the layout of NAS-Bench-101"),
+        (b'["h", 4, "0100", "input,output", "?"]', "not have the layout"),
+        (b'["h", 4, "0100", "input,output", ""]', "not have the layout"),
         (b'["h", 4, "0100", "output,input", ""]', "do not lead from input to output"),
         (b'["h", 4, "010", "input,output", ""]', "is not the matrix of a cell"),
         (record_of_nasbench101("0" * 9, ["conv5x5-bn-relu"], 4, (1.0, 0.1, 0.1, 0.1), 1), "no operation 'conv5x5'"),
@@ -220,7 +220,7 @@ def test_transnas(new: bool, tmp_path: Path) -> None:
 )
 def test_other_content_is_no_transnas(content: Any, tmp_path: Path) -> None:
     torch.save(content, tmp_path / "file.pth")
-    with pytest.raises(DataError, match="not laid out like TransNAS-Bench-101"):
+    with pytest.raises(DataError, match="not have the layout of TransNAS-Bench-101"):
         import_table("transnas_micro", tmp_path / "file.pth")
 
 
@@ -285,12 +285,12 @@ def test_suite_zero_of_transnas(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("zc_nasbench301.json", {}, "the spaces that can be read are nasbench101, nasbench201"),
-        ("zc_nasbench201.json", {"cifar10": {"(1, 2)": {}}}, "not laid out"),
-        ("zc_nasbench201.json", {"cifar10": {"(9, 9, 9, 9, 9, 9)": {}}}, "not laid out"),
-        ("zc_nasbench101.json", {"cifar10": {"(1, 2)": {}}}, "not laid out"),
-        ("zc_nasbench201.json", {"cifar10": {"(1, 1, 1, 1, 1, 1)": {"snip": None}}}, "not laid out"),
-        ("zc_nasbench201.json", [], "not laid out"),
+        ("zc_nasbench301.json", {}, "supported spaces: nasbench101, nasbench201"),
+        ("zc_nasbench201.json", {"cifar10": {"(1, 2)": {}}}, "not have the layout"),
+        ("zc_nasbench201.json", {"cifar10": {"(9, 9, 9, 9, 9, 9)": {}}}, "not have the layout"),
+        ("zc_nasbench101.json", {"cifar10": {"(1, 2)": {}}}, "not have the layout"),
+        ("zc_nasbench201.json", {"cifar10": {"(1, 1, 1, 1, 1, 1)": {"snip": None}}}, "not have the layout"),
+        ("zc_nasbench201.json", [], "not have the layout"),
         ("zc_nasbench201.json", {}, "has no rows"),
     ],
 )
@@ -319,7 +319,7 @@ def test_kinds() -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_nothing_there(kind: str, tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=f"There is no .*The kind '{kind}' reads "):
+    with pytest.raises(DataError, match=f"does not exist. The kind '{kind}' reads "):
         import_table(kind, tmp_path / "none")
 
 

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from tests.tables.importers.files import field, slow_crc32c, slow_mask, tfrecords, varint
 
 from firstlight.core.errors import DataError
+from firstlight.core.events import ignore
 from firstlight.tables.importers import tfrecord
 from firstlight.tables.importers.protobuf import read_fields, read_varint
 from firstlight.tables.importers.tfrecord import crc32c, masked, read_records
@@ -21,7 +22,7 @@ def read(content: bytes) -> list[bytes]:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "file.tfrecord"
         path.write_bytes(content)
-        return list(read_records(path, lambda done, total: None))
+        return list(read_records(path, ignore))
 
 
 def test_published_checksums() -> None:
@@ -47,7 +48,7 @@ def test_more_records_than_are_read_at_once(tmp_path: Path, monkeypatch: pytest.
     contents = [bytes([number]) * number for number in range(1, 11)]
     (tmp_path / "file").write_bytes(tfrecords(contents))
     seen: list[tuple[int, int]] = []
-    assert list(read_records(tmp_path / "file", lambda done, total: seen.append((done, total)))) == contents
+    assert list(read_records(tmp_path / "file", lambda event: seen.append((event.done, event.total)))) == contents
     assert len(seen) == 3
     assert seen[-1][0] == seen[-1][1] == (tmp_path / "file").stat().st_size
 
@@ -62,7 +63,7 @@ def test_damage_is_found(data: st.DataObject, contents: list[bytes]) -> None:
         read(whole[:place] + bytes([whole[place] ^ 1 << bit]) + whole[place + 1 :])
     boundaries = {len(tfrecords(contents[:number])) for number in range(len(contents) + 1)}
     if place not in boundaries:
-        with pytest.raises(DataError, match="cut off"):
+        with pytest.raises(DataError, match="truncated"):
             read(whole[:place])
 
 
@@ -70,7 +71,7 @@ def test_damage_is_found(data: st.DataObject, contents: list[bytes]) -> None:
 def test_varints_read_back(value: int, before: bytes) -> None:
     message = before + varint(value)
     assert read_varint(message, len(before)) == (value, len(message))
-    with pytest.raises(ValueError, match="cut off"):
+    with pytest.raises(ValueError, match="truncated"):
         read_varint(message[:-1], len(before))
 
 
@@ -95,10 +96,10 @@ def test_floats_of_four_bytes() -> None:
 @pytest.mark.parametrize(
     ("message", "reason"),
     [
-        (b"\x08", "cut off"),
-        (b"\x09\x00", "cut off"),
-        (b"\x0a\x05a", "cut off"),
-        (b"\x0b", "kind 3"),
+        (b"\x08", "truncated"),
+        (b"\x09\x00", "truncated"),
+        (b"\x0a\x05a", "truncated"),
+        (b"\x0b", "type 3"),
         (b"\xff" * 11, "64"),
     ],
 )

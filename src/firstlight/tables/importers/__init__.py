@@ -1,12 +1,13 @@
-"""Official benchmark files that can become a table. `KINDS` knows where the importer of each kind lives."""
+"""Importers of official benchmark files. `KINDS` knows the module of each."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from firstlight.core.errors import BenchmarkFileError, MissingFileError
+from firstlight.core.events import Callback, ignore
 from firstlight.core.registry import Kind, Registry
-from firstlight.tables.importers.base import Importer, Progress
+from firstlight.tables.importers.base import Importer
 from firstlight.tables.table import Table, as_table
 
 
@@ -27,18 +28,32 @@ KINDS: Registry[Importer] = Registry(
 )
 
 
-def import_table(kind: str, source: str | Path, progress: Progress = lambda done, total: None) -> Table:
-    """Read official files into a table; nothing in them is run."""
+def import_table(kind: str, source: str | Path, callback: Callback = ignore) -> Table:
+    """Read official benchmark files into a table. No code in them is run.
+
+    Args:
+        kind: The kind of files; one of `KINDS`.
+        source: The file or folder.
+        callback: Called with "reading" events.
+
+    Returns:
+        The table, with one row for each architecture.
+
+    Raises:
+        UnknownNameError: If there is no such kind.
+        MissingFileError: If the source does not exist.
+        BenchmarkFileError: If it cannot be read.
+    """
     importer = KINDS[kind]
     source = Path(source).expanduser()
     if not source.exists():
-        raise MissingFileError(f"There is no {source}. The kind {kind!r} reads {importer.source}.")
+        raise MissingFileError(f"{source} does not exist. The kind {kind!r} reads {importer.source}.")
     try:
-        return as_table(importer.read(source, progress), source.name)
+        return as_table(importer.read(source, callback), source.name)
     except OSError as error:
         raise BenchmarkFileError(
             f"{source} cannot be read: {error}. The kind {kind!r} reads {importer.source}."
         ) from error
 
 
-__all__ = ["KINDS", "Importer", "Progress", "import_table"]
+__all__ = ["KINDS", "Importer", "import_table"]

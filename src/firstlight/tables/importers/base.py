@@ -1,4 +1,4 @@
-"""What an importer is: it turns the official files of one benchmark into a frame of the documented form."""
+"""The type of importers, which turn the official files of a benchmark into a data frame."""
 
 from __future__ import annotations
 
@@ -9,31 +9,36 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from firstlight.core.errors import BenchmarkFileError, FirstlightError
+from firstlight.core.events import Callback
 
 if TYPE_CHECKING:
     import pandas as pd
 
-# Called now and then with how much is done, and of how much
-Progress = Callable[[int, int], None]
-
 
 @dataclass(frozen=True)
 class Importer:
-    """One kind of official files."""
+    """An importer of one kind of official files.
+
+    Attributes:
+        name: The name of the kind.
+        summary: The benchmark.
+        source: The files that it reads, in words.
+        read: Reads a file or folder into a data frame in the form of docs/tables.md.
+    """
 
     name: str
     summary: str
-    source: str  # what the user passes, in words
-    read: Callable[[Path, Progress], pd.DataFrame]
+    source: str
+    read: Callable[[Path, Callback], pd.DataFrame]
 
 
 @contextmanager
 def layout_of(benchmark: str, where: str) -> Iterator[None]:
-    """Errors of taking a stranger's nested containers apart are the file's fault, and say so."""
+    """Turn errors of unexpected content into a `BenchmarkFileError`."""
     try:
         yield
     except FirstlightError:
         raise
     except (LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
         kind = type(error).__name__
-        raise BenchmarkFileError(f"{where} is not laid out like {benchmark} ({kind}: {error}).") from error
+        raise BenchmarkFileError(f"{where} does not have the layout of {benchmark} ({kind}: {error}).") from error

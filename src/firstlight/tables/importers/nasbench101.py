@@ -17,8 +17,9 @@ from pathlib import Path
 import pandas as pd
 
 from firstlight.core.errors import BenchmarkFileError
+from firstlight.core.events import Callback
 from firstlight.spaces.nasbench101.cell import Cell101
-from firstlight.tables.importers.base import Importer, Progress, layout_of
+from firstlight.tables.importers.base import Importer, layout_of
 from firstlight.tables.importers.protobuf import read_fields
 from firstlight.tables.importers.tfrecord import read_records
 
@@ -27,12 +28,12 @@ _FIGURES = {2: "cifar10_train_seconds", 3: "cifar10_train", 4: "cifar10_val", 5:
 _SECONDS = 2
 
 
-def read_nasbench101(source: Path, progress: Progress) -> pd.DataFrame:
-    """One row for each cell: the mean of its trainings after the last epoch, accuracies in percent."""
+def read_nasbench101(source: Path, callback: Callback) -> pd.DataFrame:
+    """Return one row for each cell: the mean of its trainings after the last epoch, with accuracies in percent."""
     cells: dict[str, int] = {}
     params = array("q")
     trainings = {name: array("d") for name in ("cell", "epochs", *_FIGURES.values())}
-    for number, record in enumerate(read_records(source, progress), start=1):
+    for number, record in enumerate(read_records(source, callback), start=1):
         with layout_of("NAS-Bench-101", f"Record {number} of {source}"):
             _hash, epochs, adjacency, operations, metrics = json.loads(record)
             text = str(Cell101.from_matrix(adjacency, _inner(operations)))
@@ -60,7 +61,7 @@ def _inner(operations: str) -> list[str]:
 
 
 def _read_metrics(message: bytes) -> tuple[int, dict[int, float]]:
-    """The number of parameters, and the fields of the last of three measurements."""
+    """Return the number of parameters, and the fields of the last of three measurements."""
     fields = list(read_fields(message))
     (parameters,) = (value for number, value in fields if number == _PARAMETERS)
     _before, _middle, after, *_ = (value for number, value in fields if number == _MEASUREMENT)

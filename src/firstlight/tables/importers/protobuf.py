@@ -1,4 +1,4 @@
-"""Protocol buffer messages, as far as benchmark files need them: a message is a list of numbered fields."""
+"""A minimal reader of protocol buffer messages, which are lists of numbered fields."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _VARINT, _EIGHT_BYTES, _COUNTED_BYTES, _FOUR_BYTES = 0, 1, 2, 5
 
 
 def read_fields(message: bytes) -> Iterator[tuple[int, int | float | bytes]]:
-    """Number and value of each field: whole numbers, doubles or floats, or the bytes of a text or an inner message."""
+    """Yield number and value of each field: an integer, a float, or the bytes of a text or an inner message."""
     position = 0
     while position < len(message):
         key, position = read_varint(message, position)
@@ -23,10 +23,10 @@ def read_fields(message: bytes) -> Iterator[tuple[int, int | float | bytes]]:
         elif kind in (_EIGHT_BYTES, _FOUR_BYTES):
             length = 8 if kind == _EIGHT_BYTES else 4
         else:
-            raise ValueError(f"field {number} is of the unknown kind {kind}")
+            raise ValueError(f"field {number} has the unknown type {kind}")
         content = message[position : position + length]
         if len(content) < length:
-            raise ValueError(f"field {number} is cut off")
+            raise ValueError(f"field {number} is truncated")
         position += length
         if kind == _COUNTED_BYTES:
             yield number, content
@@ -35,11 +35,11 @@ def read_fields(message: bytes) -> Iterator[tuple[int, int | float | bytes]]:
 
 
 def read_varint(message: bytes, position: int) -> tuple[int, int]:
-    """A whole number in groups of seven bits, lowest first, and where it ends; the top bit says that more follow."""
+    """Return an integer and the position after it: groups of seven bits, lowest first, with a bit for "more follow"."""
     value = shift = 0
     while shift < 70:
         if position >= len(message):
-            raise ValueError("a number is cut off")
+            raise ValueError("a number is truncated")
         byte = message[position]
         position += 1
         value |= (byte & 0x7F) << shift

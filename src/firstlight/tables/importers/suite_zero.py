@@ -1,8 +1,8 @@
 """NAS-Bench-Suite-Zero: JSON files with zero-cost scores and the validation accuracy of many architectures.
 
-A file is of one space and is named zc_SPACE.json. It holds {data set: {code: entry}}, in some versions under one more
-key, the space. A code is NASLib's tuple of numbers as text. An entry has `val_accuracy`, and for each score a number or
-{'score': number, ...}; -1e8 stands for a score that could not be computed.
+A file belongs to one space and is named zc_SPACE.json. It holds {data set: {code: entry}}, in some versions under the
+name of the space as one more key. A code is NASLib's tuple of numbers as text. An entry has `val_accuracy`, and for
+each score a number or {'score': number, ...}; -1e8 is a score that could not be computed.
 """
 
 from __future__ import annotations
@@ -17,20 +17,21 @@ from typing import Any
 import pandas as pd
 
 from firstlight.core.errors import BenchmarkFileError, ParseError
+from firstlight.core.events import Callback, Event
 from firstlight.spaces.nasbench101.cell import Cell101
 from firstlight.spaces.nasbench201.cell import Cell201
-from firstlight.tables.importers.base import Importer, Progress, layout_of
+from firstlight.tables.importers.base import Importer, layout_of
 from firstlight.tables.importers.transnas import column_name
 
 _FAILED = -1e8
 _OPERATIONS_101 = ("input", "output", "maxpool3x3", "conv1x1", "conv3x3")
-# What is called val_accuracy in the tasks of TransNAS-Bench-101 that have no accuracy
+# The metric that is called val_accuracy in the tasks of TransNAS-Bench-101 without an accuracy
 _FIGURES = {"room_layout": "neg_loss", "normal": "ssim", "autoencoder": "ssim"}
 _DATA_SETS = {"ImageNet16-120": "imagenet16"}
 
 
-def read_suite_zero(source: Path, progress: Progress) -> pd.DataFrame:
-    """One row for each architecture; the scores of a data set are columns such as cifar10_synflow."""
+def read_suite_zero(source: Path, callback: Callback) -> pd.DataFrame:
+    """Return one row for each architecture; the scores of a data set are columns such as cifar10_synflow."""
     with layout_of("NAS-Bench-Suite-Zero", str(source)):
         content = json.loads(source.read_bytes())
         space = next((name for name in content if name in _TEXTS), None)
@@ -43,7 +44,7 @@ def read_suite_zero(source: Path, progress: Progress) -> pd.DataFrame:
             for code, entry in entries.items():
                 text = _TEXTS[space]([int(digits) for digits in re.findall(r"\d+", code)])
                 rows.setdefault(text, {"architecture": text}).update(_figures(space, dataset, entry))
-            progress(done, len(by_dataset))
+            callback(Event("reading", done, len(by_dataset)))
     return pd.DataFrame(list(rows.values()), columns=None if rows else ["architecture"])
 
 
@@ -52,8 +53,8 @@ def _space_of(source: Path) -> str:
         if source.name.startswith(f"zc_{space}"):
             return space
     raise BenchmarkFileError(
-        f"{source} does not say which space it is of. Keep the official name, zc_SPACE.json; "
-        f"the spaces that can be read are {', '.join(_TEXTS)}."
+        f"{source} does not name its space. Keep the official file name, zc_SPACE.json; supported spaces: "
+        f"{', '.join(_TEXTS)}."
     )
 
 
@@ -64,7 +65,7 @@ def _figures(space: str, dataset: str, entry: dict[str, Any]) -> dict[str, float
         if isinstance(value, dict):
             value = value["score"]
         if isinstance(value, str):
-            continue  # the code once more
+            continue  # the code again
         if name == "val_accuracy":
             name = column_name(dataset, "val", _FIGURES.get(dataset, "acc"))
             figures[f"{name}_{_EPOCHS[space]}"] = float(value)
@@ -81,7 +82,7 @@ def _text_201(code: Sequence[int]) -> str:
 
 
 def _text_101(code: Sequence[int]) -> str:
-    """The matrix row by row, then the operation of every vertex."""
+    """Read a code: the matrix row by row, then the operation of every vertex."""
     vertices = math.isqrt(len(code))
     matrix, operations = code[: vertices**2], [_OPERATIONS_101[digit] for digit in code[vertices**2 :]]
     if operations[:1] != ["input"] or operations[-1:] != ["output"]:
@@ -95,7 +96,7 @@ def _text_micro(code: Sequence[int]) -> str:
 
 
 def _text_macro(code: Sequence[int]) -> str:
-    return f"64-{''.join(str(digit) for digit in code if digit)}-basic"  # shorter ones end in zeros
+    return f"64-{''.join(str(digit) for digit in code if digit)}-basic"  # shorter codes are padded with zeros
 
 
 _TEXTS: dict[str, Callable[[Sequence[int]], str]] = {
@@ -104,7 +105,7 @@ _TEXTS: dict[str, Callable[[Sequence[int]], str]] = {
     "transbench101_macro": _text_macro,
     "transbench101_micro": _text_micro,
 }
-# TransNAS-Bench-101 was asked for the best epoch, the others for the last
+# The values of TransNAS-Bench-101 are of the best epoch, the others of the last
 _EPOCHS = {"nasbench101": "108", "nasbench201": "200", "transbench101_macro": "best", "transbench101_micro": "best"}
 
 suite_zero = Importer(

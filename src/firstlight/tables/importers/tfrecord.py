@@ -1,7 +1,7 @@
 """TFRecord files, read without TensorFlow.
 
-Each record is its length (8 bytes, little-endian), a checksum of these, its content, and a checksum of that. Checksums
-are CRC-32C, rotated and shifted ("masked"); they are computed for many records at once, byte by byte of all of them.
+Each record is its length (8 bytes, little-endian), a checksum of the length, its content, and a checksum of that.
+Checksums are CRC-32C, rotated and shifted ("masked"). They are computed for many records at once with NumPy.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from typing import Any
 import numpy as np
 
 from firstlight.core.errors import BenchmarkFileError
-from firstlight.tables.importers.base import Progress
+from firstlight.core.events import Callback, Event
 
 Array = np.ndarray[Any, np.dtype[np.uint32]]
 _BATCH = 4096
-# Official records are below 2 kB; a length that is far beyond is damage, and not to be believed before it is checked
+# Official records are below 2 kB; a much larger length is damaged, and is refused before its checksum is read
 _LONGEST = 1 << 16
 _LENGTH, _CHECKSUM = 8, 4
 
 
-def read_records(path: Path, progress: Progress) -> Iterator[bytes]:
-    """The content of each record; damage is found before any record of the same batch is given out."""
+def read_records(path: Path, callback: Callback) -> Iterator[bytes]:
+    """Yield the content of each record; all records of a batch are checked before the first is yielded."""
     size = path.stat().st_size
     with path.open("rb") as file:
         while file.tell() < size:
@@ -34,18 +34,18 @@ def read_records(path: Path, progress: Progress) -> Iterator[bytes]:
             heads, head_checksums, contents, checksums = zip(*batch, strict=True)
             _check(path, heads, head_checksums)
             _check(path, contents, checksums)
-            progress(file.tell(), size)
+            callback(Event("reading", file.tell(), size))
             yield from contents
 
 
 def _read_record(file: BufferedReader, size: int) -> tuple[bytes, bytes, bytes, bytes]:
-    """Length, checksum, content, checksum; none of them checked."""
+    """Return length, checksum, content and checksum, all unchecked."""
     position = file.tell()
     head = file.read(_LENGTH)
     length = int.from_bytes(head, "little")
     if length > _LONGEST or position + _LENGTH + length + 2 * _CHECKSUM > size:
         raise BenchmarkFileError(
-            f"{file.name} is not a TFRecord file, cut off or damaged: the record at byte {position} is not whole."
+            f"{file.name} is truncated, damaged, or not a TFRecord file: the record at byte {position} is incomplete."
         )
     return head, file.read(_CHECKSUM), file.read(length), file.read(_CHECKSUM)
 
@@ -54,17 +54,18 @@ def _check(path: Path, messages: Sequence[bytes], checksums: Sequence[bytes]) ->
     expected = np.frombuffer(b"".join(checksums), "<u4")
     if (masked(crc32c(messages)) != expected).any():
         raise BenchmarkFileError(
-            f"{path} is damaged, or not a TFRecord file: a checksum does not match. Fetch it again."
+            f"{path} is damaged, or not a TFRecord file: a checksum does not match. Download it again."
         )
 
 
 def masked(checksums: Array) -> Array:
+    """Mask checksums as TFRecord files do."""
     rotated: Array = (checksums >> np.uint32(15)) | (checksums << np.uint32(17))
     return rotated + np.uint32(0xA282EAD8)
 
 
 def crc32c(messages: Sequence[bytes]) -> Array:
-    """The CRC-32C of each message, by the table of single bytes."""
+    """Return the CRC-32C of each message."""
     lengths = np.array([len(message) for message in messages])
     width = int(lengths.max())
     padded = np.frombuffer(b"".join(message.ljust(width, b"\0") for message in messages), np.uint8)

@@ -1,8 +1,8 @@
-"""TransNAS-Bench-101: one file of torch.save with both of its spaces and seven tasks.
+"""TransNAS-Bench-101: a file of torch.save with both spaces and seven tasks.
 
-What is read is `data`, {space: {architecture: {task: results}}}, and of the results
-    total_epochs  how many epochs were trained
-    metrics       {'split_figure': [the figure after each epoch]}
+The file holds `data`, {space: {architecture: {task: results}}}, and results have
+    total_epochs  the number of epochs
+    metrics       {'split_metric': [the value after each epoch]}
 with the splits train, valid and test. top1 and acc are accuracies in percent.
 """
 
@@ -15,29 +15,30 @@ from typing import Any
 
 import pandas as pd
 
-from firstlight.tables.importers.base import Importer, Progress, layout_of
+from firstlight.core.events import Callback, Event
+from firstlight.tables.importers.base import Importer, layout_of
 from firstlight.tables.importers.unpickling import read_pickle
 
 SPLITS = {"train": "train", "valid": "val", "test": "test"}
 _ACCURACIES = ("top1", "acc")
-# Figures that are the better the higher, so that the best epoch is known; a loss is not among them
+# Metrics for which higher is better, so that the best epoch is known
 _HIGHER_IS_BETTER = (*_ACCURACIES, "top5", "mIoU", "ssim", "neg_loss")
 
 
-def read_transnas(space: str, source: Path, progress: Progress) -> pd.DataFrame:
-    """One row for each architecture of one space."""
+def read_transnas(space: str, source: Path, callback: Callback) -> pd.DataFrame:
+    """Return one row for each architecture of a space."""
     rows = []
     with layout_of("TransNAS-Bench-101", str(source)):
         architectures = read_pickle(source)["data"][space]
         for done, (text, by_task) in enumerate(architectures.items(), start=1):
             figures = (item for task, results in by_task.items() for item in _figures(task, results))
             rows.append({"architecture": text} | dict(figures))
-            progress(done, len(architectures))
+            callback(Event("reading", done, len(architectures)))
     return pd.DataFrame(rows, columns=None if rows else ["architecture"])
 
 
 def _figures(task: str, results: dict[str, Any]) -> Iterator[tuple[str, float]]:
-    """Columns and values: the last epoch of every figure, and the best epoch of those of the validation set."""
+    """Yield columns and values: the last epoch of every metric, and the best epoch of the validation metrics."""
     epochs = int(results["total_epochs"])
     for name, values in results["metrics"].items():
         split, _, figure = name.partition("_")
@@ -50,7 +51,7 @@ def _figures(task: str, results: dict[str, Any]) -> Iterator[tuple[str, float]]:
 
 
 def column_name(task: str, split: str, figure: str) -> str:
-    """Without the epochs; an accuracy goes without saying."""
+    """Return the name of a column without the epochs; accuracies are not named."""
     return f"{task}_{split}" if figure in _ACCURACIES else f"{task}_{split}_{figure}"
 
 

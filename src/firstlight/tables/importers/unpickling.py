@@ -1,9 +1,9 @@
-"""Pickles of strangers: numbers, text, arrays and plain containers come out, and nothing that they name is ever run.
+"""Safe reading of untrusted pickles: only numbers, text, arrays and plain containers; no code in them is run.
 
-A pickle is a program that may call any function it names. Here it gets stand-ins for the few names that honest files
-need, and is refused at any other. Each stand-in is made anew, so that a pickle cannot change one for those after it.
-Even numpy's own are not handed out: a pickle may tell `numpy.dtype` to take raw bytes for pointers to objects.
-PyTorch's tensors are weights, which no table needs: they are stepped over and come out as None.
+A pickle is a program that may call any function it names. Here the few names that benchmark files need are replaced by
+stand-ins, and any other name is refused. Each stand-in is created anew, so that a pickle cannot change one for those
+after it. Even NumPy's own types are not exposed: a pickle may tell `numpy.dtype` to treat raw bytes as pointers to
+objects. Tensors of PyTorch are weights, which no table needs; they are skipped and become None.
 """
 
 from __future__ import annotations
@@ -29,7 +29,12 @@ _STORAGES = "Float Double Half BFloat16 Long Int Short Char Byte Bool".split()
 
 
 def read_pickle(path: Path) -> Any:
-    """The object in a pickle, a pickle packed by bz2, or a file of torch.save, old or new."""
+    """Read a pickle, a pickle compressed by bz2, or a file of torch.save.
+
+    Raises:
+        UnsafePickleError: If it contains anything but plain data.
+        BenchmarkFileError: If it is damaged.
+    """
     with _damage_explained(path), path.open("rb") as file:
         start = file.read(4)
         file.seek(0)
@@ -53,7 +58,7 @@ def _load(file: IO[bytes]) -> Any:
 
 def _load_whole(file: IO[bytes]) -> Any:
     content = _load(file)
-    file.read(1)  # at the end the packed content is compared with its checksum
+    file.read(1)  # reaching the end verifies the checksum of the compressed content
     return content
 
 
@@ -66,11 +71,11 @@ class _PlainUnpickler(pickle.Unpickler):
     def find_class(self, module: str, name: str) -> Any:
         full_name = f"{module}.{name}".replace("__builtin__.", "builtins.").replace("numpy._core.", "numpy.core.")
         if full_name not in _ADMITTED:
-            raise UnsafePickleError(f"it asks for {module}.{name}, and a pickle can run whatever it asks for")
+            raise UnsafePickleError(f"it imports {module}.{name}, and a pickle can run whatever it imports")
         return _ADMITTED[full_name]()
 
     def persistent_load(self, identifier: Any) -> None:
-        """A reference to a tensor's numbers, which are stored elsewhere in the file."""
+        """Skip a reference to the data of a tensor, which is stored elsewhere in the file."""
 
 
 @contextmanager
@@ -79,8 +84,8 @@ def _damage_explained(path: Path) -> Iterator[None]:
         yield
     except UnsafePickleError as error:
         raise UnsafePickleError(
-            f"{path} is refused: {error}. Only numbers, text, arrays of these and plain containers are admitted. "
-            "Nothing of it was run."
+            f"{path} is refused: {error}. Only numbers, text, arrays and plain containers are allowed. None of its "
+            "code was run."
         ) from None
     except MemoryError as error:
         raise BenchmarkFileError(f"{path} does not fit into memory.") from error
@@ -133,15 +138,15 @@ def _weights() -> Callable[..., None]:
     return lambda *_: None
 
 
-# How the stand-in of each admitted name is made. Containers are themselves: their types cannot be changed
+# Functions that create the stand-in of each admitted name. Built-in containers stand for themselves: they are immutable
 _ADMITTED: dict[str, Callable[[], Any]] = {
     **{f"builtins.{kind.__name__}": _itself(kind) for kind in _BUILT_IN},
     "collections.OrderedDict": _itself(OrderedDict),
     "collections.defaultdict": _itself(defaultdict),
-    # how old pickles write bytes, if there are any
+    # how old pickles write bytes
     "builtins.bytes": lambda: lambda: b"",
     "_codecs.encode": lambda: lambda text, *_: text.encode("latin1"),
-    "numpy.ndarray": object,  # only ever an argument of the next
+    "numpy.ndarray": object,  # only an argument of the next
     "numpy.core.multiarray._reconstruct": lambda: lambda *_: _PlainArray((0,), np.uint8),
     "numpy.core.multiarray.scalar": lambda: lambda *arguments: _scalar(*arguments),
     "numpy.core.numeric._frombuffer": lambda: lambda *arguments: _from_buffer(*arguments),
