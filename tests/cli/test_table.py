@@ -68,9 +68,9 @@ def test_from_official_files_to_a_table(tmp_path: Path) -> None:
     ("arguments", "message"),
     [
         (("import", "natss", ".", "-o", "a.csv"), "Did you mean 'nats'"),
-        (("import", "nats", "none", "-o", "a.csv"), "There is no none. The kind 'nats' reads"),
+        (("import", "nats", "none", "-o", "a.csv"), "none does not exist. The kind 'nats' reads"),
         (("import", "nats", ".", "-o", "a.txt"), "the name must end in .parquet or .csv"),
-        (("import", "nats", ".", "-o", "none/a.csv"), "there is no folder none"),
+        (("import", "nats", ".", "-o", "none/a.csv"), "the folder none does not exist"),
         (("import", "transnas_micro", "evil.pth", "-o", "a.csv"), "evil.pth is refused"),
         (("show", "a.csv"), "There is no file a.csv"),
         (("show", "a.csv", "--space", "nasbench202"), "Did you mean 'nasbench201'"),

@@ -82,7 +82,7 @@ def test_fractions_and_other_figures_are_welcome() -> None:
 def test_architectures_of_elsewhere_are_counted_and_shown() -> None:
     strangers = ["64-41414-1_02_333", "8:8:8:8:8", "|none~0|", "x"]
     with pytest.raises(
-        DataError, match=r"4 of 14 architectures of mine.csv are not of the space 'nasbench201'"
+        DataError, match=r"4 of 14 architectures of mine.csv do not belong to the space 'nasbench201'"
     ) as error:
         table([*cells(10), *strangers], accuracies(14)).join(SPACE, TARGET)
     assert all(text in str(error.value) for text in strangers[:3])
@@ -170,7 +170,7 @@ def test_what_is_written_reads_back(suffix: str, rows: list[tuple[str, float, in
 def test_files_that_are_no_tables(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="There is no file"):
         load_table(tmp_path / "none.csv")
-    with pytest.raises(DataError, match=r"ends in .parquet or .csv.*table import"):
+    with pytest.raises(DataError, match=r"must end in .parquet or .csv.*table import"):
         load_table(tmp_path / "table.pth")
     with pytest.raises(DataError, match="cannot be written"):
         write_table(table(cells(1), [1.0]), tmp_path / "no folder" / "table.csv")

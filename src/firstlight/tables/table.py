@@ -274,7 +274,7 @@ def _read_csv(path: Path) -> pd.DataFrame:
     names = pd.read_csv(path, nrows=0).columns
     texts = {name: str for name in names if name in _TEXTS}
     gaps = {name: ["", "NA", "N/A", "nan", "NaN", "null", "None"] for name in names if name not in _TEXTS}
-    return pd.read_csv(path, dtype=texts, na_values=gaps, keep_default_na=False, float_precision="round_trip")
+    return pd.read_csv(path, dtype=texts, na_values=gaps, keep_default_na=False)
 
 
 def write_table(table: Table, path: str | Path) -> None:

@@ -159,7 +159,7 @@ class StudyData:
         folder = Path(study)
         try:
             content = json.loads((folder / "result.json").read_text(encoding="utf-8"))
-            found = cls(pd.read_csv(folder / "scores.csv", float_precision="round_trip"), dict(content["targets"]))
+            found = cls(pd.read_csv(folder / "scores.csv"), dict(content["targets"]))
             found._check()
             return found
         except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
@@ -250,9 +250,7 @@ class ComparisonData:
         if isinstance(source, Comparison):
             return cls(source.log(), source.report)
         try:
-            log = pd.read_csv(queries_file(source), float_precision="round_trip").astype(
-                {"method": str, "seed": int, "query": int, "elapsed": float}
-            )
+            log = pd.read_csv(queries_file(source)).astype({"method": str, "seed": int, "query": int, "elapsed": float})
             report = tuple(map(str, log.columns[list(log.columns).index("best") + 1 :]))
             log = log.astype(dict.fromkeys(report, float))
             if log.empty or not report:
