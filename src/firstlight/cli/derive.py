@@ -103,6 +103,8 @@ def _flag(parameter: inspect.Parameter, text: str, panel: Panel) -> inspect.Para
         annotation = str
     elif not keyword:
         parameter = parameter.replace(kind=inspect.Parameter.POSITIONAL_ONLY)
+    if annotation is str and shown:  # a flag that is read as text has a text as its default
+        parameter = parameter.replace(default=str(parameter.default))
     return parameter.replace(annotation=Annotated[annotation, described])
 
 
