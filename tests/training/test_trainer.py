@@ -38,7 +38,7 @@ def _one_thread() -> Iterator[None]:
 
 def trained(out: Path | None = None, **settings: Any) -> Trained:
     usual = {"recipe": "quick:epochs=2:batch_size=16", "data_samples": 60, "skeleton": SMALL, "out": out}
-    return firstlight.train("nasbench201", CELL, "digits@8", **(usual | settings))
+    return firstlight.train("nasbench201", CELL, data="digits@8", **(usual | settings))
 
 
 def test_the_folder_holds_the_network_and_how_it_came_about(tmp_path: Path) -> None:
@@ -185,17 +185,17 @@ def test_settings_that_cannot_be(settings: dict[str, Any], message: str) -> None
 def test_an_auxiliary_head_is_for_the_recipe_to_ask_for() -> None:
     space = SPACES["darts"]
     with pytest.raises(SettingError, match="Leave auxiliary out of the skeleton"):
-        firstlight.train("darts", space.example(), "digits", skeleton={"auxiliary": 1, "cells": 1})
+        firstlight.train("darts", space.example(), data="digits", skeleton={"auxiliary": 1, "cells": 1})
 
 
 def test_data_that_cannot_be_trained_on(tmp_path: Path) -> None:
     x = np.random.default_rng(0).normal(size=(20, 8, 8))
     one_class = write(tmp_path / "a.npz", x=x, y=np.ones(20, dtype=int))
     with pytest.raises(DataError, match="belong to one class"):
-        firstlight.train("nasbench201", CELL, one_class)
+        firstlight.train("nasbench201", CELL, data=one_class)
     few = write(tmp_path / "b.npz", x=x, y=np.arange(20) % 2)
     with pytest.raises(DataError, match="0 of them for validation"):
-        firstlight.train("nasbench201", CELL, few, recipe="quick:validation=0.01")
+        firstlight.train("nasbench201", CELL, data=few, recipe="quick:validation=0.01")
 
 
 def test_tensorboard_is_an_extra(tmp_path: Path) -> None:

@@ -103,7 +103,7 @@ def _flag(parameter: inspect.Parameter, text: str, panel: Panel) -> inspect.Para
         annotation = str
     elif not keyword:
         parameter = parameter.replace(kind=inspect.Parameter.POSITIONAL_ONLY)
-    if annotation is str and shown:  # a flag that is read as text has a text as its default
+    if annotation is str and isinstance(parameter.default, (int, float)):  # the default of a text is a text
         parameter = parameter.replace(default=str(parameter.default))
     return parameter.replace(annotation=Annotated[annotation, described])
 
