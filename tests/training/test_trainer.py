@@ -138,7 +138,7 @@ def test_drop_path_and_auxiliary_head_leave_a_plain_network(tmp_path: Path) -> N
     space, skeleton = SPACES["darts"], {"channels": 2, "cells": 3}
     recipe = "darts-cifar:epochs=2:batch_size=8:flip=false"
     found = firstlight.train(
-        "darts", space.example(), "digits", recipe=recipe, data_samples=24, skeleton=skeleton, out=tmp_path
+        "darts", space.example(), data="digits", recipe=recipe, data_samples=24, skeleton=skeleton, out=tmp_path
     )
     assert found.notes == ()
     assert "auxiliary_weight=0.4" in found.settings["recipe"]
