@@ -15,10 +15,7 @@ OWN = (
     "spaces/nasrec/",
     "training/clicks.py",
     "training/retrained.py",
-<<<<<<< HEAD
     "api/clicks.py",
-=======
->>>>>>> clicks
     "evaluation/contenders.py",
     "evaluation/retraining.py",
     "papers/sigeo_clicks.py",
@@ -31,11 +28,6 @@ INDEXES = ("core/references.py", "data/sources.py", "papers/__init__.py", "space
 def test_nothing_else_mentions_it() -> None:
     others = [path for path in ROOT.rglob("*.py") if not path.relative_to(ROOT).as_posix().startswith((*OWN, *INDEXES))]
     assert len(others) > 100
-<<<<<<< HEAD
-    found = {path.relative_to(ROOT).as_posix() for path in others if WORDS.search(path.read_text(encoding="utf-8"))}
-    assert not found
-=======
     texts = {path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8") for path in others}
     # a link to the page of the guide says nothing by itself
     assert not [name for name, text in texts.items() if WORDS.search(text.replace("docs/ctr.md", ""))]
->>>>>>> clicks
