@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 from tests.evaluation.test_compare import compared
 
-from firstlight.api import search
+from firstlight.api.search import search
 from firstlight.core.errors import SettingError, StoreError
 from firstlight.evaluation.correlate import Sample, Study
 from firstlight.probe import Probe
