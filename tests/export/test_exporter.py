@@ -14,7 +14,7 @@ from tests.spaces.own import perceptron
 from torch import nn
 
 import firstlight
-from firstlight.api import search
+from firstlight.api.search import search
 from firstlight.core.errors import DataError, SettingError, UnknownNameError, UnsupportedError
 from firstlight.export import exporter
 from firstlight.export.exporter import Export, export

@@ -15,7 +15,7 @@ import pytest
 from markupsafe import escape
 
 import firstlight
-from firstlight.api import search
+from firstlight.api.search import search
 from firstlight.core.errors import StoreError
 from firstlight.probe.cost import Cost
 from firstlight.storage.records import Run, Trial
