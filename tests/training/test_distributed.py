@@ -32,8 +32,8 @@ from tests.training.test_distributed import plain_training
 torch.set_num_threads(1)
 space, rank, folder = firstlight.space("nasbench201"), sys.argv[1], Path(sys.argv[2])
 with joined(None) as (ranks, device):
-    found = firstlight.train(space.name, space.example(), data="digits@8", recipe="quick:epochs=2:batch_size=15", seed=1,
-        data_samples=58, skeleton={"channels": 2, "cells": 1}, out=folder / "run")
+    found = firstlight.train(space.name, space.example(), data="digits@8", recipe="quick:epochs=2:batch_size=15",
+        seed=1, data_samples=58, skeleton={"channels": 2, "cells": 1}, out=folder / "run")
     linear = plain_training(ranks)
 write_tensors(folder / f"{rank}.safetensors", found.model.state_dict(), {})
 write_tensors(folder / f"linear-{rank}.safetensors", linear.state_dict(), {})
