@@ -54,7 +54,7 @@ def test_a_network_without_signal_ranks_last() -> None:
 def test_on_a_line_nothing_bends() -> None:
     single = nn.Sequential(nets.build("residual"), nn.Linear(5, 1, dtype=torch.float64))
     for net in (single, nn.Sequential(single, nn.ZeroPad1d((1, 0)))):
-        with pytest.raises(UnsupportedError, match="a single output moves"):
+        with pytest.raises(UnsupportedError, match="a single output changes"):
             dextr(Probe(net, torch.randn(1, 3, 8, 8)))
 
 
