@@ -59,11 +59,11 @@ plugged-plain = plugged_package:Plain
 [firstlight.algorithms]
 plugged-first = plugged_package:plugged_first
 """
-NAMES = {
-    firstlight.PROXIES: "plugged_depth",
-    firstlight.SPACES: "plugged-plain",
-    firstlight.ALGORITHMS: "plugged-first",
-}
+NAMES = (
+    (firstlight.PROXIES, "plugged_depth"),
+    (firstlight.SPACES, "plugged-plain"),
+    (firstlight.ALGORITHMS, "plugged-first"),
+)
 
 
 @pytest.fixture
@@ -76,7 +76,7 @@ def _plugged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (information / "entry_points.txt").write_text(POINTS)
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.delitem(sys.modules, "plugged_package", raising=False)
-    for registry in NAMES:
+    for registry, _ in NAMES:
         monkeypatch.setattr(registry, "_plugins", None)
         monkeypatch.setattr(registry, "_loaded", dict(registry._loaded))  # type: ignore[attr-defined]
 
@@ -84,7 +84,7 @@ def _plugged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("_plugged")
 @pytest.mark.filterwarnings("ignore::firstlight.core.registry.PluginWarning")
 def test_its_entries_are_used_by_name_wherever_built_in_ones_are() -> None:
-    assert all(name in registry for registry, name in NAMES.items())
+    assert all(name in registry for registry, name in NAMES)
     assert isinstance(firstlight.space("plugged-plain"), firstlight.ChoiceSpace)
     search = {"proxy": "plugged_depth:scale=2", "algorithm": "plugged-first:count=3"}
     result = firstlight.search("plugged-plain", skeleton={"input_shape": (3, 8, 8)}, workers=0, **search)
