@@ -139,7 +139,7 @@ NETS: dict[str, Callable[[], nn.Module]] = {
 
 
 def build(name: str, seed: int = 0) -> nn.Module:
-    """The network in float64, with all normalisations given gains and shifts that matter."""
+    """The network in float64, with all normalizations given gains and shifts that matter."""
     with torch.random.fork_rng():
         torch.manual_seed(seed)
         net = NETS[name]()

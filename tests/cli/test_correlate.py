@@ -71,7 +71,7 @@ def test_a_tenth_of_few_networks_is_too_few_to_tell() -> None:
         (["--samples", "many"], "Write a number, or 'all'"),
         (["--seed", "one"], "Write a whole number"),
         (["--proxy", "dexter"], "dextr"),
-        (["--samples", "5"], "10 of them or more"),
+        (["--samples", "5"], "it must be between 10 and 30"),
     ],
 )
 def test_bad_options_are_explained(table: str, tmp_path: Path, arguments: list[str], message: str) -> None:

@@ -84,7 +84,7 @@ def test_where_there_is_nothing_to_warm_up(tmp_path: Path) -> None:
     assert "take 27% or more" in refused("rank", "nasbench201", CELL, "--input", "digits@8", "--warmup", "5%")
     with pytest.raises(SettingError, match="nasi searches a network with shared weights"):
         firstlight.search("nasbench201", algorithm="nasi", warmup=BRIEF, **SMALL)
-    with pytest.raises(SettingError, match="random asks no proxy here"):
+    with pytest.raises(SettingError, match="random uses no proxy here"):
         firstlight.search("nasbench201", table=a_table(), target="toy_test_5", warmup=BRIEF, **SMALL)
     with pytest.raises(SettingError, match="train it yourself before you score it"):
         firstlight.rank({"mine": nn.Flatten()}, warmup=BRIEF)

@@ -86,7 +86,7 @@ def test_what_fits_into_a_budget_of_seconds() -> None:
     assert row.queries.mean == fmean(run.within(2_000) for run in runs)
     assert all(run.elapsed[run.within(2_000) - 1] <= 2_000 < run.elapsed[run.within(2_000)] for run in runs)
     cheap = compared(("random",), within=1e6)
-    assert "3 of 3 runs spent less than 1,000,000 s in 25 queries" in " ".join(cheap.remarks)
+    assert "3 of 3 runs took less than 1,000,000 s for 25 queries" in " ".join(cheap.remarks)
 
 
 def test_without_seconds_they_are_left_out_and_that_is_said() -> None:
@@ -119,7 +119,7 @@ def test_no_more_queries_than_networks() -> None:
     methods = [parse_method("random")]
     found = run_methods(contest, methods, (5, 12), (0, 1))
     assert [len(run.queries) for run in found.runs["random"]] == [12, 12]
-    with pytest.raises(SettingError, match="13 queries are asked for, and there are 12 different networks"):
+    with pytest.raises(SettingError, match="13 queries are asked for, but there are only 12 different networks"):
         run_methods(contest, methods, (13,), (0,))
 
 
@@ -135,7 +135,7 @@ def test_bohb_with_one_fidelity_is_plain_tpe_and_says_so() -> None:
         ({"queries": (20, 10)}, "ascending"),
         ({"queries": (0, 10)}, "ascending"),
         ({"queries": ()}, "ascending"),
-        ({"queries": (5000,)}, "5000 queries are asked for, and there are [0-9,]+ different networks"),
+        ({"queries": (5000,)}, "5000 queries are asked for, but there are only [0-9,]+ different networks"),
         ({"seeds": 0}, "give one, or several"),
         ({"seeds": [1, 1]}, "give one, or several"),
         ({"methods": ("random", "random")}, "each only once"),
@@ -207,6 +207,6 @@ def test_a_decision_for_a_network_that_is_not_in_the_table_is_no_answer() -> Non
         workers=0,
     )
     assert all(not run.queries for run in found.runs["nasi:batch=2:steps=2@params"])
-    assert "2 of 2 runs decided for a network whose truth is not known" in " ".join(found.remarks)
+    assert "2 of 2 runs chose a network whose true value is unknown" in " ".join(found.remarks)
     assert math.isnan(found.rows[-1].value.mean)
     assert found.rows[1].value.mean > 0

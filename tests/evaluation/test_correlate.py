@@ -67,9 +67,9 @@ def test_samples_are_drawn_by_the_seed_or_from_the_top() -> None:
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"samples": 9}, "10 of them or more"),
-        ({"samples": 31}, "has 30 networks"),
-        ({"first": 31}, "has 30 networks"),
+        ({"samples": 9}, "must be between 10 and 30"),
+        ({"samples": 31}, "must be between 10 and 30"),
+        ({"first": 31}, "must be between 10 and 30"),
         ({"samples": 12, "first": 12}, "not both"),
     ],
 )

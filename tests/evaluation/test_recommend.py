@@ -55,7 +55,7 @@ def test_one_that_points_the_wrong_way_is_not_called_a_question_of_more_training
     found = recommend({"dextr": -truth}, truth)
     assert found is not None
     assert (found.choice, found.expected.high) == ("dextr", pytest.approx(-1))
-    assert "wrong way" in found.warnings[0]
+    assert "negative correlation" in found.warnings[0]
 
 
 def test_proxies_without_a_say_are_left_out() -> None:

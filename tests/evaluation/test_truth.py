@@ -49,7 +49,7 @@ def test_fidelities_are_found_by_name() -> None:
     assert usual_fidelities(a_table(), Target.of_column("toy_val_40")) == ["toy_val_4", "toy_val_40"]
     assert a_truth().at(4).target == "toy_val_4"
     nameless = as_table(a_table().frame.assign(nameless=a_table().frame["toy_val_4"]), "toy")
-    with pytest.raises(SettingError, match="does not say after how many epochs"):
+    with pytest.raises(SettingError, match="does not state the number of epochs"):
         read_truth(nameless, SETTING, "toy_val_40", ("nameless",), ())
 
 
@@ -65,7 +65,10 @@ def test_columns_with_gaps_are_refused_with_the_option_that_names_others() -> No
 
 def test_no_untrained_network_is_asked() -> None:
     score = TRUTH.measure(Probe(torch.nn.Linear(2, 2), torch.zeros(1, 2)))
-    assert (score.status, score.note) == ("unsupported", "What a network reaches cannot be said of it untrained.")
+    assert (score.status, score.note) == (
+        "unsupported",
+        "The true performance of a network is not known before it is trained.",
+    )
 
 
 def a_training(executor: Counting, store: Store) -> TrainingTruth:

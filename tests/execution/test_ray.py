@@ -86,12 +86,14 @@ def test_a_node_that_is_lost_midway_changes_nothing(executor: RayCluster, cluste
     leaving, seen = cluster.add_node(num_cpus=1), []
     asked: dict[str, Any] = {"samples": 16, "skeleton": {"channels": 4, "cells": 1}}
 
-    def watch(candidate: Any) -> None:
-        seen.append(candidate)
+    def watch(event: Any) -> None:
+        if event.stage != "scoring":
+            return
+        seen.append(event)
         if len(seen) == 4:
             cluster.remove_node(leaving, allow_graceful=False)
 
-    found = firstlight.search("nasbench201", **asked, executor=RayCluster(cluster.address), watch=watch)
+    found = firstlight.search("nasbench201", **asked, executor=RayCluster(cluster.address), callback=watch)
     expected = firstlight.search("nasbench201", **asked, workers=0)
     assert len(seen) == 16
     assert scores(found) == scores(expected)

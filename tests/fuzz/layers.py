@@ -57,7 +57,7 @@ def _pooling(rng: random.Random, shape: Shape) -> nn.Module:
     return rng.choice(kinds)()
 
 
-def _normalisation(rng: random.Random, shape: Shape) -> nn.Module:
+def _normalization(rng: random.Random, shape: Shape) -> nn.Module:
     channels, affine, tracked = shape[1], rng.random() < 0.7, rng.random() < 0.7
     batch = {2: nn.BatchNorm1d, 3: nn.BatchNorm1d, 4: nn.BatchNorm2d, 5: nn.BatchNorm3d}[len(shape)]
     kinds: list[Callable[[], nn.Module]] = [
@@ -98,11 +98,11 @@ def _activation(rng: random.Random, shape: Shape) -> nn.Module:
 
 
 IMAGE_LAYERS: tuple[Draw, ...] = (
-    *(_convolution, _convolution, _convolution, _transposed, _pooling, _normalisation, _normalisation, _activation),
+    *(_convolution, _convolution, _convolution, _transposed, _pooling, _normalization, _normalization, _activation),
     *(_activation, _activation, _linear, _rearranged),
 )
-TOKEN_LAYERS: tuple[Draw, ...] = (_linear, _linear, _convolution, _pooling, _normalisation, _activation, _rearranged)
-VECTOR_LAYERS: tuple[Draw, ...] = (_linear, _linear, _linear, _normalisation, _activation)
+TOKEN_LAYERS: tuple[Draw, ...] = (_linear, _linear, _convolution, _pooling, _normalization, _activation, _rearranged)
+VECTOR_LAYERS: tuple[Draw, ...] = (_linear, _linear, _linear, _normalization, _activation)
 
 
 def draw_layer(rng: random.Random, shape: Shape) -> nn.Module:

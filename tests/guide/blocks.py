@@ -101,7 +101,7 @@ class Reader:
 def small(words: list[str]) -> list[str]:
     """The same command with little to do."""
     words = [word for word in words if word != "--onnx"]  # slow, and tests/export has it
-    words += ALWAYS.get(words[0], [])
+    words += [] if "--workers" in words else ALWAYS.get(words[0], [])
     words = [re.sub(r":pool=\d+", ":pool=6", word) for word in words]
     for option, size in SMALLER.items():
         if option in words:

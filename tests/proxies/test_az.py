@@ -17,7 +17,7 @@ from firstlight.proxies.az import az_expressivity, az_progressivity, az_trainabi
 ALL = "az_expressivity,az_progressivity,az_trainability"
 
 
-@pytest.mark.parametrize("name", ["plain", "residual", "normalised", "tokens"])
+@pytest.mark.parametrize("name", ["plain", "residual", "normalized", "tokens"])
 def test_values_from_entropies_and_gains(name: str) -> None:
     probe = Probe(build(name), nets.images(4))
     found = probe.block_statistics()

@@ -89,7 +89,7 @@ def test_a_folder_of_another_run_is_refused(tmp_path: Path) -> None:
 
 def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(StoreError, match="cannot be made"):
+    with pytest.raises(StoreError, match="cannot be created"):
         search(out=tmp_path / "file" / "run")
 
 
@@ -188,7 +188,7 @@ def test_limits_that_contradict_each_other_and_costs_that_are_none() -> None:
 
 
 def test_one_network_cannot_be_ranked() -> None:
-    with pytest.raises(SettingError, match="ranks networks among each other"):
+    with pytest.raises(SettingError, match="ranks networks against each other"):
         search(proxy="az_nas", samples=1)
     result = search(proxy="rank_mean(params,macs)", algorithm="zero-cost-pt:proposals=1", samples=5)
     assert (result.scored, result.states) == (1, 30)
@@ -228,7 +228,7 @@ def test_a_search_that_was_not_what_one_may_think_says_so() -> None:
 
 
 def test_a_source_of_latencies_that_nothing_asks_for() -> None:
-    with pytest.raises(SettingError, match=r"nothing asks for any.*--objectives latency"):
+    with pytest.raises(SettingError, match=r"no latency is needed.*--objectives latency"):
         search(latency="onnx")
 
 
@@ -304,7 +304,7 @@ def test_an_ensemble_judges_as_far_as_a_run_came(tmp_path: Path) -> None:
         ({"proxy": "dextr,params"}, SettingError),
         ({"max_params": "much"}, SettingError),
         ({"skeleton": {"depth": 3}}, SettingError),
-        ({"skeleton": "cells=1"}, SettingError),
+        ({"skeleton": "cells"}, SettingError),
         ({"samples": "5"}, SettingError),
         ({"max_macs": -4}, SettingError),
     ],

@@ -13,7 +13,17 @@ from typing import ClassVar
 
 
 class FirstlightError(Exception):
-    """The base class of all errors that Firstlight raises on purpose."""
+    """The base class of all errors that Firstlight raises on purpose.
+
+    Attributes:
+        code: A short name of the kind of error, which `--json` prints.
+
+    >>> try:
+    ...     firstlight.space("nasbench202")
+    ... except firstlight.FirstlightError as error:
+    ...     print(error.code)
+    unknown-name
+    """
 
     code: ClassVar[str] = "firstlight"  # subclasses may inherit it
 

@@ -22,6 +22,11 @@ class Event:
         item: What was just finished: a `Candidate` or a `NetworkScore`, an epoch, or None.
         note: What is worth showing beside the counts.
         architecture: The text of the architecture that the event is about; "" if there is none.
+
+    >>> seen = []
+    >>> result = firstlight.search("nasbench201", proxy="params", samples=3, workers=0, callback=seen.append)
+    >>> [(event.stage, event.done, event.total) for event in seen]
+    [('scoring', 1, 3), ('scoring', 2, 3), ('scoring', 3, 3)]
     """
 
     stage: Stage

@@ -1,4 +1,4 @@
-"""How much of a score is luck: the same question asked of several initialisations and inputs."""
+"""How much of a score is luck: the same question asked of several initializations and inputs."""
 
 from __future__ import annotations
 

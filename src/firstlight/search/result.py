@@ -155,6 +155,15 @@ class SearchInterrupted(KeyboardInterrupt):
 
     Attributes:
         result: The `SearchResult` of what was scored so far.
+
+    >>> def stop(event):
+    ...     if event.done == 2:
+    ...         raise KeyboardInterrupt
+    >>> try:
+    ...     firstlight.search("nasbench201", proxy="params", samples=9, workers=0, callback=stop)
+    ... except firstlight.SearchInterrupted as interrupted:
+    ...     print(interrupted.result.scored)
+    2
     """
 
     def __init__(self, result: SearchResult) -> None:

