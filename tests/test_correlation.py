@@ -12,8 +12,8 @@ TARGET = "cifar10_test_200"
 def test_dextr_ranks_nasbench201_by_accuracy(benchmark_data: Path) -> None:
     found = firstlight.correlate(
         "nasbench201",
-        benchmark_data / "nb201.parquet",
-        TARGET,
+        table=benchmark_data / "nb201.parquet",
+        target=TARGET,
         proxies="dextr,params",
         samples=150,
         exact=True,

@@ -42,6 +42,8 @@ ALLOWED = {
         "execution/workers.py",
         "pickle.loads",
     ): "of bytes made in the same line, to see whether an error survives the journey",
+    ("testing/proxies.py", "pickle.loads"): "of bytes made in the same line, as workers get the author's proxy",
+    ("testing/spaces.py", "pickle.loads"): "the same",
     ("execution/shipping.py", "pickle.loads"): "a job that the search itself has sent to its cluster",
     ("views/pages/watching.py", "http"): "its own server, which listens to this machine alone",
     ("views/pages/watching.py", "http.server"): "the same",

@@ -43,7 +43,7 @@ def test_listings() -> None:
 
 def test_everything_about_one_proxy() -> None:
     text = firstlight("proxies", "dextr").stdout
-    for fact in ("M = ln(1 + S)", "Higher is better", "variant=paper", "(paper,", "seven forward", "TMLR, 2025"):
+    for fact in ("M = ln(1 + S)", "Higher is better", "variant=paper", "(paper,", "seven forward", "TMLR,"):
         assert fact in text
     known = json.loads(firstlight("proxies", "zico", "--json").stdout)
     assert (known["name"], known["batches"], known["settings"]) == ("zico", 2, {"batches": 2})

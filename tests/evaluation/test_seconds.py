@@ -98,7 +98,7 @@ def test_nothing_is_made_up() -> None:
         with pytest.raises(SettingError, match=r"COLUMN\*0.5"):
             times(a_table(), asked)
     named = as_table(pd.DataFrame(a_table().frame).rename(columns={"toy_train_seconds_40": "minutes"}), "toy")
-    with pytest.raises(DataError, match="does not say after how many epochs"):
+    with pytest.raises(DataError, match="does not state the number of epochs"):
         times(named, "minutes")
 
 

@@ -13,6 +13,7 @@ from tests.papers.test_measures import Counting
 from tests.papers.toy import SMALL, run, write_all_cells, write_tables
 
 from firstlight.core.errors import DataError, SettingError
+from firstlight.core.events import ignore
 from firstlight.evaluation.contest import Contest
 from firstlight.evaluation.methods import ByTruth, parse_method
 from firstlight.papers import EXPERIMENTS, hnas_search
@@ -88,7 +89,7 @@ def test_what_is_found_is_the_best_that_the_method_asked_about(data: Path) -> No
             ("guided", "verify:by=params:pool=6:batch=16", half),
             ("unguided", "evolution", truth),
         ):
-            asked = parse_method(text).run(replace(contest, truth=within), 2, place, lambda: None)
+            asked = parse_method(text).run(replace(contest, truth=within), 2, place, ignore)
             texts = [query.architecture for query in asked]
             assert found[title][place] == max(texts, key=lambda text: accuracy[text])
         assert found["guided"][place] in half.networks

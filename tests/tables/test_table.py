@@ -103,7 +103,7 @@ def test_a_column_that_is_not_there() -> None:
         mine.join(SPACE, "cifar10_test_20")
     assert f"Known: {TARGET}." in str(error.value)
     for column in ("note", "index", "architecture"):
-        with pytest.raises(DataError, match=f"{column!r} of mine.csv is no target.*Targets: {TARGET}"):
+        with pytest.raises(DataError, match=f"{column!r} of mine.csv is not a target.*Targets: {TARGET}"):
             mine.join(SPACE, column)
 
 
@@ -179,8 +179,8 @@ def test_files_that_are_no_tables(tmp_path: Path) -> None:
         ("empty.csv", b"", "cannot be read as a table"),
         ("binary.csv", bytes(range(256)), "cannot be read as a table"),
         ("header.csv", b"architecture,x_test_1\n", "has no rows"),
-        ("nameless.csv", b"arch,x_test_1\na,1\n", "expected 'architecture', 'arch_str', .* It has: arch, x_test_1"),
-        ("gap.csv", b"architecture,x_test_1\na,1\n,2\n", "1 of 2 rows of gap.csv have nothing in architecture"),
+        ("nameless.csv", b"arch,x_test_1\na,1\n", "expected 'architecture', 'arch_str', .* Columns: arch, x_test_1"),
+        ("gap.csv", b"architecture,x_test_1\na,1\n,2\n", "1 of 2 rows of gap.csv have no architecture"),
     ]:
         (tmp_path / name).write_bytes(content)
         with pytest.raises(DataError, match=message):

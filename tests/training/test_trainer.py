@@ -83,7 +83,7 @@ def test_the_same_call_again_trains_nothing_and_others_are_refused(tmp_path: Pat
 
 def test_a_folder_that_cannot_be_made_is_noticed_before_the_training(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(StoreError, match="cannot be made"):
+    with pytest.raises(StoreError, match="cannot be created"):
         trained(tmp_path / "file" / "run", callback=lambda event: pytest.fail("too late"))
 
 

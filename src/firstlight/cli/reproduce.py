@@ -12,7 +12,7 @@ from firstlight.cli.printing import print_json, resumable, say
 LEFT_OUT = ("labels", "batch_size", "num_batches", "repeats", "device", "store", "timeout", "max_worker_memory")
 
 
-@derived(call, usual={"out": "runs/reproduce", "name": None}, without=LEFT_OUT)
+@derived(call, usual={"out": "runs/reproduce", "name": ""}, without=LEFT_OUT)
 def reproduce(given: dict[str, Any]) -> None:
     """Run the experiment behind a published table or figure, and print whether our figures agree.
 
@@ -25,7 +25,7 @@ def reproduce(given: dict[str, Any]) -> None:
     firstlight reproduce dextr-table4 --samples 200
     """
     as_json = given.pop("json", False)
-    if given["name"] is None:
+    if not given["name"]:
         _list(given.get("data"), as_json=as_json)
         return
     out = Path(given["out"])

@@ -329,15 +329,15 @@ def test_a_search_that_was_killed_has_a_report_of_what_it_came_to(tmp_path: Path
     assert "<h1>Network after 10 steps so far" in page
     own = firstlight.space("nasbench201")
     assert f"<pre><code>{html.escape(str(own.canonical(own.parse(leading[9]))))}</code></pre>" in page
-    assert "What 10 steps speak for" in page
+    assert "Preferences after 10 steps" in page
     with pytest.raises(firstlight.SearchInterrupted):  # that network is scored now
         run_search(wanted, make_executor(0), RunStore(tmp_path), callback=interrupted_at(10))
     with pytest.raises(Killed):
         run_search(wanted, make_executor(0), RunStore(tmp_path), callback=of_states(kill))
-    assert "after 10 steps it would choose one that has ntk_trace_batch" in write_report(tmp_path).read_text()
+    assert "<h1>Network after 10 steps so far: ntk_trace_batch" in write_report(tmp_path).read_text()
     result = run_search(wanted, make_executor(0), RunStore(tmp_path))
     finished = write_report(tmp_path).read_text()
-    assert "after 15 steps it chose one that has ntk_trace_batch" in finished
+    assert "<h1>Network after 15 steps: ntk_trace_batch" in finished
     with pytest.raises(Killed):
         run_search(wanted, make_executor(0), RunStore(tmp_path), callback=of_states(kill))
     assert write_report(tmp_path).read_text() == finished  # there is more known than the first steps
@@ -358,6 +358,6 @@ def test_an_interrupted_search_goes_on_and_its_report_shows_what_it_came_to(tmp_
     assert result.states == 12
     assert result.best.architecture != caught.value.result.best.architecture  # or the rest says nothing
     page = write_report(tmp_path).read_text()
-    assert "after 12 steps it chose one that has" in page
+    assert "<h1>Network after 12 steps: " in page
     assert html.escape(result.best.architecture) in page
     assert html.escape(caught.value.result.best.architecture) not in page

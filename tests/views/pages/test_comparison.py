@@ -39,7 +39,7 @@ def test_the_page_says_who_is_ahead_and_draws_all() -> None:
 def test_methods_that_differ_in_their_settings_keep_them() -> None:
     found = compared(("evolution", "evolution:population=5", "random@params"), seeds=1)
     assert list(found.labels.values()) == list(found.runs)
-    assert "random@params asks a proxy: its queries are networks scored" in " ".join(notes(found))
+    assert "random@params searches by a proxy: its queries are scores" in " ".join(notes(found))
 
 
 def test_lines_of_the_table_fit_their_headers() -> None:

@@ -116,7 +116,7 @@ def test_the_command_serves_until_ctrl_c(tmp_path: Path) -> None:
         done = firstlight("watch", str(tmp_path / "later"), "--port", str(port), "--open")
     opened.assert_called_once_with(f"http://127.0.0.1:{port}/")
     assert f"at http://127.0.0.1:{port}/" in done.stdout
-    assert "Ended" in done.stdout
+    assert "Stopped" in done.stdout
     assert "Waiting for a run" in seen[0]
     assert not (tmp_path / "later").exists()
 

@@ -122,7 +122,7 @@ def svg(width: float, height: float, label: str, parts: Sequence[str], columns: 
 
 def round_ticks(low: float, high: float) -> list[float]:
     """Return about five round numbers; the first and the last enclose the data."""
-    if high - low < 1e-9 * max(abs(low), abs(high), 1e-300):  # the same number, but for rounding
+    if high - low < max(1e-9 * max(abs(low), abs(high)), 1e-300):  # the same number, but for rounding
         low, high = low - 0.5, high + 0.5
     raw = (high - low) / 4
     magnitude = 10.0 ** math.floor(math.log10(raw))
