@@ -172,10 +172,8 @@ def bootstrapped(
 
 def spearman(first: Numbers, second: Numbers) -> float:
     """Return Spearman's rank correlation over the networks that have both values; NaN if it is undefined."""
-    from scipy.stats import spearmanr  # slow to import
-
     first, second = _both(first, second)
-    return float(spearmanr(first, second).statistic) if _varies(first, second) else math.nan
+    return pearson(ranks(first), ranks(second)) if _varies(first, second) else math.nan
 
 
 def kendall(first: Numbers, second: Numbers) -> float:
@@ -228,9 +226,9 @@ def best_of_top(utilities: Numbers, truth: Numbers) -> float:
 
 def ranks(values: Numbers) -> Numbers:
     """Return the rank of each value, 1 for the lowest; ties share the mean of their ranks."""
-    from scipy.stats import rankdata
-
-    found: Numbers = rankdata(values)
+    # as `scipy.stats.rankdata`, whose checks take ten times as long as the ranking of some hundred values
+    _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
+    found: Numbers = (np.cumsum(counts) - (counts - 1) / 2)[place]
     return found
 
 
