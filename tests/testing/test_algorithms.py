@@ -126,7 +126,7 @@ SETTINGS = {
     "verify": ":by=params:pool=20",
     "portfolio": ":by=params+macs:pool=20",
     "zero-cost-pt": ":proposals=2",
-    "prune": ":repeats=1:kernel_samples=2:region_samples=10",
+    "prune": ":prune_number=4:repeats=1:kernel_samples=2:region_samples=10",
     "nasi": ":steps=3:batch=2",
     "nasi-ridge": ":steps=3:batch=2",
 }

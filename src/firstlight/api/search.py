@@ -136,7 +136,7 @@ def search(
     wanted = SearchSetting(
         setting, by, request, count, limits, costs, limits.latency, asked, record | options.to_dict()
     )
-    # the work of an algorithm that decides by itself is not that of the networks which it scores
+    # evaluations and steps of a supernet cost far more than scores
     much = by_truth or retrain is not None or request.algorithm.searches_supernet
     place = choose_executor(options[Compute], callback, MUCH_WORK if much else count)
     folder = None

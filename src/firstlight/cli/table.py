@@ -1,4 +1,4 @@
-"""`firstlight table`: tables of trained networks, from official benchmark files and of one's own."""
+"""`firstlight table`: tables of trained networks, imported from official benchmark files, or your own."""
 
 from __future__ import annotations
 

@@ -52,8 +52,8 @@ class AskTable:
         truth, report = table_truth(table, setting, target, fidelities=(), seconds=seconds)
         if not Target.of_column(truth.target).is_accuracy:
             raise SettingError(
-                f"The target {truth.target!r} is no accuracy by its name, as cifar10_val_12 is, and a search looks for "
-                "the highest. Name another column."
+                f"The target {truth.target!r} is not an accuracy, and a search maximizes. Name a column of accuracies, "
+                "such as cifar10_val_12."
             )
         return cls(truth, report, table.origin)
 

@@ -1,4 +1,4 @@
-"""What networks cost, as far as a search asks: counted, measured here, or looked up."""
+"""The cost of networks: counted, measured on this machine, or looked up."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from firstlight.spaces.in_space import Surroundings
 
 
 class LatencySource(Protocol):
-    """Where milliseconds for one input come from."""
+    """A source of latencies: milliseconds for one input."""
 
-    measures: bool  # rather than looks up
+    measures: bool  # False if latencies are looked up
 
     def milliseconds(self, architecture: Architecture) -> float: ...
 
 
 class Costs:
-    """Each amount is found out when it is asked for: the dear ones only for networks that pass by the others.
+    """The costs of networks, computed on demand, so that expensive ones are computed only where they are needed.
 
-    Nothing but a latency that is measured needs a network with weights. `failure` says of the first network that could
-    not be built or run which it was, and why.
+    Only measured latencies need a network with weights. `failure` names the first network that could not be built or
+    run, with the reason.
     """
 
     def __init__(self, setting: Surroundings, latency: LatencySource | None = None) -> None:
@@ -41,7 +41,7 @@ class Costs:
         return self._latency is not None and self._latency.measures
 
     def amount(self, architecture: Architecture, name: str) -> float:
-        """How much a network costs of what `UNITS` names; infinitely much if it cannot be built or run."""
+        """Return one cost of a network, by its name in `UNITS`; infinity if the network cannot be built or run."""
         if name not in UNITS:
             raise UnknownNameError("cost", name, UNITS)
         kind = "counted" if name in CHEAP else "latency" if name == "latency" else "footprint"
@@ -51,24 +51,24 @@ class Costs:
         return {name: self.amount(architecture, name) for name in names}
 
     def _find(self, architecture: Architecture, kind: Literal["counted", "footprint", "latency"]) -> dict[str, float]:
-        """What becomes known together; nothing of a network that cannot be built or run."""
+        """Return the costs that are computed together; none if the network cannot be built or run."""
         space, skeleton = self._setting.space, self._setting.skeleton
         try:
             if kind == "latency":
-                assert self._latency is not None  # whoever asks for a latency says where it comes from
+                assert self._latency is not None  # a limit on latency comes with a source
                 return {"latency": self._latency.milliseconds(architecture)}
             return asdict(
                 space.cost(architecture, skeleton) if kind == "counted" else space.footprint(architecture, skeleton)
             )
-        except (MissingExtraError, SettingError, StoreError):  # which would meet every network
+        except (MissingExtraError, SettingError, StoreError):  # they concern all networks
             raise
-        except Exception as error:  # whatever a space of the user's own does
+        except Exception as error:  # the user's own space may raise anything
             self.failure = self.failure or f"{architecture}: {Score.of_error(error).note}"
             return {}
 
 
 def read_costs(names: Iterable[str]) -> tuple[str, ...]:
-    """Names of costs as given, each once."""
+    """Return the names of costs without duplicates; raises `UnknownNameError` for other names."""
     found = tuple(dict.fromkeys(name.strip() for name in names))
     for name in found:
         if name not in UNITS:
@@ -77,5 +77,5 @@ def read_costs(names: Iterable[str]) -> tuple[str, ...]:
 
 
 def written(name: str, amount: float) -> str:
-    """An amount with its unit."""
+    """Return an amount with its unit."""
     return f"{amount:.3g} {UNITS[name]}" if name == "latency" else f"{amount:,.0f} {UNITS[name]}"

@@ -1,4 +1,4 @@
-"""How long one input takes: measured on this machine, or looked up in a table of another one."""
+"""Latency: measured on this machine, or looked up in a table."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ from firstlight.storage.store import Store
 if TYPE_CHECKING:
     from firstlight.scoring.service import Setting
 
-# Runs that only fill caches; then so many are timed, and of these so many at either end are left out
+# Runs before timing starts, timed runs, and how many of the fastest and of the slowest are dropped.
 WARM_UP = 5
 RUNS = 40
 TRIMMED = 4
-# So many networks are needed to tell how far they are apart
+# The fewest networks whose spread can be compared with the noise.
 FEWEST_TO_COMPARE = 5
 
 
 @dataclass(frozen=True)
 class Latency:
-    """Milliseconds for one input: a median, and the interval in which the true median lies in 95 of 100 cases."""
+    """Milliseconds for one input: the median with its 95% interval."""
 
     median: float
     low: float
@@ -43,7 +43,7 @@ class Latency:
 
 
 def time_runs(run: Callable[[], object], *, warm_up: int = WARM_UP, runs: int = RUNS) -> Latency:
-    """The median of many runs without the slowest and the fastest ones, which other programs on the machine cause."""
+    """Return the median time of many runs. The fastest and the slowest are dropped: other programs disturb them."""
     for _ in range(warm_up):
         run()
     times = []
@@ -53,14 +53,14 @@ def time_runs(run: Callable[[], object], *, warm_up: int = WARM_UP, runs: int = 
         times.append((time.perf_counter() - start) * 1e3)
     trimmed = min(TRIMMED, (runs - 1) // 2)
     times.sort()
-    # the median lies between these order statistics in 95 of 100 cases (the binomial distribution, as a normal one)
+    # order statistics around the median, by the normal approximation of the binomial distribution
     reach = 0.98 * sqrt(runs)
     low, high = max(floor(runs / 2 - reach), 0), min(ceil(runs / 2 + reach), runs - 1)
     return Latency(statistics.median(times[trimmed : runs - trimmed]), times[low], times[high])
 
 
 def measure_latency(model: nn.Module, inputs: torch.Tensor, *, engine: str = "torch", threads: int = 1) -> Latency:
-    """Of one forward pass in evaluation mode; the model comes back in the mode it was in."""
+    """Measure one forward pass in evaluation mode. The model returns to the mode it was in."""
     training, before = model.training, torch.get_num_threads()
     model.eval()
     torch.set_num_threads(threads)
@@ -73,7 +73,7 @@ def measure_latency(model: nn.Module, inputs: torch.Tensor, *, engine: str = "to
 
 
 def _pass(model: nn.Module, inputs: torch.Tensor) -> Callable[[], object]:
-    """One forward pass to its end: a call of an accelerator returns before."""
+    """Return a function that runs one forward pass to its end: accelerators compute asynchronously."""
     accelerator = torch.accelerator.current_accelerator()
     if accelerator is None or inputs.device.type != accelerator.type:
         return lambda: model(inputs)
@@ -93,7 +93,7 @@ def _onnx_session(model: nn.Module, inputs: torch.Tensor, threads: int) -> Calla
 
 
 class MeasuredHere:
-    """Networks are built and timed in this process; the store remembers, so that a resumed search sees the same."""
+    """Latencies measured in this process, and stored, so that a resumed search sees the same values."""
 
     measures = True
 
@@ -109,7 +109,7 @@ class MeasuredHere:
         return self._seen[text].median
 
     def remark(self) -> str:
-        """What to say when the machine is too noisy to tell networks apart."""
+        """Return a warning if the machine is too noisy to tell the networks apart; otherwise ""."""
         if len(self._seen) < FEWEST_TO_COMPARE:
             return ""
         width = statistics.median(latency.high - latency.low for latency in self._seen.values())
@@ -131,7 +131,7 @@ class MeasuredHere:
 
     def _stored(self, text: str) -> Latency | None:
         score = self._store.find_score(self._key(text))
-        if score is None or not score.parts.keys() >= {"low", "high"}:  # damaged, though it looks like a score
+        if score is None or not score.parts.keys() >= {"low", "high"}:  # a damaged row
             return None
         return Latency(score.value, score.parts["low"], score.parts["high"])
 
@@ -149,7 +149,7 @@ class MeasuredHere:
 
 
 class LookedUp:
-    """Milliseconds from a column of a table; a network that it does not have counts as infinitely slow."""
+    """Latencies from a column of a table. A network that the table does not have is infinitely slow."""
 
     measures = False
 
@@ -157,7 +157,7 @@ class LookedUp:
         from firstlight.tables.table import load_table  # pandas is slow to import
 
         rows = load_table(path).join(setting.space, column).rows
-        known = rows[rows["value"] > 0]  # HW-NAS-Bench marks by -1 what a device cannot run
+        known = rows[rows["value"] > 0]  # HW-NAS-Bench writes -1 for networks that a device cannot run
         means = known.groupby("canonical")["value"].mean()
         self._milliseconds = {str(text): float(value) for text, value in means.items()}
         self._space = setting.space
@@ -167,12 +167,12 @@ class LookedUp:
         return self._milliseconds.get(str(self._space.canonical(architecture)), inf)
 
     def remark(self) -> str:
-        """What to say when other networks were measured than those that are searched."""
+        """Return a warning if the table may be about networks with another skeleton; otherwise ""."""
         if not self._own_skeleton:
             return ""
         return (
-            "Latencies are those that the table has for each architecture. These networks have another skeleton than "
-            "the usual one: a table made with the usual one says nothing about them."
+            "Latencies are looked up by architecture, and these networks do not have the default skeleton. If the "
+            "table was made with the default skeleton, its latencies are not those of these networks."
         )
 
 
@@ -181,7 +181,7 @@ ENGINES = {"measured": "torch", "onnx": "onnx"}
 
 @dataclass(frozen=True)
 class LatencyRequest:
-    """Where latencies come from. Text form: `measured`, `onnx:threads=2`, or `table:FILE:COLUMN`."""
+    """The source of latencies, as text: `measured`, `onnx:threads=2`, or `table:FILE:COLUMN`."""
 
     text: str
 

@@ -1,4 +1,4 @@
-"""Networks as ONNX programs, for whoever runs or keeps them: latencies and exports."""
+"""Networks as ONNX programs, for latencies and exports."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
 
 def onnx_program(model: nn.Module, inputs: Tensor, purpose: str, *, any_batch: bool = False) -> ONNXProgram:
-    """The model for inputs of this shape; with `any_batch`, for any number of them at a time.
+    """Convert a model for inputs of this shape; with `any_batch`, for any batch size.
 
-    `purpose` is what the packages of the extra are needed for, if they are missing.
+    `purpose` says in the error what the packages of the extra `onnx` are needed for, if they are missing.
     """
     try:
-        import onnxruntime  # noqa: F401 - whatever is exported is run as well
+        import onnxruntime  # noqa: F401 - every export is run
         import onnxscript  # noqa: F401 - the exporter needs it
     except ImportError as error:
         raise MissingExtraError(purpose, "onnx") from error
@@ -37,7 +37,7 @@ def onnx_program(model: nn.Module, inputs: Tensor, purpose: str, *, any_batch: b
 
 
 def onnx_session(content: bytes, threads: int = 0) -> Any:
-    """What runs a program on the CPU; 0 threads are as many as ONNX Runtime likes."""
+    """Return a session that runs a program on the CPU. With 0 threads, ONNX Runtime chooses how many."""
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
@@ -47,7 +47,7 @@ def onnx_session(content: bytes, threads: int = 0) -> Any:
 
 @contextmanager
 def _quietly() -> Iterator[None]:
-    """The exporter speaks of packages that are not there and not needed."""
+    """Silence the exporter, which warns about missing packages that are not needed."""
     logger = logging.getLogger("torch.onnx")
     level = logger.level
     logger.setLevel(logging.ERROR)

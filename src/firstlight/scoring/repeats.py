@@ -1,4 +1,4 @@
-"""How much of a score is luck: the same question asked of several initializations and inputs."""
+"""Repeats: scores averaged over several initializations and inputs, with their standard error."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from firstlight.proxies.base import Score
 
 
 def draw_seeds(seed: int, repeats: int) -> list[int]:
-    """The first draw is that of the seed itself, so that asking once and asking several times agree about it."""
+    """Return one seed for each repeat. The first is the seed itself, so one repeat gives the plain score."""
     if not isinstance(repeats, int) or repeats < 1:
         raise SettingError(f"repeats is {repeats!r}; it must be a whole number, 1 or more.")
     return [seed, *(derive(seed, "repeat", str(number)) for number in range(1, repeats))]
 
 
 def combine(scores: Sequence[Score]) -> Score:
-    """Mean of value and parts, with the standard error of the value among the parts.
+    """Average values and parts; the standard error of the value is one more part.
 
-    A draw without a value leaves no mean to speak of: its status is the answer, and the note says how often it came.
+    If a repeat has no value, neither has the result: it has the status of that repeat, and the note counts them.
     """
     first = scores[0]
     if len(scores) == 1:

@@ -1,4 +1,4 @@
-"""From an architecture's text to its scores: look them up, else have them computed, and remember them."""
+"""From architectures to scores: look them up in the store, or compute and store them."""
 
 from __future__ import annotations
 
@@ -41,9 +41,10 @@ def source_for(
     batches: int | None = None,
     labels: str = "true",
 ) -> InputSource:
-    """As large and as many batches as the most demanding of the proxies takes, unless the user says otherwise.
+    """Return a source with the largest batch size and number of batches that any of the proxies needs.
 
-    Batches are smaller where the data have too few samples for the usual size; one that is asked for stays.
+    A given `batch_size` or number of `batches` takes precedence. The default batch size shrinks if the data has fewer
+    samples.
     """
     requests = list(requests)
     size = max((max(request.proxy.batch_size, request.samples) for request in requests), default=1)
@@ -55,16 +56,16 @@ def source_for(
 
 
 def read_by(request: ProxyRequest, source: InputSource) -> InputSource:
-    """The part of the source that a proxy looks at: its score does not depend on what others are shown beside it."""
+    """Return the part of the source that a proxy reads, so that its score does not depend on the other proxies."""
     size = source.batch_size if request.proxy.batch_size > 1 else min(request.samples, source.batch_size)
     return replace(source, batch_size=size, batches=min(request.num_batches, source.batches))
 
 
 @dataclass(frozen=True)
 class Setting(InSpace):
-    """What all scores of a run have in common. With a `warm_up`, networks are trained a little before they are scored.
+    """What all scores of a run have in common.
 
-    What proxies are shown is the same with a warm-up and without.
+    With a `warm_up`, networks are trained briefly before they are scored, on data other than what proxies are shown.
     """
 
     source: InputSource = InputSource()
@@ -82,7 +83,7 @@ class Setting(InSpace):
         check_device(self.device)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Without what is learned from: each worker process loads its own, which spares the way through a pipe."""
+        """Leave out the data of the warm-up: each worker process loads its own copy."""
         return {name: value for name, value in super().__getstate__().items() if name != "learned_from"}
 
     def load(self) -> None:
@@ -90,13 +91,13 @@ class Setting(InSpace):
             setting.check()
 
     def check(self) -> None:
-        """Data, skeleton and warm-up, before any work starts."""
+        """Check data, skeleton and warm-up before any work starts."""
         self.skeleton  # noqa: B018 - it depends on the data, which are read
         self.described  # noqa: B018 - and this on those to learn from
 
     @functools.cached_property
     def learned_from(self) -> LearnedFrom:
-        """The data of the warm-up; which ones depends on the seed, as that of those which proxies are shown."""
+        """The data of the warm-up, drawn by the seed."""
         assert self.warm_up is not None
         return self.warm_up.load(self.source, self.seed)
 
@@ -113,13 +114,13 @@ class Setting(InSpace):
 
     @functools.cached_property
     def draws(self) -> list[Setting]:
-        """One setting for each initialization and choice of inputs."""
+        """One setting for each repeat."""
         seeds = draw_seeds(self.seed, self.repeats)
         return [self] if self.repeats == 1 else [replace(self, seed=seed, repeats=1) for seed in seeds]
 
     @functools.cached_property
     def described(self) -> str:
-        """The skeleton, how its weights are drawn unless that is the usual way, and how they are warmed up if so."""
+        """The skeleton, the initialization unless it is the default, and the warm-up if there is one."""
         drawn = "" if self.initialization == "default" else f",initialisation={self.initialization}"
         warmed = "" if self.warm_up is None else f",warmup={self.warm_up} on {self.learned_from.fingerprint}"
         return f"{self.skeleton}{drawn}{warmed}"
@@ -130,9 +131,12 @@ class Setting(InSpace):
         )
 
     def network(self, architecture: str, kept_in: Path | None = None) -> nn.Module:
-        """Ready to be scored: built, and warmed up if that is asked for; weights are looked for and kept in a folder.
+        """Return a network ready to be scored: built, and warmed up if asked for.
 
-        Raises `DivergedError` if the warm-up does not end with numbers.
+        Warmed-up weights are read from and written to the folder `kept_in`.
+
+        Raises:
+            DivergedError: If the loss of the warm-up is not finite.
         """
         if self.warm_up is None:
             return self.build(architecture)
@@ -169,7 +173,7 @@ def make_setting(
     repeats: int,
     warm_up: WarmUp | SharedWarmUp | None = None,
 ) -> Setting:
-    """A setting in the words of the library's calls."""
+    """Return the setting for the arguments of a public call."""
     if skeleton is not None and not isinstance(skeleton, Mapping):
         raise SettingError(f'skeleton is {skeleton!r}; write a dictionary such as {{"channels": 8, "cells": 2}}.')
     return Setting(
@@ -184,20 +188,20 @@ def make_setting(
 
 
 def count(setting: Surroundings, architecture: str) -> Cost | Score:
-    """What a network costs; or, if it cannot be built or run, the score that says why."""
+    """Return the cost of a network, or a score without a value that says why it cannot be built or run."""
     space, skeleton = setting.space, setting.skeleton
     try:
         return space.cost(space.parse(architecture), skeleton)
-    except SettingError:  # which would meet every network
+    except SettingError:  # it concerns all networks
         raise
-    except Exception as error:  # whatever a space of the user's own does
+    except Exception as error:  # the user's own space may raise anything
         return Score.of_error(error)
 
 
 def with_cost(
     setting: Surroundings, architecture: str, scores: Mapping[str, Score], reused: bool = False
 ) -> NetworkScore:
-    """What is known of a network. One whose cost cannot be counted has failed, whatever was known of it."""
+    """Return scores together with the cost. A network whose cost cannot be counted has failed."""
     cost = count(setting, architecture)
     if isinstance(cost, Score):
         scores = {name: cost if score.ok else score for name, score in scores.items()}
@@ -209,9 +213,10 @@ Task = tuple[str, tuple[str, ...]]  # an architecture's text, and the proxies to
 
 @dataclass(frozen=True)
 class ScoreJob:
-    """Build, probe, ask: the job that executors run. A network that fails costs only its own scores.
+    """The job that executors run: build a network, probe it, and compute its scores.
 
-    The `requests` are all that tasks may name. Weights that were warmed up are kept in a folder, if there is one.
+    A network that fails affects only its own scores. `requests` are all proxies that tasks may name. Warmed-up weights
+    are kept in the folder `kept_in`.
     """
 
     setting: Setting
@@ -220,7 +225,7 @@ class ScoreJob:
 
     @property
     def files(self) -> list[Path]:
-        """What every machine must find: weights that networks inherit were trained before."""
+        """Files that every machine needs: shared weights, which are trained beforehand."""
         shared = isinstance(self.setting.warm_up, SharedWarmUp) and self.setting.warm_up.share
         return [self.kept_in] if shared and self.kept_in is not None else []
 
@@ -242,12 +247,12 @@ class ScoreJob:
             return {str(request): Score.of_error(error) for request in requests}
         prepared = 0.0 if setting.warm_up is None else time.perf_counter() - start
         found = measure_all(requests, probe)
-        first = next(iter(found))  # which bears what all have in common, as with quantities that several need
+        first = next(iter(found))  # the first proxy is charged for shared work
         return found | {first: replace(found[first], seconds=found[first].seconds + prepared)}
 
 
 class ScoreService:
-    """Answers from the store what it can, lets the executor compute the rest, and commits each score as it arrives."""
+    """Answers from the store where it can, has the executor compute the rest, and stores each score as it arrives."""
 
     def __init__(
         self,
@@ -265,12 +270,12 @@ class ScoreService:
         self.store = store
 
     def scores(self, architectures: Iterable[str]) -> Iterator[NetworkScore]:
-        """One answer for each different architecture among these, as they become known; in any order."""
+        """Yield the scores of each distinct architecture as they become known, in any order."""
         known: dict[str, dict[str, Score]] = {}
         answered: list[NetworkScore] = []
         looked_up = ((text, self._stored(text)) for text in _without_repeats(architectures))
         first_missing = []
-        for text, found in looked_up:  # no need to wait for a computed score while all are known
+        for text, found in looked_up:  # stored scores come at once
             if len(found) < len(self.requests):
                 first_missing.append((text, found))
                 break
@@ -293,7 +298,7 @@ class ScoreService:
             yield from _drain(answered)
             if isinstance(result, Lost):
                 failed = {name: Score.without_value(result.status, result.reason) for name in missing}
-                # counting the cost of the user's own here, what crashed or hung the worker would do so again
+                # a user's own network that crashed a worker would crash this process too
                 own = self.setting.own_space is not None
                 result = NetworkScore(text, failed, None) if own else with_cost(self.setting, text, failed)
             for name, score in result.scores.items():
@@ -303,7 +308,7 @@ class ScoreService:
         yield from _drain(answered)
 
     def _kept_in(self) -> Path | None:
-        """Where warmed weights are kept: by the store; without a folder, workers still have to find shared ones."""
+        """Return the folder of warmed-up weights: beside the store, or a temporary one for shared weights."""
         if self.setting.warm_up is None:
             return None
         if self.store.folder is not None:
@@ -317,7 +322,7 @@ class ScoreService:
         found = {}
         for name, request in self.requests.items():
             score = self.store.find_score(self.setting.key(text, request))
-            if score is not None:  # the direction is a fact about the proxy, so the store does not repeat it
+            if score is not None:  # the store does not keep the direction, which belongs to the proxy
                 found[name] = dataclasses.replace(score, higher_is_better=request.proxy.higher_is_better)
         return found
 

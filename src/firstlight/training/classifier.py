@@ -116,7 +116,7 @@ class _Training:
 
     def set_drop_path(self, probability: float) -> None:
         if self.recipe.drop_path:
-            self.model.drop_path = probability  # type: ignore[assignment] # a number, which is no part of the state
+            self.model.drop_path = probability  # type: ignore[assignment] # not part of the state
 
     def epoch(self, number: int) -> Epoch:
         start = time.perf_counter()
