@@ -84,3 +84,29 @@ def test_the_score_command_sees_what_the_search_saw(found: SearchResult) -> None
     assert f"ntk_trace_batch: {found.score.value:.6g}" in command("score", *arguments).stdout
     true = arguments[: arguments.index("--labels")] + arguments[arguments.index("--labels") + 2 :]
     assert f"ntk_trace_batch: {found.score.value:.6g}" not in command("score", *true).stdout
+
+
+@pytest.mark.parametrize(("proxy", "best_first"), [("params", max), ("ntk_condition", min)])
+def test_a_front_shows_its_best_networks_with_their_costs(
+    proxy: str, best_first: Any, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("firstlight.views.console.result.SHOWN_OF_FRONT", 2)
+    result = firstlight.search(
+        "nasbench201",
+        proxy=proxy,
+        algorithm="pareto:population=6",
+        objectives="macs,memory",
+        samples=12,
+        batch_size=4,
+        skeleton=TINY,
+        workers=0,
+    )
+    assert len(result.front) > 2
+    show_result(result)
+    said = capsys.readouterr().out
+    assert f"The front of {len(result.front)} networks, none of which is beaten in everything:" in said
+    assert f"... and {len(result.front) - 2} more." in said
+    assert " bytes of memory" in said
+    shown = [line.split() for line in said.splitlines() if line.strip().startswith(tuple("0123456789")) and "|" in line]
+    first, second = (float(row[0].replace(",", "")) for row in shown)
+    assert first == best_first(first, second) > 0
