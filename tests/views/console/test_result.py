@@ -96,7 +96,7 @@ def test_a_front_shows_its_best_networks_with_their_costs(
         proxy=proxy,
         algorithm="pareto:population=6",
         objectives="macs,memory",
-        samples=12,
+        samples=30,
         batch_size=4,
         skeleton=TINY,
         workers=0,
