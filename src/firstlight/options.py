@@ -233,7 +233,7 @@ class Truth(Group):
     table: Any = None
     """Table of trained networks: FILE.parquet or FILE.csv."""
     target: str | Sequence[str] | None = None
-    """Column of the table. Default: validation accuracy after the fewest epochs."""
+    """Column of the table; `correlate` needs it. Default elsewhere: validation accuracy after the fewest epochs."""
 
 
 @dataclass(frozen=True)
@@ -411,8 +411,8 @@ def read_skeleton(given: str | Mapping[str, Any] | tuple[tuple[str, Any], ...]) 
         name, equals, value = item.partition("=")
         if not equals or not re.fullmatch(rf"{_WHOLE}(x{_WHOLE})*", value.strip()):
             raise SettingError(
-                f"{item!r} is not a skeleton setting. "
-                "Write name=NUMBER, such as channels=8,cells=2 or input_shape=3x32x32."
+                f"{item!r} cannot be read as a setting of the skeleton. Write name=NUMBER, such as channels=8,cells=2 "
+                "or input_shape=3x32x32."
             )
         numbers = tuple(int(number) for number in value.strip().split("x"))
         pairs[name.strip()] = numbers if len(numbers) > 1 else numbers[0]

@@ -11,10 +11,12 @@ import pytest
 import torch
 from tests import nets
 
+from firstlight.core.errors import ParseError
 from firstlight.probe import Probe
 from firstlight.proxies.base import Proxy
 from firstlight.proxies.requests import ProxyRequest
 from firstlight.spaces.base import Skeleton, Space
+from firstlight.testing import check_space
 
 DOCS = Path(__file__).parent.parent.parent / "docs"
 
@@ -47,5 +49,7 @@ def test_the_space() -> None:
     skeleton = Skeleton((3, 4, 4), 5)
     assert space.build(architecture, skeleton)(torch.randn(2, 3, 4, 4)).shape == (2, 5)
     assert space.cost(architecture, skeleton).params > 0
-    with pytest.raises(Exception, match="two numbers"):
-        space.parse("16")
+    for text in ("16", "08-16", "16-65", " 16-32"):
+        with pytest.raises(ParseError, match="two numbers"):
+            space.parse(text)
+    check_space(space, skeleton={"input_shape": (3, 4, 4)})

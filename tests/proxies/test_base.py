@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import Literal
+from collections.abc import Callable
+from typing import Any, Literal
 
 import pytest
 import torch
@@ -14,8 +15,9 @@ from tests.registries import holds_only
 from torch import nn
 
 import firstlight
-from firstlight.core.errors import DataError, SettingError, UnknownNameError, UnsupportedError
+from firstlight.core.errors import DataError, FirstlightError, SettingError, UnknownNameError, UnsupportedError
 from firstlight.probe import Probe
+from firstlight.probe.spectra import InverseCondition
 from firstlight.proxies import PROXIES
 from firstlight.proxies.base import Parts, Score, proxy
 from firstlight.proxies.requests import ProxyRequest, measure_all, parse_requests, read_requests
@@ -140,6 +142,54 @@ def test_statuses() -> None:
 def test_a_proxy_that_fails_leaves_the_others_alone() -> None:
     scores = measure_all([request_for(ZeroDivisionError("no layers")), *parse_requests("params")], PROBE)
     assert [score.status for score in scores.values()] == ["failed", "ok"]
+
+
+def test_a_proxy_that_changes_the_network_leaves_the_others_alone() -> None:
+    @proxy
+    def halves(probe: Probe) -> float:
+        with torch.no_grad():
+            for tensor in (*probe.model.parameters(), *probe.model.buffers()):
+                tensor.div_(2)
+        return float(sum(norm.sum() for norm in probe.feature_statistic(InverseCondition()).values))
+
+    others = parse_requests("l2_norm,independence,snip")
+    model, batch = nets.build("residual"), (torch.randn(4, 3, 8, 8), torch.tensor([0, 1, 2, 3]))
+    before = {name: tensor.clone() for name, tensor in model.state_dict().items()}
+    alone = measure_all(others, Probe(model, batch))
+    scores = measure_all([ProxyRequest(halves), *others], Probe(model, batch))
+    assert all(score.value == scores[name].value for name, score in alone.items())
+    assert all(torch.equal(tensor, before[name]) for name, tensor in model.state_dict().items())
+
+
+def no_probe() -> float:
+    return 1.0
+
+
+def positional(probe: Probe, scale: float = 1.0) -> float:
+    return scale
+
+
+def no_default(probe: Probe, *, scale: float) -> float:
+    return scale
+
+
+@pytest.mark.parametrize(
+    ("declared", "function", "message"),
+    [
+        ({"needs": "label"}, positional, "no kind of needs 'label'. Did you mean 'labels'?"),
+        ({"higher_is_better": "no"}, positional, "higher_is_better is 'no'; give True or False"),
+        ({"batch_size": 0}, positional, "batch_size is 0; it must be a whole number of 1 or more"),
+        ({"revision": "2"}, positional, "revision is '2'"),
+        ({}, no_probe, "'no_probe' must take a probe .*: it does not take a probe"),
+        ({}, positional, "'positional' must take a probe .*: 'scale' is not such a setting"),
+        ({}, no_default, "'no_default' must take a probe .*: 'scale' is not such a setting"),
+    ],
+)
+def test_a_declaration_that_makes_no_sense_is_refused(
+    declared: dict[str, Any], function: Callable[..., float], message: str
+) -> None:
+    with pytest.raises(FirstlightError, match=message.replace("?", r"\?")):
+        proxy(**declared)(function)
 
 
 def test_utility_is_the_value_turned_so_that_higher_is_better() -> None:

@@ -26,6 +26,26 @@ def search(**settings: Any) -> firstlight.SearchResult:
     return firstlight.search("nasbench201", **({"skeleton": SMALL, "proxy": "params", "workers": 0} | settings))
 
 
+def test_what_an_algorithm_cannot_be() -> None:
+    with pytest.raises(UnknownNameError, match="no kind of needs 'gpu'. Known: choices"):
+        firstlight.algorithm(needs=("gpu",))  # type: ignore[call-overload]
+    with pytest.raises(SettingError, match="The search algorithm 'aimless' must take a problem"):
+
+        @firstlight.algorithm
+        def aimless() -> None: ...
+
+
+def test_an_error_names_the_algorithm() -> None:
+    @firstlight.algorithm
+    def stumbles(problem: Problem) -> None:
+        raise ZeroDivisionError("no networks")
+
+    with pytest.raises(ZeroDivisionError) as caught:
+        search(algorithm=stumbles)
+    (note,) = caught.value.__notes__
+    assert note.startswith("The search algorithm 'tests.search.test_algorithm:stumbles' raised this error.")
+
+
 @pytest.mark.parametrize(
     ("given", "text"),
     [

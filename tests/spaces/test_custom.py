@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 import torch
+from tests.cli.command import firstlight as command
 from tests.spaces import own
 from torch import nn
 
@@ -313,3 +314,42 @@ def test_the_documented_example(tmp_path: Path) -> None:
     found = json.loads((tmp_path / "runs" / "mine" / "result.json").read_text(encoding="utf-8"))
     assert done.stdout.split()[-1] == found["best"]["architecture"]
     assert found["scored"] + found["rejected"] == 18
+
+
+class Lossy(firstlight.Space[Any]):
+    """Its texts lose what they stand for."""
+
+    name = "lossy"
+    summary = "perceptrons"
+    reference = ""
+
+    def sample(self, rng: random.Random) -> Any:
+        return SPACE.sample(rng)
+
+    def mutate(self, architecture: Any, rng: random.Random) -> Any:
+        return SPACE.mutate(architecture, rng)
+
+    def parse(self, text: str) -> Any:
+        return SPACE.parse("width=4,depth=1,activation=relu")
+
+    def canonical(self, architecture: Any) -> Any:
+        return architecture
+
+    def network(self, architecture: Any, skeleton: Any) -> nn.Module:
+        return SPACE.network(architecture, skeleton)
+
+
+def test_texts_that_do_not_read_back_are_refused_before_any_work() -> None:
+    with pytest.raises(
+        SettingError, match=r"'lossy' does not read its own texts: '.*' is read as 'width=4.*check_space"
+    ):
+        firstlight.search(Lossy(), proxy="params", samples=2, workers=0)
+
+
+def test_a_class_is_taken_where_its_space_is_and_a_space_of_unknown_size_is_true(tmp_path: Path) -> None:
+    assert Lossy()
+    (tmp_path / "t.csv").write_text("architecture,toy_test_10\nwidth=4;depth=1;activation=relu,50\n")
+    shown = command("table", "show", "t.csv", "--space", f"{__name__}:Lossy", folder=tmp_path).stdout
+    assert "architectures of" in shown
+    with pytest.raises(SettingError, match="does not read its own texts"):
+        firstlight.search(Lossy, proxy="params", samples=2, workers=0)

@@ -54,6 +54,12 @@ def leaves_hooks(probe: Probe) -> float:
 
 
 @proxy
+def empty_part(probe: Probe) -> Parts:
+    """Has a part that is not a number."""
+    return Parts(1.0, share=float("nan"))
+
+
+@proxy
 def hides_labels(probe: Probe) -> float:
     """Needs labels, and does not say so."""
     return float(probe.labels().double().mean())
@@ -97,7 +103,8 @@ def test_a_good_one_keeps_all_contracts(entry: Proxy) -> None:
     ("entry", "contract", "found"),
     [
         (text, "scores_a_network", "'failed': The proxy 'text' returned a str"),
-        (draws, "is_deterministic", "the same question has the answers"),
+        (empty_part, "scores_a_network", "its part 'share' is nan; leave out what has no value"),
+        (draws, "is_deterministic", "the same network, batches and seed give"),
         (draws_weights, "leaves_random_numbers_alone", "global random numbers"),
         (leaves_hooks, "leaves_the_model_alone", "the hooks of the model has changed"),
         (hides_labels, "needs_labels_where_it_says", "declare needs='labels'"),

@@ -79,7 +79,7 @@ def correlate(
 
     inputs, network, truth, storage = options[Inputs], options[Network], options[Truth], options[Storage]
     check_source_name("input", inputs.input)
-    found_space = find_space(space) if isinstance(space, str) else space
+    found_space = find_space(space)
     warm_up = read_warm_up(inputs.warmup, found_space)
     requests = read_requests(proxies, found_space.data_kind if warm_up else None)
     if truth.table is None:
@@ -88,7 +88,9 @@ def correlate(
     targets = read_list(truth.target)
     if not targets:
         names = ", ".join(entry.name for entry in table.targets())
-        raise SettingError(f"Name the column of {table.origin} to compare with: --target COLUMN. It has: {names}.")
+        raise SettingError(
+            f"Name the column of {table.origin} to compare with: target=COLUMN (--target COLUMN). It has: {names}."
+        )
     source = choose_source(inputs, requests, "synthetic")
     settings = [
         make_setting(space, source, network.skeleton_settings, seed, network.device, network.repeats, warm_up)

@@ -99,7 +99,7 @@ def _rank_space(
             f"Expected the name of a space, or models by name such as {{'mine': model}}; got a "
             f"{type(networks).__name__}."
         )
-    space = find_space(networks) if isinstance(networks, str) else networks
+    space = find_space(networks)
     inputs, network, model = options[Inputs], options[Network], options[Model]
     warm_up = read_warm_up(inputs.warmup, space)
     requests, criterion = read_criteria(proxies, by, space.data_kind if warm_up else None)

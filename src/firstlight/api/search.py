@@ -112,7 +112,7 @@ def search(
         data, recipe, epochs = None, None, None
     by_truth = truth.table is not None or data is not None
     request = AlgorithmRequest.parse(algorithm, batch_size=inputs.batch_size, for_queries=by_truth)
-    warm_up = read_warm_up(inputs.warmup, find_space(space) if isinstance(space, str) else space)
+    warm_up = read_warm_up(inputs.warmup, find_space(space))
     by = read_criterion(proxy, request, space, by_truth, warmed=warm_up is not None)
     count = read_count(samples, queries, by_truth, request)
     source = choose_source(inputs, asked_for(by), shown or SYNTHETIC)

@@ -7,6 +7,7 @@ import json
 import os
 import signal
 import sys
+import warnings
 from typing import Any
 
 from cyclopts import App, CycloptsError, Parameter
@@ -15,6 +16,7 @@ from firstlight._version import __version__
 from firstlight.cli.derive import COMMAND, shown_default
 from firstlight.cli.settings_file import apply_settings
 from firstlight.core.errors import FirstlightError
+from firstlight.core.registry import PluginWarning
 
 USAGE, FAILURE, INTERRUPTED = 2, 1, 130
 
@@ -44,6 +46,7 @@ def main() -> None:
     """
     from firstlight.execution.memory import keep_freed_memory
 
+    warnings.showwarning = _show_warning
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     keep_freed_memory()
     if sys.path[0] != os.getcwd():  # as `python -m` does, so that your own modules can be imported
@@ -65,6 +68,14 @@ def main() -> None:
             raise
         message = f"{str(error.filename)[:60]!r}... is too long for the name of a file."
         _fail(words, FAILURE, "file-name", message, "")
+
+
+def _show_warning(
+    message: Warning | str, category: type[Warning], filename: str, lineno: int, file: Any = None, line: Any = None
+) -> None:
+    """Print a warning as a user reads it; those of Firstlight need no place in the code."""
+    where = "" if issubclass(category, PluginWarning) else f" ({category.__name__} at {filename}:{lineno})"
+    print(f"Warning: {message}{where}", file=sys.stderr)
 
 
 def _fail(words: list[str], status: int, code: str, message: str, hint: str) -> None:

@@ -64,7 +64,7 @@ def show(path: Path, /, *, space: str | None = None, json: bool = False) -> None
 
     entry = find_space(space) if space else None
     found = load_table(path)
-    census = found.census(entry) if entry else None
+    census = None if entry is None else found.census(entry)
     rows = _targets(found)
     if json:
         content: dict[str, Any] = {"table": str(path), "rows": len(found), "architectures": found.written_in}

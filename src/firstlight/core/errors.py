@@ -12,6 +12,12 @@ from difflib import get_close_matches
 from typing import ClassVar
 
 
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """Return a sentence that suggests the nearest known name, with a space before it; "" if none is near."""
+    nearest = get_close_matches(name, list(known), n=1, cutoff=0.5)
+    return f" Did you mean {nearest[0]!r}?" if nearest else ""
+
+
 class FirstlightError(Exception):
     """The base class of all errors that Firstlight raises on purpose.
 
@@ -46,9 +52,7 @@ class UnknownNameError(FirstlightError):
 
     def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
         known = sorted(known)
-        nearest = get_close_matches(name, known, n=1, cutoff=0.5)
-        hint = f" Did you mean {nearest[0]!r}?" if nearest else ""
-        super().__init__(f"There is no {kind} {name!r}.{hint} Known: {', '.join(known)}.")
+        super().__init__(f"There is no {kind} {name!r}.{did_you_mean(name, known)} Known: {', '.join(known)}.")
 
 
 class SettingError(FirstlightError):

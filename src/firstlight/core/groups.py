@@ -9,11 +9,10 @@ import inspect
 import itertools
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from difflib import get_close_matches
 from typing import Any, ClassVar, TypeVar, cast
 
 from firstlight.core.amounts import in_question
-from firstlight.core.errors import SettingError
+from firstlight.core.errors import SettingError, did_you_mean
 
 G = TypeVar("G", bound="Group")
 R = TypeVar("R")
@@ -127,8 +126,7 @@ def read_options(call: str, groups: Sequence[type[Group]], own: Iterable[str], g
     for name in fields:
         if name not in homes:
             allowed = sorted({*own, *keywords, *homes})
-            near = get_close_matches(name, allowed, n=1, cutoff=0.6)
-            hint = f" Did you mean {near[0]!r}?" if near else ""
+            hint = did_you_mean(name, allowed)
             raise SettingError(f"{call}() has no option {name!r}.{hint} It has: {', '.join(allowed)}.")
     for group in groups:
         mine = {name: value for name, value in fields.items() if homes[name] is group}

@@ -187,5 +187,10 @@ class Registry(Mapping[str, T], Generic[T]):
         except Exception as error:  # whatever the other package does
             raise PluginError(f"{origin} cannot be loaded: {type(error).__name__}: {error}.") from error
         if entry is None:
-            raise PluginError(f"{origin} is a {type(given).__name__}, not a {self.kind.name}.")
+            raise PluginError(f"{origin} is not a usable {self.kind.name}: {given!r}. {self.kind.advice}".strip())
+        if entry.name != point.name:
+            raise PluginError(
+                f"{origin} goes by the name {point.name!r}, and the {self.kind.name} itself by {entry.name!r}. Use one "
+                "name for both."
+            )
         return entry

@@ -10,10 +10,12 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, TypeVar, get_args, get_origin
 
-from firstlight.core.errors import SettingError
+from firstlight.core.errors import SettingError, did_you_mean
 
 Settings = tuple[tuple[str, Any], ...]
 T = TypeVar("T")
+# What a setting is read as, in error messages.
+_KINDS = {bool: "true or false", int: "a whole number", float: "a number", str: "text"}
 # The sections of a docstring in Google style.
 _SECTION = re.compile(r"^(Args|Returns|Raises|Yields|Attributes|Example|Examples|Note):\s*$", re.MULTILINE)
 
@@ -29,6 +31,33 @@ def settings_of(function: Callable[..., Any]) -> dict[str, inspect.Parameter]:
     """Return the settings of a function, which are its keyword-only arguments, by name."""
     parameters = inspect.signature(function, eval_str=True).parameters.values()
     return {p.name: p for p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY}
+
+
+def check_function(kind: str, function: Callable[..., Any], argument: str) -> None:
+    """Check that a function takes one argument, and besides only keyword-only settings with defaults.
+
+    Args:
+        kind: What the function becomes, for error messages, such as "proxy".
+        function: The function.
+        argument: What it takes, such as "a probe".
+
+    Raises:
+        SettingError: If it takes anything else.
+    """
+    parameters = list(inspect.signature(function).parameters.values())
+    positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    takes_it = bool(parameters) and parameters[0].kind in positional
+    wrong = [
+        parameter.name
+        for parameter in parameters[takes_it:]
+        if parameter.kind is not inspect.Parameter.KEYWORD_ONLY or parameter.default is inspect.Parameter.empty
+    ]
+    if not takes_it or wrong:
+        found = f"{wrong[0]!r} is not such a setting" if wrong else f"it does not take {argument}"
+        raise SettingError(
+            f"The {kind} {function.__name__!r} must take {argument} and keyword-only settings with defaults: {found}. "
+            f"Write def {function.__name__}({argument.split()[-1]}, *, setting=1)."
+        )
 
 
 def choices(setting: inspect.Parameter) -> tuple[str, ...]:
@@ -112,7 +141,8 @@ def read_settings(kind: str, name: str, known: Mapping[str, inspect.Parameter], 
         if not equals or key not in known:
             allowed = ", ".join(map(_described, known.values())) or "none"
             raise SettingError(
-                f"{pair!r} is not a setting of the {kind} {name!r}. Write name:setting=value; settings: {allowed}."
+                f"{pair!r} is not a setting of the {kind} {name!r}.{did_you_mean(key, known)} "
+                f"Write name:setting=value; settings: {allowed}."
             )
         found[key] = _read(name, known[key], value)
     return tuple(sorted(item for item in found.items() if item[1] != known[item[0]].default))
@@ -164,4 +194,5 @@ def _read(name: str, parameter: inspect.Parameter, text: str) -> Any:
     try:
         return {int: int, float: float, str: str}[kind](text)
     except (KeyError, ValueError):
-        raise SettingError(f"{name}:{parameter.name} is {text!r}; expected a {kind.__name__}.") from None
+        expected = _KINDS.get(kind, f"nothing but its default, {parameter.default!r}")
+        raise SettingError(f"{name}:{parameter.name} is {text!r}; expected {expected}.") from None

@@ -183,7 +183,7 @@ def read_criterion(
                 "what is asked about is a setting of hnas (metric), verify and portfolio (by)."
             )
         return TRUTH
-    found = find_space(space) if isinstance(space, str) else space
+    found = find_space(space)
     criterion = parse_criterion(request.default_proxy(found) if proxy is None else proxy)
     return after_warm_up(criterion, found.data_kind) if warmed else criterion
 

@@ -209,7 +209,7 @@ def _find(source: SearchResult | Trained | Architecture | Path | str, space: str
             f"{str(source)!r} is not the folder of a run. Give one, or name the space of the architecture: "
             "firstlight export SPACE ARCHITECTURE -o FOLDER, or space=... in Python."
         )
-    found = find_space(space) if isinstance(space, str) else space
+    found = find_space(space)
     name = space if isinstance(space, str) else found.name
     return _Network(found, name, str(found.read(str(source))), found.skeleton(), 0)
 

@@ -63,17 +63,23 @@ def undisturbed(model: nn.Module, *, training: bool, seed: int) -> Iterator[None
 
 
 @contextmanager
-def keeping_weights(model: nn.Module) -> Iterator[None]:
-    """Restore weights that the model itself changes as it runs, as layers with a norm constraint do."""
-    there = [parameter for parameter in model.parameters() if not is_lazy(parameter) and not parameter.is_meta]
-    before = [(parameter, parameter.data, parameter.detach().clone()) for parameter in there]
+def keeping_weights(model: nn.Module) -> Iterator[list[Tensor]]:
+    """Restore weights and buffers that change, as layers with a norm constraint or a user's own proxy change them.
+
+    Yields a list that holds the changed tensors in the end.
+    """
+    there = [tensor for tensor in (*model.parameters(), *model.buffers()) if not is_lazy(tensor) and not tensor.is_meta]
+    before = [(tensor, tensor.data, tensor.detach().clone()) for tensor in there]
+    changed: list[Tensor] = []
     try:
-        yield
+        yield changed
     finally:
-        for parameter, place, numbers in before:
-            parameter.data = place
+        for tensor, place, numbers in before:
+            if tensor.data is not place:
+                tensor.data = place
             if not torch.equal(place, numbers):
                 place.copy_(numbers)
+                changed.append(tensor)
 
 
 @contextmanager

@@ -18,7 +18,7 @@ from firstlight.core.errors import BatchError, FirstlightError, ModelError, Unsu
 from firstlight.core.seeds import derive
 from firstlight.probe.batch import Batch, Batches, as_batches
 from firstlight.probe.cost import Cost
-from firstlight.probe.observe import device_of, dtype_of, undisturbed
+from firstlight.probe.observe import device_of, dtype_of, keeping_weights, undisturbed
 
 if TYPE_CHECKING:
     from typing import Self  # of Python 3.11 and later
@@ -148,6 +148,18 @@ class Subject:
         undone = undisturbed(self.model, training=training, seed=derive(self.seed, purpose))
         with torch.inference_mode(False), full_precision, undone:
             yield
+
+    @contextmanager
+    def isolated(self) -> Iterator[None]:
+        """Undo what a formula does to weights and buffers, and forget what was measured if it changed any."""
+        memory = dict(self._memory)
+        changed: list[Tensor] = []
+        try:
+            with keeping_weights(self.model) as changed:
+                yield
+        finally:
+            if changed:
+                self._memory = memory
 
     @contextmanager
     def _explained(self, batch: Batch) -> Iterator[None]:

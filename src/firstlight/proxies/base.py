@@ -9,11 +9,18 @@ import math
 import numbers
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, overload
+from typing import Any, Literal, get_args, overload
 
-from firstlight.core.errors import DivergedError, FirstlightError, SettingError, UnsupportedError, is_out_of_memory
+from firstlight.core.errors import (
+    DivergedError,
+    FirstlightError,
+    SettingError,
+    UnknownNameError,
+    UnsupportedError,
+    is_out_of_memory,
+)
 from firstlight.core.importing import import_named, module_of, name_of
-from firstlight.core.settings import marked, settings_of, summary
+from firstlight.core.settings import check_function, marked, settings_of, summary
 from firstlight.probe import Probe
 from firstlight.probe.cost import Cost
 
@@ -230,12 +237,18 @@ class Proxy:
             f"The proxy {self.name!r} returned {_described(found)}. It must return a float or firstlight.Parts."
         )
 
+    @functools.cached_property
+    def is_built_in(self) -> bool:
+        """Whether it is one of Firstlight's own."""
+        from firstlight.proxies import PROXIES
+
+        return PROXIES.is_built_in(self.name) and PROXIES[self.name] is self
+
     def __reduce__(self) -> tuple[Callable[[str], Any], tuple[str]]:
         """Functions cannot be sent to other processes: there the proxy is found by its name, or imported."""
-        from firstlight.proxies import PROXIES
         from firstlight.proxies.requests import find_proxy
 
-        if PROXIES.is_built_in(self.name) and PROXIES[self.name] is self:
+        if self.is_built_in:
             return find_proxy, (self.name,)
         address = name_of(self)
         if address is None:
@@ -306,7 +319,16 @@ def proxy(
     7.0
     """
 
+    if needs not in get_args(Needs):
+        raise UnknownNameError("kind of needs", needs, get_args(Needs))
+    if not isinstance(higher_is_better, bool):
+        raise SettingError(f"higher_is_better is {higher_is_better!r}; give True or False.")
+    for name, number in (("revision", revision), ("batch_size", batch_size)):
+        if not isinstance(number, int) or isinstance(number, bool) or number < 1:
+            raise SettingError(f"{name} is {number!r}; it must be a whole number of 1 or more.")
+
     def decorate(function: Formula) -> Proxy:
+        check_function("proxy", function, "a probe")
         return Proxy(
             function.__name__, function, reference, higher_is_better, needs, revision, batch_size, expects, beside
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection, Iterable
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 
 from firstlight.core.errors import SettingError, UnsupportedError
@@ -93,7 +94,9 @@ class ProxyRequest:
                     f"{self} asks for {self.samples} samples and the batch holds {given}. Pass a larger batch, or "
                     f"--batch-size {self.samples} on the command line."
                 )
-            outcome = self.proxy(probe, **dict(self.settings))
+            # built-in formulas change nothing
+            with nullcontext() if self.proxy.is_built_in else probe.isolated():
+                outcome = self.proxy(probe, **dict(self.settings))
         except Exception as error:  # whatever a formula, or the user's model or loss, does
             return Score.of_error(error)
         return Score.of_parts(outcome)

@@ -8,12 +8,13 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from importlib.util import find_spec
-from typing import Any, Literal, overload
+from typing import Any, Literal, get_args, overload
 
-from firstlight.core.errors import MissingExtraError
+from firstlight.core.errors import FirstlightError, MissingExtraError, UnknownNameError
 from firstlight.core.importing import module_of
 from firstlight.core.settings import (
     Settings,
+    check_function,
     check_settings,
     choices,
     marked,
@@ -190,7 +191,12 @@ def algorithm(
     3
     """
 
+    for need in needs:
+        if need not in get_args(Need):
+            raise UnknownNameError("kind of needs", need, get_args(Need))
+
     def decorate(function: Search) -> Algorithm:
+        check_function("search algorithm", function, "a problem")
         name = function.__name__.replace("_", "-")
         return Algorithm(name, function, reference, needs, costs, proxy, fidelities, budget, report)
 
@@ -260,7 +266,13 @@ class AlgorithmRequest:
 
     def run(self, problem: Problem) -> None:
         """Let the algorithm search. The problem knows afterwards what it has scored."""
-        self.algorithm.function(problem, **dict(self.settings))
+        try:
+            self.algorithm.function(problem, **dict(self.settings))
+        except FirstlightError:
+            raise
+        except Exception as error:
+            error.add_note(f"The search algorithm {self.name!r} raised this error. What it has scored is stored.")
+            raise
 
 
 def _pairs(found: Algorithm, behind: str) -> list[str]:

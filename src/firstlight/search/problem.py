@@ -56,11 +56,15 @@ class Problem:
 
     >>> @firstlight.algorithm
     ... def climb(problem, *, neighbors: int = 4):
-    ...     (best,) = problem.score(itertools.islice(problem.distinct_samples(), 1))
-    ...     while problem.remaining:
-    ...         origin = problem.space.parse(best.network.architecture)
-    ...         around = [problem.space.mutate(origin, problem.rng) for _ in range(neighbors)]
-    ...         best = problem.best_of([best, *problem.score(filter(problem.fits, around))])
+    ...     for start in problem.distinct_samples():
+    ...         if not problem.remaining:
+    ...             return
+    ...         better = [] if str(start) in problem.pool else problem.score([start])
+    ...         while better and problem.remaining:
+    ...             origin = problem.space.parse(problem.best_of(better).network.architecture)
+    ...             around = {problem.space.mutate(origin, problem.rng): None for _ in range(neighbors)}
+    ...             new = [a for a in around if str(a) not in problem.pool and problem.fits(a)]
+    ...             better = problem.score(new)
     """
 
     def __init__(
@@ -83,7 +87,7 @@ class Problem:
             budget: The number of networks that may be scored.
             latency: Where latencies come from, if the objective has any.
             callback: Called with an event for each network and each state of a supernet.
-            keep: Stores the architecture that a long search leads to so far, in case that it is killed.
+            keep: Stores the architecture that a long search leads to so far, in case the search is killed.
         """
         self.keep = keep
         self.rng = rng

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from firstlight.core.errors import SettingError
+from firstlight.core.seeds import python_generator
 from firstlight.options import Limits
 from firstlight.proxies.ensembles import Criterion, Ensemble
 from firstlight.scoring.latency import LatencyRequest
@@ -79,7 +80,7 @@ class SearchSetting:
         """
         algorithm = self.algorithm.algorithm
         if not isinstance(self.samples, int) or self.samples < 1:
-            raise SettingError(f"A search must score at least one network; samples is {self.samples!r}.")
+            raise SettingError(f"samples is {self.samples!r}; it must be a whole number of 1 or more.")
         if isinstance(self.by, Ensemble) and self.samples < 2:
             raise SettingError(
                 f"The ensemble {self.by} ranks networks against each other, and samples is 1. Score two or more "
@@ -87,6 +88,7 @@ class SearchSetting:
             )
         LatencyRequest(self.latency)
         algorithm.check(self.setting.space)
+        self._check_texts()
         if algorithm.needs_truth and self.truth is None:
             raise SettingError(
                 f"{self.algorithm.name} needs the true performance of networks. Name data to train them on "
@@ -99,6 +101,19 @@ class SearchSetting:
             raise SettingError(
                 f"latency is {self.latency!r}, but no latency is needed. Add a limit (--max-latency 5), or make it an "
                 "objective (--objectives latency)."
+            )
+
+    def _check_texts(self) -> None:
+        """Check with one network that texts of the user's own space can be read back: searches go by them."""
+        space = self.setting.own_space
+        if space is None:
+            return
+        drawn = space.sample(python_generator(self.setting.seed, "text"))
+        if space.parse(str(drawn)) != drawn:
+            raise SettingError(
+                f"The space {space.name!r} does not read its own texts: {str(drawn)!r} is read as "
+                f"{str(space.parse(str(drawn)))!r}. `parse` must be the inverse of `str`; check the space with "
+                "firstlight.testing.check_space."
             )
 
     def _check_proxies(self) -> None:

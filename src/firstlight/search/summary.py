@@ -87,17 +87,10 @@ def _arguments(result: SearchResult) -> str:
     setting = result.setting.setting
     by = [setting.space.proxy] if result.setting.truth else map(str, members(result.setting.by))
     proxies = dict.fromkeys([*by, "params"])
-    words = [setting.space_name, result.best.architecture, "--proxy", ",".join(proxies)]
-    words += [
-        "--input",
-        setting.source.name,
-        "--batch-size",
-        str(setting.source.batch_size),
-        "--num-batches",
-        str(setting.source.batches),
-        "--seed",
-        str(setting.seed),
-    ]
+    words = [setting.space_name, result.best.architecture, "--proxy", ",".join(proxies), "--input", setting.source.name]
+    if not result.setting.truth:  # else the search was not by this proxy, which knows best what it needs
+        words += ["--batch-size", str(setting.source.batch_size), "--num-batches", str(setting.source.batches)]
+    words += ["--seed", str(setting.seed)]
     if setting.source.labels != TRUE_LABELS:
         words += ["--labels", setting.source.labels]
     if setting.repeats > 1:

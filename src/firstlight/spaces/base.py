@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 import torch
 from torch import nn
 
-from firstlight.core.errors import ParseError, SettingError, UnsupportedError
+from firstlight.core.errors import ParseError, SettingError, UnsupportedError, did_you_mean
 from firstlight.core.importing import source_digest
 from firstlight.core.seeds import python_generator, torch_generator
 from firstlight.probe.cost import Cost, Footprint, measure_cost, measure_footprint
@@ -217,6 +217,9 @@ class Space(ABC, Generic[A]):
             skeleton: A skeleton of the class `skeleton_type`.
         """
 
+    def __bool__(self) -> bool:
+        return True  # also where the length is not known
+
     def __len__(self) -> int:
         raise TypeError(f"The number of architectures of {self.name!r} is not known.")
 
@@ -270,8 +273,9 @@ class Space(ABC, Generic[A]):
         known = {field.name: field for field in dataclasses.fields(self.skeleton_type)}
         unknown = sorted(set(settings) - set(known))
         if unknown:
+            near = did_you_mean(unknown[0], known)
             raise SettingError(
-                f"The skeleton of {self.name!r} has no setting {unknown[0]!r}. It has: {', '.join(known)}."
+                f"The skeleton of {self.name!r} has no setting {unknown[0]!r}.{near} It has: {', '.join(known)}."
             )
         return {name: _like(known[name].default, name, value) for name, value in settings.items()}
 

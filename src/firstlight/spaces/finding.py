@@ -33,11 +33,11 @@ def register(space: Space[Any]) -> None:
     SPACES.add(space.name, space)
 
 
-def find_space(name: str) -> Space[Any]:
-    """Return the space of this name: built in, registered, of another package, or `module:name`."""
+def find_space(given: str | Space[Any]) -> Space[Any]:
+    """Return the space that a user means: a name, `module:name`, an object, or a class without arguments."""
     try:
-        return SPACES.find(name)
+        return SPACES.find(given)
     except FirstlightError:
         raise
     except Exception as error:  # whatever the user's class does
-        raise SettingError(f"No space can be made of the class {name!r}: {type(error).__name__}: {error}.") from error
+        raise SettingError(f"No space can be made of the class {given!r}: {type(error).__name__}: {error}.") from error

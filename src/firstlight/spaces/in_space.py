@@ -64,4 +64,7 @@ class InSpace:
 
 def in_space(space: str | Space[Any]) -> dict[str, Any]:
     """Return the arguments of `InSpace` for a space given by name or as an object."""
-    return {"space_name": space} if isinstance(space, str) else {"space_name": space.name, "own_space": space}
+    if isinstance(space, str):
+        return {"space_name": space}
+    found = find_space(space)
+    return {"space_name": found.name, "own_space": found}

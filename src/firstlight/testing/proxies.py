@@ -117,6 +117,8 @@ def scores_a_network(case: ProxyCase) -> None:
     score = case.score()
     expect(score.ok, f"its score has the status {score.status!r}: {score.note}")
     expect(math.isfinite(score.value), f"its value is {score.value}")
+    for name, part in score.parts.items():
+        expect(math.isfinite(part), f"its part {name!r} is {part}; leave out what has no value")
 
 
 def is_deterministic(case: ProxyCase) -> None:
@@ -130,7 +132,7 @@ def is_deterministic(case: ProxyCase) -> None:
     first, second = found
     expect(
         _same(first.value, second.value) and dict(first.parts) == dict(second.parts),
-        f"the same question has the answers {first.value!r} and {second.value!r}",
+        f"the same network, batches and seed give {_shown(first)} and {_shown(second)}",
     )
 
 
@@ -224,6 +226,10 @@ CONTRACTS: tuple[Callable[[ProxyCase], None], ...] = (
     travels_to_workers,
     is_documented,
 )
+
+
+def _shown(score: Score) -> str:
+    return f"{score.value!r} with the parts {dict(score.parts)}" if score.parts else repr(score.value)
 
 
 def _same(first: float, second: float, tolerance: float = 0.0) -> bool:

@@ -54,18 +54,22 @@ class SpaceCase:
     def buildable(self) -> Iterator[tuple[Any, Skeleton]]:
         """Yield a few random architectures that can be built, with the skeleton."""
         skeleton = self.space.skeleton(**self.skeleton)
-        found = 0
+        found, reason = 0, ""
         for architecture in self.architectures():
             try:
                 self.space.cost(architecture, skeleton)
-            except Exception:  # some combinations may not exist
+            except Exception as error:  # some combinations may not exist
+                reason = f"{architecture}: {type(error).__name__}: {error}"
                 continue
             found += 1
             yield architecture, skeleton
             if found == self.networks:
                 return
         if not found:
-            raise BrokenError(f"none of {self.samples} architectures can be built with the skeleton {skeleton}")
+            raise BrokenError(
+                f"none of {self.samples} architectures can be built with the skeleton {skeleton}. The last error is "
+                f"that of {reason}"
+            )
 
 
 def check_space(
@@ -105,7 +109,7 @@ def space_checks(
     exact_text: bool = True,
 ) -> list[Contract[SpaceCase]]:
     """Return the contracts that `check_space` checks, each to be called, as for `pytest.mark.parametrize`."""
-    found = find_space(space) if isinstance(space, str) else space
+    found = find_space(space)
     case = SpaceCase(found, skeleton or {}, samples, networks, exact_text)
     return [Contract(f"The space {found.name!r}", case, test) for test in CONTRACTS]
 

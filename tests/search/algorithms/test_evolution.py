@@ -164,7 +164,7 @@ def test_growth_starts_from_the_initial_network() -> None:
         ("evolutoin", UnknownNameError, "evolution"),
         ("evolution:size=3", SettingError, "settings: population, tournament, children, generations, mutations"),
         ("evolution:population=0", SettingError, "it must be 1 or more"),
-        ("evolution:population=many", SettingError, "expected a int"),
+        ("evolution:population=many", SettingError, "expected a whole number"),
         ("random:population=4", SettingError, "settings: none"),
     ],
 )
