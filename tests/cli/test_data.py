@@ -77,7 +77,7 @@ def test_columns_of_ones_own(tmp_path: Path, run: Run) -> None:
         (("prepare", "criteo", "log.csv", "-o", "none/a.parquet"), "there is no folder none"),
         (("prepare", "criteo", "log.csv", "-o", "a.parquet"), "line 1: 5 columns, expected 40"),
         (("prepare", "avazu", "log.csv", "-o", "a.parquet"), "has no column hour, C1, banner_pos"),
-        (("prepare", "criteo", "log.csv", "-o", "a.parquet", "--split", "a,b"), "Write three, such as"),
+        (("prepare", "criteo", "log.csv", "-o", "a.parquet", "--split", "a,b"), "Write three fractions, such as"),
         (("prepare", "clicks", "log.csv", "-o", "a.parquet"), "--label click"),
         (("show", "log.csv"), "firstlight data prepare criteo|avazu|kdd log.csv -o log-prepared.parquet"),
         (("synthesize", "-o", "a.txt", "--rows", "5"), "end in .tsv, .csv or .parquet"),

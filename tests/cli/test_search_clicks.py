@@ -45,7 +45,7 @@ def test_the_best_that_was_trained_is_exported_with_its_weights(folder: Path) ->
     then = "--retrain 2 --recipe clicks:batch_size=64:layer_norm=0 --out trained --json"
     retrained = json.loads(firstlight(*words.split(), *then.split(), folder=folder).stdout)["retrained"]
     shown = firstlight("export", "trained", "-o", "exported", folder=folder).stdout
-    assert "best of 2 networks that the search retrained, on the validation part" in " ".join(shown.split())
+    assert "best of 2 networks that the search retrained, on the validation set" in " ".join(shown.split())
     described = json.loads((folder / "exported" / "architecture.json").read_text())
     assert described["architecture"] == retrained["best"]
     assert described["skeleton"]["layer_norm"] == 0

@@ -65,7 +65,7 @@ def test_show_draws_in_the_terminal_and_into_a_file(tmp_path: Path) -> None:
 
 def test_show_names_what_computes_the_same() -> None:
     idle = "conv3x3~0|conv1x1~|output~1"
-    assert "computes the same as conv3x3~0|output~1" in run("show", "nasbench101", idle)
+    assert "computes the same function as conv3x3~0|output~1" in run("show", "nasbench101", idle)
     told = json.loads(run("show", "nasbench101", idle, "--json"))
     assert (told["architecture"], told["canonical"]) == (idle, "conv3x3~0|output~1")
     assert told["drawing"]["nodes"] == ["input", "conv3x3", "output"]

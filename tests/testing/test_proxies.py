@@ -97,7 +97,7 @@ def test_a_good_one_keeps_all_contracts(entry: Proxy) -> None:
     ("entry", "contract", "found"),
     [
         (text, "scores_a_network", "'failed': The proxy 'text' returned a str"),
-        (draws, "is_deterministic", "the same question has the answers"),
+        (draws, "is_deterministic", "the same request gives"),
         (draws_weights, "leaves_random_numbers_alone", "global random numbers"),
         (leaves_hooks, "leaves_the_model_alone", "the hooks of the model has changed"),
         (hides_labels, "needs_labels_where_it_says", "declare needs='labels'"),

@@ -141,7 +141,7 @@ def test_a_good_one_keeps_all_contracts(space: Space[Any]) -> None:
         (WrongChoices, "has_consistent_choices", "and its choices .* differ"),
         (DrawsWeights, "builds_pure_networks", "global random numbers"),
         (OneLogit, "builds_networks_that_run", r"returns the shape \(2, 1\)"),
-        (WrongCost, "counts_costs", "is told as .* and counted as"),
+        (WrongCost, "counts_costs", "by the formula, but .* by counting"),
         (CannotBeBuilt, "builds_pure_networks", "none of 20 architectures can be built"),
     ],
 )

@@ -105,7 +105,7 @@ def test_too_few_batches_are_refused_before_any_work() -> None:
         setting.check()
     replace(setting, warm_up=WarmUp(0.27)).check()
     replace(setting, warm_up=WarmUp.parse("10%:batch_size=18")).check()
-    with pytest.raises(SettingError, match=r"in 1 batches of 2000.*take more data"):
+    with pytest.raises(SettingError, match=r"in 1 batches of 2000.*use more data"):
         replace(setting, warm_up=warmed(1.0, batch_size=2000)).check()
     with pytest.raises(DataError, match="nothing can be learned from 'synthetic'"):
         replace(setting, source=InputSource()).check()

@@ -72,7 +72,7 @@ class Registry(Mapping[str, T], Generic[T]):
             SettingError: If a built-in entry has this name.
         """
         if self.is_built_in(name):
-            raise SettingError(f"There is a built-in {self.kind.name} {name!r} already. Give yours another name.")
+            raise SettingError(f"There is already a built-in {self.kind.name} {name!r}. Give yours another name.")
         self._loaded[name] = entry
 
     def is_built_in(self, name: str) -> bool:
@@ -153,7 +153,7 @@ class Registry(Mapping[str, T], Generic[T]):
             try:
                 found[name] = self[name]
             except PluginError as error:
-                warnings.warn(f"The {self.kind.name} {name!r} is left out. {error}", PluginWarning, stacklevel=3)
+                warnings.warn(f"The {self.kind.name} {name!r} is skipped. {error}", PluginWarning, stacklevel=3)
         return found
 
     def _load_module(self, module: str) -> None:

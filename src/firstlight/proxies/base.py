@@ -240,9 +240,9 @@ class Proxy:
         address = name_of(self)
         if address is None:
             raise SettingError(
-                f"Worker processes cannot find the proxy {self.name!r} again: no module has it among its names. Put it "
-                "at the top level of a module that they can import, or stay in this process with workers=0 "
-                "(--workers 0)."
+                f"Worker processes cannot import the proxy {self.name!r}, because it is not at the top level of a "
+                "module. Define it at the top level of a module that they can import, or run everything in this "
+                "process with workers=0 (--workers 0)."
             )
         return import_named, (address,)
 

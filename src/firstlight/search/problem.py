@@ -150,7 +150,7 @@ class Problem:
                 before any work starts.
         """
         raise SettingError(
-            "This search goes by a proxy and does not know the true performance of networks. Name data to train them "
+            "This search uses a proxy and cannot query the true performance of networks. Name data to train them "
             "on (--data digits), or a table of trained networks (--table FILE)."
         )
 
@@ -251,7 +251,7 @@ class Problem:
     def _scorer_of_states(self) -> ScoreService:
         if self.scorer is None:
             raise SettingError(
-                "States of a supernet are scored by a proxy: they cannot be looked up or trained. Name a proxy, as in "
+                "States of a supernet can only be scored by a proxy, not looked up or trained. Name a proxy, as in "
                 "zero-cost-pt@dextr."
             )
         return self.scorer
@@ -341,9 +341,9 @@ class Problem:
             architecture = self._nearest[1]
             amounts = self.costs.amounts(architecture, limits.bounds)
             has = " and ".join(written(name, amount) for name, amount in amounts.items())
-            nearest = f" The nearest has {has}: {architecture}."
+            nearest = f" The closest one has {has}: {architecture}."
         return LimitError(
-            f"No network of {self.space.name!r} was found to meet the limits ({limits}) among {self.rejected:,} tried."
+            f"No network of {self.space.name!r} within the limits ({limits}) was found among {self.rejected:,} tried."
             f"{nearest} Change the limits, or use another skeleton."
         )
 

@@ -26,7 +26,7 @@ class TrainingRecipe:
     of `firstlight trust` and of searches that train networks.
 
     Args:
-        epochs: Passes over the training part.
+        epochs: Passes over the training set.
         batch_size: Samples in a step, of all processes together.
         learning_rate: The highest learning rate.
         momentum: Momentum of SGD.
@@ -88,7 +88,7 @@ class TrainingRecipe:
         if self.learning_rate == 0:
             raise SettingError("learning_rate is 0; nothing would be learned.")
         if self.eps == 0:
-            raise SettingError("eps is 0; it must be more, so that Adagrad never divides by 0.")
+            raise SettingError("eps is 0; it must be positive, so that Adagrad never divides by 0.")
         if self.validation == 0:
             raise SettingError("validation is 0; hold out some samples for validation, such as a share of 0.1.")
         if self.nesterov and self.momentum == 0:
@@ -103,7 +103,7 @@ class TrainingRecipe:
                 f"warm_up_epochs is {self.warm_up_epochs}; it must be less than epochs, which is {self.epochs}."
             )
         if self.warm_up_epochs and self.schedule == "warm-cosine":
-            raise SettingError("The schedule warm-cosine has a warm-up of its own. Set warm_up_epochs=0.")
+            raise SettingError("The schedule warm-cosine has its own warm-up. Set warm_up_epochs=0.")
         if self.optimizer == "adagrad" and (self.nesterov or self.momentum):
             raise SettingError("The optimizer adagrad has no momentum. Set momentum=0 and nesterov=False.")
         if self.layer_norm > 1:

@@ -29,7 +29,7 @@ class Trained:
     Args:
         settings: Everything that decides the outcome.
         result: The epochs, and whether the training came to its end.
-        test_accuracy: The accuracy on the test part; None if the training did not come to its end.
+        test_accuracy: The accuracy on the test set; None if the training did not come to its end.
         samples: The number of samples in each part of the data.
         notes: What was left out of the recipe, and why.
         inputs: How images are prepared.

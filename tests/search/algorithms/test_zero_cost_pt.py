@@ -134,5 +134,7 @@ def test_a_space_without_a_supernet() -> None:
 
 
 def test_a_proxy_that_scores_no_state() -> None:
-    with pytest.raises(FirstlightError, match=r"cannot be searched by dss.*none of 5 states.*ended with unsupported"):
+    with pytest.raises(
+        FirstlightError, match=r"cannot be searched with dss.*none of 5 states.*has the status unsupported"
+    ):
         run("zero-cost-pt", nasbench201(parse_criterion("dss")))

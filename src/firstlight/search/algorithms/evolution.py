@@ -53,7 +53,7 @@ def evolution(
     seen = set() if generations else {candidate.network.architecture for candidate in living}
     if generations and problem.remaining < generations * children:
         problem.notes.append(
-            f"The evolution ends before its last generation: the budget is {problem.budget:,} networks, and "
+            f"The evolution ended before its last generation: the budget is {problem.budget:,} networks, and "
             f"{generations} generations need {population + generations * children:,}."
         )
     for generation in range(generations) if generations else itertools.count():
