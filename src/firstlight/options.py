@@ -302,7 +302,7 @@ class Retraining(Group):
     title = "Retraining"
 
     retrain: int | None = None
-    """Retrain the N best networks from scratch and compare them with handcrafted baselines. Needs click data."""
+    """Retrain the N best networks from scratch and compare them with handcrafted baselines. See docs/ctr.md."""
     retrain_times: int = 1
     """Number of times to retrain each network, with different seeds."""
     retrain_random: int = 0

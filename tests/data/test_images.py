@@ -136,7 +136,7 @@ def test_bad_folders_are_explained(tmp_path: Path) -> None:
         "missing": r"There is no folder.*missing.*folder:PATH@64",
         "flat": "one subfolder for each class.*none",
         "single": "at least two classes.*only 'cats'",
-        "split": "parts of a data set, not classes: test, train.*folder:.*split/train",
+        "split": "splits of a data set, not classes: test, train.*folder:.*split/train",
         "gaps": r"'zebras'.*no images \(other files: 1\).*\.png",
     }
     for name, message in cases.items():
