@@ -244,10 +244,11 @@ def too_few(
     """Return the error for a share of too few batches, which says what to do; `least` samples would be enough."""
     samples, of = len(share), share.of
     enough = f"use {math.ceil(100 * least / of)}% or more" if least <= of else "use more data"
+    number = "1 batch" if batches == 1 else f"{batches} batches"
     return SettingError(
         f"{100 * warm_up.share:g}% of the {of:,} training samples of {source.name!r} are {samples:,} samples, in "
-        f"{batches} batches of {warm_up.recipe.batch_size}. A warm-up needs at least {FEWEST_BATCHES} batches: "
-        f"{enough}, or smaller batches (such as :batch_size={max(2, samples // 8)})."
+        f"{number} of {warm_up.recipe.batch_size}. A warm-up needs at least {FEWEST_BATCHES} batches: {enough}, or "
+        f"smaller batches (such as :batch_size={max(2, samples // 8)})."
     )
 
 
