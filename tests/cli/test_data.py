@@ -30,7 +30,7 @@ def run(tmp_path: Path) -> Run:
 def test_help_explains_with_examples(run: Run) -> None:
     for command in ("prepare", "show", "synthesize"):
         assert f"firstlight data {command} " in run("data", command, "--help")[0]
-    assert "Logs of clicks" in firstlight("--help").stdout
+    assert "Click logs: prepare one" in firstlight("--help").stdout
 
 
 def test_from_a_made_up_log_to_scores_and_a_search(tmp_path: Path, run: Run) -> None:

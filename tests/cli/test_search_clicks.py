@@ -72,7 +72,7 @@ def test_a_search_that_trained_nothing_says_how_to(folder: Path) -> None:
         ("--data digits --retrain 3", "needs click data"),
         ("--data criteo:clicks.parquet --epochs 3", "no network is retrained"),
         ("--data criteo:log.tsv", "firstlight data prepare criteo"),
-        ("--data criteo:clicks.parquet --warmup 1%", "a warm-up needs at least 4 batches"),
+        ("--data criteo:clicks.parquet --warmup 1%", "A warm-up needs at least 4 batches"),
         ("--input digits", "take clicks"),
         ("--warmup 1%", "nothing can be learned from 'synthetic'"),
     ],

@@ -82,7 +82,7 @@ def test_show_of_a_space_of_ones_own(tmp_path: Path) -> None:
     assert "24,674 parameters" in shown
     assert "2 architectures" in firstlight("spaces", "of_mine:mine", "--samples", "2", folder=tmp_path).stdout
     refused = firstlight("show", "of_mine:mine", "width=8", "-o", "cell.svg", folder=tmp_path, code=1)
-    assert "no drawing" in refused.stderr
+    assert "does not draw" in refused.stderr
 
 
 def test_show_refuses_what_it_cannot_read_or_write(tmp_path: Path) -> None:

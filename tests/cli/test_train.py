@@ -28,7 +28,7 @@ def test_lines_for_people_and_json_for_machines(tmp_path: Path) -> None:
     assert "0 s left" in lines[-1]
     assert "% accuracy on 359 test samples, after the last epoch" in first.stdout
     assert "% accuracy on 15 validation samples, best, after epoch" in first.stdout
-    assert "known from before" not in first.stdout
+    assert "already complete" not in first.stdout
     again = run(tmp_path)
     assert "2 of 2 epochs were already complete." in again.stdout
     content = json.loads(run(tmp_path, "--json").stdout)

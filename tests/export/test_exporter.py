@@ -230,5 +230,5 @@ def test_what_is_neither_a_run_nor_an_architecture_is_refused(tmp_path: Path) ->
     with pytest.raises(DataError, match=r"result\.json is missing"):
         export(tmp_path / "nowhere", tmp_path / "out")
     result = search("nasbench201", proxy="params", samples=1, skeleton=SMALL, workers=0)
-    with pytest.raises(SettingError, match="knows its space"):
+    with pytest.raises(SettingError, match="already has a space"):
         export(result, tmp_path / "out", space="darts")

@@ -115,7 +115,7 @@ def test_what_is_wrong_for_all_models_is_an_error() -> None:
     requests = parse_requests("params")
     with pytest.raises(DataError, match="NaN"):
         list(score_models({"small": small}, requests, ModelSetting(IMAGE * torch.nan)))
-    with pytest.raises(SettingError, match="finished model"):
+    with pytest.raises(SettingError, match="need newly initialized weights"):
         list(score_models({"small": small()}, requests, ModelSetting(IMAGE, repeats=2)))
 
 

@@ -101,7 +101,7 @@ def test_a_search_that_fails_before_its_first_score_leaves_no_folder(tmp_path: P
 
 
 def test_limits_that_no_network_meets_name_the_nearest() -> None:
-    with pytest.raises(LimitError, match=r"at most 10 parameters.*nearest has [\d,]+ parameters"):
+    with pytest.raises(LimitError, match=r"at most 10 parameters.*closest one has [\d,]+ parameters"):
         search(max_params=10)
 
 

@@ -45,7 +45,7 @@ class Kind(Generic[T]):
 
 
 class Registry(Mapping[str, T], Generic[T]):
-    """A mapping from names to objects, each imported when it is first asked for.
+    """A mapping from names to objects, each imported when it is first used.
 
     Besides the built-in entries it knows those that were added in this process and those of other packages. It finds
     entries that are in no registry by `module:name`.

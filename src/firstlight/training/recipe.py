@@ -27,25 +27,25 @@ class TrainingRecipe:
 
     Args:
         epochs: Passes over the training set.
-        batch_size: Samples in a step, of all processes together.
-        learning_rate: The highest learning rate.
+        batch_size: Samples per step, over all processes.
+        learning_rate: Peak learning rate.
         momentum: Momentum of SGD.
         nesterov: Use Nesterov momentum.
-        weight_decay: Weight decay of all weights.
-        label_smoothing: Share of the label that is spread over all classes.
-        clip_norm: Bound of the norm of all gradients together; 0 for no bound.
-        flip: Mirror half of the images.
+        weight_decay: Weight decay, applied to all weights.
+        label_smoothing: Label smoothing, as in `torch.nn.CrossEntropyLoss`.
+        clip_norm: Maximum norm of the gradient of all weights; 0 for no clipping.
+        flip: Random horizontal flips.
         crop: Shift each image by at most this many pixels.
-        cutout: Side of a square that is blanked out in each image, in pixels.
-        warm_up_epochs: Epochs in which the learning rate first grows.
-        min_learning_rate: The learning rate at the end.
+        cutout: Side of the square that is erased in each image, in pixels.
+        warm_up_epochs: Epochs of linear learning rate warm-up.
+        min_learning_rate: Final learning rate.
         schedule: How the learning rate changes from step to step. `cosine` and `linear` let it fall to
             `min_learning_rate`; `constant` keeps it; `warm-cosine` lets it rise from `min_learning_rate` over the
             first tenth of the steps and fall back along half a cosine.
-        drop_path: Probability that an edge is dropped for a sample; it grows linearly from 0. For networks with edges
+        drop_path: Probability of dropping an edge for a sample; increases linearly from 0. For networks with edges
             that can be dropped.
         auxiliary_weight: Weight of the loss of the auxiliary head, for networks that have one.
-        validation: Share of the data that is held out for validation.
+        validation: Fraction of the samples that is held out for validation.
         optimizer: `sgd` or `adagrad`.
         eps: Added to the denominator of Adagrad.
         layer_norm: 0 builds networks without their layer norms, in spaces whose skeleton offers it.

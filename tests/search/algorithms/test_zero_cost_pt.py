@@ -118,7 +118,7 @@ def test_workers_judge_states_alike() -> None:
 
 
 def test_networks_beyond_the_limits_cannot_win() -> None:
-    with pytest.raises(LimitError, match=r"at most 5,000 parameters.*nearest has [\d,]+ parameters"):
+    with pytest.raises(LimitError, match=r"at most 5,000 parameters.*closest one has [\d,]+ parameters"):
         run("zero-cost-pt:proposals=1", nasbench201(max_params=5000))
     task = run("zero-cost-pt:proposals=1", nasbench201(min_params=5000))
     assert found(task).operations == LARGEST
