@@ -48,8 +48,8 @@ class Score:
     Attributes:
         value: The value of the formula; NaN unless `status` is "ok".
         parts: The named parts of the value, if the proxy returns any.
-        status: "ok", "non_finite" (the formula returned infinity or NaN), "unsupported" (the proxy is not defined for this
-            network), "out_of_memory" or "failed".
+        status: "ok", "non_finite" (the formula returned infinity or NaN), "unsupported" (the proxy is not defined for
+            this network), "out_of_memory" or "failed".
         note: A remark, or the reason for a missing value.
         seconds: How long the measurement took.
         higher_is_better: The direction of the proxy.
