@@ -45,7 +45,7 @@ def test_from_a_made_up_log_to_scores_and_a_search(tmp_path: Path, run: Run) -> 
 
     asked = ("data", "prepare", "criteo", "log.tsv", "-o", "clicks.parquet", "--bad-rows", "skip", "--min-count", "3")
     done, remarks = run(*asked)
-    assert "Left out 1 rows" in remarks
+    assert "Skipped 1 row that cannot be read" in remarks
     assert "clicks.parquet: 2,000 rows of the layout criteo" in done
     assert "--input criteo:clicks.parquet" in done
     shown = json.loads(run("data", "show", "clicks.parquet", "--json")[0])

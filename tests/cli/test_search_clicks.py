@@ -35,7 +35,7 @@ def test_a_little_training_of_shared_weights_then_generations_then_training_the_
     again = firstlight(*asked, folder=folder).stdout
     assert "0 networks scored and 5 reused" in again
     assert "log loss, validation" in again
-    assert "logistic, by hand" in again
+    assert "logistic (handcrafted)" in again
     assert "firstlight train" not in again  # which is for images
     assert "firstlight export run -o run/exported" in again
 

@@ -65,8 +65,8 @@ def test_help_explains_with_examples() -> None:
 def test_notes_are_shown_and_epochs_can_be_set(tmp_path: Path) -> None:
     found = run(tmp_path, "--epochs", "1", recipe="darts-cifar:batch_size=16:cutout=2")
     assert "epoch 1/1" in found.stderr
-    assert "drop_path=0.2 of the recipe 'darts-cifar' was left out" in found.stdout
-    assert "auxiliary_weight=0.4 of the recipe 'darts-cifar' was left out" in found.stdout
+    assert "drop_path=0.2 of the recipe 'darts-cifar' is not used" in found.stdout
+    assert "auxiliary_weight=0.4 of the recipe 'darts-cifar' is not used" in found.stdout
 
 
 def test_ctrl_c_says_what_to_type(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -31,12 +31,15 @@ def prepare(given: dict[str, Any]) -> None:
     as_json = given.pop("json", False)
     from firstlight.views.console.progress import showing
     from firstlight.views.console.terminal import notices
+    from firstlight.views.wording import counted
 
     with showing() as callback:
         prepared = call(**given, callback=callback)
     bad = prepared.facts["bad_rows"]
     if bad["count"]:
-        notices.print(f"Skipped {bad['count']:,} rows that cannot be read, such as", markup=False, soft_wrap=True)
+        notices.print(
+            f"Skipped {counted(bad['count'], 'row')} that cannot be read, such as", markup=False, soft_wrap=True
+        )
         for example in bad["examples"]:
             notices.print(f"  {example}", markup=False, soft_wrap=True)
     _show(prepared, Path(given["out"]), as_json=as_json)
