@@ -36,7 +36,8 @@ def test_all_about_one_space(name: str) -> None:
 
 def test_one_space_in_words() -> None:
     told = run("spaces", "nasbench201", "--samples", "5", "--skeleton", "channels=4,cells=1")
-    for words in ("15,625 architectures", "channels=4", "(5 random networks)", "NATS-Bench", "Dextr", "Example: |", "●"):
+    assert "15,625 architectures" in told
+    for words in ("channels=4", "(5 random networks)", "NATS-Bench", "Dextr", "Example: |", "●"):
         assert words in told
 
 

@@ -24,8 +24,7 @@ def show(
 ) -> None:
     """Draw an architecture in the terminal or to a file, and print the cost of its network.
 
-    A line between two nodes is an edge, labeled with its operation. It runs from the lane of its source to just above
-    its target.
+    Lines between nodes are edges, labeled with their operations, from the lane of the source to just above the target.
 
     For example:
     firstlight show nasbench101 'conv3x3~0|maxpool3x3~0,1|output~1,2' -o cell.svg
