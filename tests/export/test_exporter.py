@@ -84,7 +84,7 @@ def test_folders_are_replaced_only_if_asked_and_only_exports(tmp_path: Path) -> 
     out = tmp_path / "out"
     out.mkdir()
     written(out)  # an empty one is as good as none
-    with pytest.raises(SettingError, match=r"holds architecture\.json.*--overwrite"):
+    with pytest.raises(SettingError, match=r"contains architecture\.json.*--overwrite"):
         written(out)
     written(out, OTHER, overwrite=True)
     assert json.loads((out / "architecture.json").read_text())["architecture"] == OTHER
