@@ -22,7 +22,7 @@ def main(folder: Path) -> None:
         batch_size=64,
         samples=3,
         max_params="300k",
-        retrain=1,  # then train the best network from scratch, alongside hand-designed baselines
+        retrain=1,  # then train the best network from scratch, alongside handcrafted baselines
         recipe="clicks:batch_size=64",
         workers=0,
     )

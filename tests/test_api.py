@@ -137,7 +137,7 @@ def test_what_goes_wrong_with_one_proxy_is_its_status() -> None:
     [
         (nn.Linear(3, 2), torch.randn(1, 4), "forward pass failed on .*RuntimeError"),
         (nn.Conv2d(3, 4, 3), torch.randn(3, 8, 8), r"first dimension is the batch.*unsqueeze\(0\)"),
-        (3, torch.randn(1, 4), "is neither a model nor a function that makes one, but a int"),
+        (3, torch.randn(1, 4), "is neither a model nor a function that builds one, but a int"),
         (nn.Linear(3, 2).half(), torch.randn(1, 3), "half precision"),
         (nn.LazyLinear(2), torch.randn(1, 3), "lazy layers"),
         (nn.Linear(3, 2), [], "No batches were given"),
@@ -264,7 +264,7 @@ def test_samples_differ_from_what_is_given() -> None:
         ({"networks": "nasbench201", "samples": 1, "proxies": "dexter"}, "Did you mean 'dextr'"),
         ({"networks": {}}, "nothing to rank. Give models"),
         ({"networks": {"a": nn.Identity()}, "samples": 3}, "no samples"),
-        ({"networks": "nasbench201", "samples": 1, "logits": 0}, "Only models of your own take logits"),
+        ({"networks": "nasbench201", "samples": 1, "logits": 0}, "Only your own models take logits"),
         ({"networks": "nasbench201", "samples": 1, "loss": max, "input_shape": (1,)}, "take loss and input_shape"),
         ({"networks": {"a": nn.Identity()}, "input": torch.zeros(1, 3), "batch_size": 2}, "are for inputs by name"),
         ({"networks": {"a": nn.Identity()}, "input": torch.zeros(1, 3), "num_batches": 2}, "are for inputs by name"),

@@ -100,7 +100,7 @@ def test_seeds_are_one_or_several_different_numbers(seeds: list[int]) -> None:
     if len(seeds) == 1:
         assert by_text.only_seed == seeds[0]
     else:
-        with pytest.raises(SettingError, match="several seeds, and this call takes one"):
+        with pytest.raises(SettingError, match="more than one seed, but this call takes only one"):
             _ = by_text.only_seed
     with pytest.raises(SettingError, match="several different ones"):
         Network(seed=[*seeds, seeds[0]])

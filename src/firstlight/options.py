@@ -1,4 +1,4 @@
-"""Option groups: what calls and commands can be asked for, each option declared once.
+"""Option groups: the options of calls and commands, each declared once.
 
 A call such as `firstlight.search` takes the groups as keywords (`limits=Limits(max_params="1.0M")`), and every field of
 its groups as a plain keyword too (`max_params="1.0M"`). The command line has a flag for each field, with the field's
@@ -19,7 +19,7 @@ from firstlight.core.amounts import in_question, parse_amount
 from firstlight.core.errors import LimitError, SettingError, UnknownNameError
 from firstlight.core.groups import Group
 
-# The unit of each cost, the cheapest to find out first.
+# The unit of each cost, the cheapest to compute first.
 UNITS = {
     "params": "parameters",
     "macs": "MACs",
@@ -54,12 +54,13 @@ class Inputs(Group):
     labels: str = TRUE_LABELS
     """Labels of the inputs: `true`, or `random` to replace them by random ones."""
     batch_size: int | None = None
-    """Inputs in a batch. Default: what the proxies need."""
+    """Number of inputs in a batch. Default: what the proxies need."""
     num_batches: int | None = None
     """Number of batches. Default: what the proxies need."""
     warmup: str | float | None = None
-    """Train each network on a share of the input's training data before it is scored: 10%, or 10%:epochs=3,
-    10%:recipe=official. With 1%:weights=shared, all networks inherit the weights of one. See docs/warm-up.md."""
+    """Train each network on a fraction of the input's training data before it is scored: 10%, or 10%:epochs=3,
+    10%:recipe=official. With 1%:weights=shared, all networks inherit the weights of one supernet. See
+    docs/warm-up.md."""
 
     def __post_init__(self) -> None:
         if self.labels not in LABELS:
@@ -82,11 +83,11 @@ class Network(Group):
     skeleton: str | Mapping[str, Any] = ""
     """Settings of the network around the searched part, such as channels=8,cells=2. See `firstlight spaces NAME`."""
     seed: int | str | Sequence[int] = 0
-    """Seed of weights, inputs and samples. `correlate` and `reproduce` take several, such as 0,1,2."""
+    """Random seed for weights, inputs and samples. `correlate` and `reproduce` accept several, such as 0,1,2."""
     repeats: int = 1
     """Score N initializations and inputs; report the mean and its standard error."""
     device: str | None = None
-    """Device that networks are scored on, as PyTorch writes it."""
+    """Device to score networks on, such as cpu or cuda:0."""
 
     def __post_init__(self) -> None:
         self._set("skeleton", read_skeleton(self.skeleton))
@@ -102,7 +103,9 @@ class Network(Group):
     def only_seed(self) -> int:
         """The seed, where a call takes one."""
         if not isinstance(self.seed, int):
-            raise SettingError(f"{in_question('seed')}{self.seed!r} are several seeds, and this call takes one.")
+            raise SettingError(
+                f"{in_question('seed')}{self.seed!r} is more than one seed, but this call takes only one."
+            )
         return self.seed
 
     @property
@@ -126,7 +129,7 @@ class Model(Group):
     input_shape: str | Sequence[int] | None = None
     """Shape of one synthetic input, such as 3,32,32 (the default)."""
     logits: int | str | None = None
-    """Where the logits are in the output of a model that returns a dictionary (a key) or a tuple (a number)."""
+    """Position of the logits in the output of a model that returns a dictionary (a key) or a tuple (an index)."""
     loss: Callable[..., Any] | None = None
     """The loss as a function of logits and targets. Default: cross-entropy."""
 
@@ -149,22 +152,22 @@ class Limits(Group):
     title = "Limits"
 
     max_params: str | float | None = None
-    """Most parameters, such as 1.0M."""
+    """Maximum number of parameters, such as 1.0M."""
     max_macs: str | float | None = None
-    """Most multiply-accumulates, such as 120M."""
+    """Maximum number of multiply-accumulates, such as 120M."""
     min_params: str | float | None = None
-    """Fewest parameters."""
+    """Minimum number of parameters."""
     min_macs: str | float | None = None
-    """Fewest multiply-accumulates."""
+    """Minimum number of multiply-accumulates."""
     max_activations: str | float | None = None
-    """Most outputs of convolutions and matrix products."""
+    """Maximum number of output elements of convolutions and matrix products."""
     max_memory: str | float | None = None
-    """Most bytes held by a forward pass, such as 20MB."""
+    """Maximum peak memory of a forward pass, weights included, such as 20MB."""
     max_latency: str | float | None = None
-    """Most milliseconds for one input; see `latency`."""
+    """Maximum latency for one input, in milliseconds; see `latency`."""
     latency: str = "measured"
-    """Where latencies come from: measured (here, on one thread), measured:threads=2, onnx (by ONNX Runtime), or
-    table:FILE:COLUMN."""
+    """Source of latencies: measured (on this machine, with one thread), measured:threads=2, onnx (with ONNX Runtime),
+    or table:FILE:COLUMN."""
 
     def __post_init__(self) -> None:
         for name in ("max_params", "max_macs", "min_params", "min_macs", "max_activations", "max_memory"):
@@ -177,7 +180,7 @@ class Limits(Group):
 
     @functools.cached_property
     def bounds(self) -> dict[str, tuple[float | None, float | None]]:
-        """The least and the most of each limited cost, the cheapest to find out first."""
+        """The lower and upper bound of each limited cost, the cheapest to compute first."""
         found = {name: (getattr(self, f"min_{name}", None), getattr(self, f"max_{name}")) for name in UNITS}
         return {name: bounds for name, bounds in found.items() if bounds != (None, None)}
 
@@ -220,7 +223,7 @@ class Limits(Group):
 
 @dataclass(frozen=True)
 class Truth(Group):
-    """Trained networks to look up.
+    """Where the results of trained networks are looked up.
 
     Example:
         >>> import firstlight
@@ -265,7 +268,7 @@ class Training(Group):
 
 @dataclass(frozen=True)
 class Reporting(Group):
-    """What the networks that methods find are compared by.
+    """How the networks found by search methods are compared.
 
     Example:
         >>> import firstlight
@@ -276,14 +279,14 @@ class Reporting(Group):
     title = "Reporting"
 
     report: str | Sequence[str] | None = None
-    """Columns that the best network of each method is reported by. Default: test accuracies after the most epochs."""
+    """Columns to report for the best network of each method. Default: test accuracies after the most epochs."""
     fidelities: str | Sequence[Any] | None = None
-    """What multi-fidelity methods choose from: columns (default: as the target, after any number of epochs), or with
-    data numbers of epochs such as 1,3."""
+    """Fidelities for multi-fidelity methods: columns (default: those that differ from the target only in their epochs),
+    or with data, numbers of epochs such as 1,3."""
     seconds: str | None = None
-    """Column with the seconds of training. Default: by its name. COLUMN*0.5 takes half of it."""
+    """Column with the training time in seconds. Default: found by its name. COLUMN*0.5 uses half of the value."""
     within: float | None = None
-    """Also report after this many seconds of training."""
+    """Also report the result after this many seconds of training."""
 
 
 @dataclass(frozen=True)
@@ -299,10 +302,9 @@ class Retraining(Group):
     title = "Retraining"
 
     retrain: int | None = None
-    """Retrain the N best networks from scratch and compare them with hand-made ones, if the data is for retraining
-    (`firstlight.data.sources.KINDS`)."""
+    """Retrain the N best networks from scratch and compare them with handcrafted baselines. See docs/ctr.md."""
     retrain_times: int = 1
-    """Times to retrain each, with other seeds."""
+    """Number of times to retrain each network, with different seeds."""
     retrain_random: int = 0
     """Also retrain N random networks."""
 
@@ -313,7 +315,7 @@ class Retraining(Group):
 
 @dataclass(frozen=True)
 class Compute(Group):
-    """Where the work is done. Results do not depend on it.
+    """Where the work runs. Results do not depend on it.
 
     Example:
         >>> import firstlight
@@ -324,16 +326,17 @@ class Compute(Group):
     title = "Compute"
 
     workers: int | None = None
-    """Worker processes; 0 stays in this process. Default: one for each core, or 0 for a few networks."""
+    """Number of worker processes; 0 runs everything in this process. Default: one per core, or 0 for a few networks."""
     executor: Any = LOCAL
-    """Where networks are worked on: local, or ray for a cluster, with what each task needs behind it:
+    """Where to run the work: local, or ray for a Ray cluster, followed by the resources of each task:
     ray:cpus=2:gpus=0.5:memory=4G:retries=5. See docs/cluster.md."""
     address: str | None = None
-    """With the executor ray: auto (the cluster that this machine belongs to), or HOST:PORT. Default: start Ray here."""
+    """With the executor ray: auto (the cluster that this machine belongs to), or HOST:PORT. Default: start Ray on this
+    machine."""
     timeout: float | None = None
-    """Give up on a network that takes a worker longer than this many seconds; it counts as failed."""
+    """Stop a network that takes a worker longer than this many seconds; its status is then failed."""
     max_worker_memory: str | float | None = None
-    """Give up on a network that takes more memory than this, such as 4G, beyond what a worker has when it starts (about
+    """Stop a network that uses more memory than this, such as 4G, in addition to what a worker uses at startup (about
     0.2G). Linux only."""
 
     def __post_init__(self) -> None:
@@ -342,7 +345,7 @@ class Compute(Group):
 
 @dataclass(frozen=True)
 class Storage(Group):
-    """Where results are kept.
+    """Where results are stored.
 
     Example:
         >>> import firstlight
@@ -353,17 +356,17 @@ class Storage(Group):
     title = "Storage"
 
     out: str | os.PathLike[str] | None = None
-    """Folder of the run; run the same again to resume. `auto` is a folder below runs/ named by the settings."""
+    """Run folder; repeat the same call or command to resume. `auto`: a folder under runs/, named after the settings."""
     store: str | os.PathLike[str] | None = None
-    """Keep scores and runs in this file, which several searches may share at the same time. Default: a file in the
-    folder of the run."""
+    """Store scores and runs in this file, which several searches can share at the same time. Default: a file in the
+    run folder."""
     same_versions: bool = False
-    """Compute again what another version of PyTorch or another kind of processor has stored."""
+    """Recompute stored results that come from another version of PyTorch or another kind of processor."""
 
 
 @dataclass(frozen=True)
 class Files(Group):
-    """What is exported.
+    """Which files are exported.
 
     Example:
         >>> import firstlight
@@ -378,8 +381,8 @@ class Files(Group):
     onnx: bool = False
     """Also write network.onnx, checked with ONNX Runtime."""
     weights: str | os.PathLike[str] | None = None
-    """A safetensors file. Default: the weights of the run if it has trained any (the best on the validation data), or
-    else initial ones."""
+    """A safetensors file. Default: the trained weights of the run, if there are any (the best on the validation set);
+    otherwise the initial weights."""
     overwrite: bool = False
     """Replace an earlier export in the folder."""
 

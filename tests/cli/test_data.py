@@ -30,7 +30,7 @@ def run(tmp_path: Path) -> Run:
 def test_help_explains_with_examples(run: Run) -> None:
     for command in ("prepare", "show", "synthesize"):
         assert f"firstlight data {command} " in run("data", command, "--help")[0]
-    assert "Logs of clicks" in firstlight("--help").stdout
+    assert "Click logs: prepare one" in firstlight("--help").stdout
 
 
 def test_from_a_made_up_log_to_scores_and_a_search(tmp_path: Path, run: Run) -> None:
@@ -45,7 +45,7 @@ def test_from_a_made_up_log_to_scores_and_a_search(tmp_path: Path, run: Run) -> 
 
     asked = ("data", "prepare", "criteo", "log.tsv", "-o", "clicks.parquet", "--bad-rows", "skip", "--min-count", "3")
     done, remarks = run(*asked)
-    assert "Left out 1 rows" in remarks
+    assert "Skipped 1 row that cannot be read" in remarks
     assert "clicks.parquet: 2,000 rows of the layout criteo" in done
     assert "--input criteo:clicks.parquet" in done
     shown = json.loads(run("data", "show", "clicks.parquet", "--json")[0])
@@ -77,7 +77,7 @@ def test_columns_of_ones_own(tmp_path: Path, run: Run) -> None:
         (("prepare", "criteo", "log.csv", "-o", "none/a.parquet"), "there is no folder none"),
         (("prepare", "criteo", "log.csv", "-o", "a.parquet"), "line 1: 5 columns, expected 40"),
         (("prepare", "avazu", "log.csv", "-o", "a.parquet"), "has no column hour, C1, banner_pos"),
-        (("prepare", "criteo", "log.csv", "-o", "a.parquet", "--split", "a,b"), "Write three, such as"),
+        (("prepare", "criteo", "log.csv", "-o", "a.parquet", "--split", "a,b"), "Write three fractions, such as"),
         (("prepare", "clicks", "log.csv", "-o", "a.parquet"), "--label click"),
         (("show", "log.csv"), "firstlight data prepare criteo|avazu|kdd log.csv -o log-prepared.parquet"),
         (("synthesize", "-o", "a.txt", "--rows", "5"), "end in .tsv, .csv or .parquet"),

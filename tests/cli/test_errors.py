@@ -26,7 +26,7 @@ FAILURES = [
     (("trust", "nasbench201"), "setting", "--data"),
     (("compare", "nasbench201"), "setting", "--table"),
     (("compare", "nasbench201", "--table", "a.csv", "--data", "digits"), "setting", "either a table"),
-    (("rank", "nasbench201", "--samples", "2", "--seed", "0,1"), "setting", "this call takes one"),
+    (("rank", "nasbench201", "--samples", "2", "--seed", "0,1"), "setting", "this call takes only one"),
     (("rank", "nasbench201", CELL, "--timeout", "3", "--workers", "0"), "setting", "workers is 0"),
     (("search", "nasbench201", "--min-params", "2M", "--max-params", "1M"), "limits", "at least 2,000,000"),
     (("search", "nasbench201", "--settings", "nowhere"), "unknown-name", "plainnet-cifar"),

@@ -65,8 +65,8 @@ def test_figures_of_networks(tmp_path: Path) -> None:
     ("arguments", "said"),
     [
         (["curves", "search0", "--against", "time"], "(--against) is 'time'; write queries or seconds"),
-        (["curves", "search0", "--target", "x"], "chooses a column of a comparison"),
-        (["curves", "compared", "search0"], "a figure by itself; 2 folders were given"),
+        (["curves", "search0", "--target", "x"], "selects a column of a comparison"),
+        (["curves", "compared", "search0"], "drawn as one figure, but 2 folders were given"),
         (["surface", "search0"], "did not use hnas"),
         (["bars", "search0"], "holds no study of proxies"),
         (["front", "trust"], "holds no search"),

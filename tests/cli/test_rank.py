@@ -21,7 +21,7 @@ def test_architectures_from_everywhere(tmp_path: Path) -> None:
     assert header.split() == ["rank", "rank_mean(independence*2,params)", "params", "independence", "macs", "network"]
     assert [first.split()[0], second.split()[0]] == ["1", "2"]
     assert summary == "The best 2 of 6 networks, by rank_mean(independence*2,params)."
-    assert sum("Agreement of the proxies" in line for line in rest) == 2
+    assert sum("Agreement between proxies" in line for line in rest) == 2
     with (tmp_path / "all.csv").open(newline="") as file:
         networks = [row["network"] for row in csv.DictReader(file)]
     assert len(set(networks)) == 6
@@ -56,7 +56,7 @@ def test_models_of_ones_own(tmp_path: Path) -> None:
     assert rows[2][1] in ("failed", "unsupported", "non_finite")
     assert rows[2][-1] == "mine:still"
     assert "dextr has no value for 1 of 3 networks" in done.stdout
-    assert "No agreement where fewer than 3 networks have values by both: dextr and params." in done.stdout
+    assert "No agreement where fewer than 3 networks have a score by both: dextr and params." in done.stdout
     assert "1 of 3 networks (mine:still): " in done.stdout
     ranked = json.loads(firstlight("rank", *asked, "--json", folder=tmp_path).stdout)["networks"]
     for name in ("mine:narrow", "mine:wide"):  # the others have no influence on a model's weights
@@ -91,9 +91,9 @@ def test_broken_models_come_last_and_only_they_are_a_failure(tmp_path: Path) -> 
         (("rank", "nasbench201"), "There is nothing to rank"),
         (("rank", "nasbench201", CELL, "--by", "az_nass"), "Did you mean 'az_nas'"),
         (("rank", "nasbench201", CELL, "--by", "rank_mean(dextr,)"), "the name of a proxy at character 17"),
-        (("rank", "torch.nn:Identity", "--from", "list.txt"), "name other models after it"),
+        (("rank", "torch.nn:Identity", "--from", "list.txt"), "List further models after it"),
         (("rank", "a:b"), "cannot be imported"),
-        (("rank", "nasbench201", CELL, "--logits", "out"), "Only models of your own take logits"),
+        (("rank", "nasbench201", CELL, "--logits", "out"), "Only your own models take logits"),
         (("rank", "nasbench201", "mine:net"), "at character"),
     ],
 )

@@ -23,7 +23,7 @@ def run(*arguments: str) -> str:
 def test_the_listing_says_what_runs_and_what_is_missing(tmp_path: Path) -> None:
     shown = run("--data", str(write_tables(tmp_path)))
     assert "dextr-table1" in shown
-    assert "What is missing for the rest:" in shown
+    assert "Missing for the other experiments:" in shown
     entries = {entry["name"]: entry for entry in json.loads(run("--data", str(tmp_path), "--json"))}
     assert entries["dextr-table4"]["runs"] == "yes"
     assert entries["dextr-table1"]["runs"] == "in part"

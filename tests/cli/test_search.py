@@ -50,7 +50,7 @@ def test_few_images_are_enough_for_hnas(asked: tuple[str, ...], thirty: str, tmp
     guided = ("--algorithm", "hnas:pool=3", "--data", thirty, "--queries", "2", "--epochs", "1", *asked)
     done = firstlight("search", "nasbench201", *guided, *TINY, "--json", "--out", str(tmp_path / "run"))
     notes = [note for note in json.loads(done.stdout)["notes"] if "too few samples" in note]
-    assert notes == [f"{thirty!r} has too few samples for batches of 64; proxies saw batches of 30."]
+    assert notes == [f"{thirty!r} has too few samples for batches of 64, so proxies used batches of 30."]
 
 
 @pytest.mark.parametrize("algorithm", ["hnas", "hnas:batch=50", "nasi:batch=50", "random"])
@@ -68,4 +68,4 @@ def test_batches_that_were_asked_for_are_checked_before_any_work(algorithm: str,
 def test_few_images_are_enough_to_score(thirty: str, tmp_path: Path) -> None:
     cell = "|nor_conv_3x3~0|+|none~0|skip_connect~1|+|none~0|none~1|nor_conv_1x1~2|"
     done = firstlight("score", "nasbench201", cell, "--proxy", "snip", "--input", thirty, *TINY, folder=tmp_path)
-    assert "too few samples for batches of 64; proxies saw batches of 30" in " ".join(done.stderr.split())
+    assert "too few samples for batches of 64, so proxies used batches of 30" in " ".join(done.stderr.split())

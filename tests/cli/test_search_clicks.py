@@ -35,7 +35,7 @@ def test_a_little_training_of_shared_weights_then_generations_then_training_the_
     again = firstlight(*asked, folder=folder).stdout
     assert "0 networks scored and 5 reused" in again
     assert "log loss, validation" in again
-    assert "logistic, by hand" in again
+    assert "logistic (handcrafted)" in again
     assert "firstlight train" not in again  # which is for images
     assert "firstlight export run -o run/exported" in again
 
@@ -45,7 +45,7 @@ def test_the_best_that_was_trained_is_exported_with_its_weights(folder: Path) ->
     then = "--retrain 2 --recipe clicks:batch_size=64:layer_norm=0 --out trained --json"
     retrained = json.loads(firstlight(*words.split(), *then.split(), folder=folder).stdout)["retrained"]
     shown = firstlight("export", "trained", "-o", "exported", folder=folder).stdout
-    assert "best of 2 networks that the search retrained, on the validation part" in " ".join(shown.split())
+    assert "best of 2 networks that the search retrained, on the validation set" in " ".join(shown.split())
     described = json.loads((folder / "exported" / "architecture.json").read_text())
     assert described["architecture"] == retrained["best"]
     assert described["skeleton"]["layer_norm"] == 0
@@ -72,7 +72,7 @@ def test_a_search_that_trained_nothing_says_how_to(folder: Path) -> None:
         ("--data digits --retrain 3", "needs click data"),
         ("--data criteo:clicks.parquet --epochs 3", "no network is retrained"),
         ("--data criteo:log.tsv", "firstlight data prepare criteo"),
-        ("--data criteo:clicks.parquet --warmup 1%", "a warm-up needs at least 4 batches"),
+        ("--data criteo:clicks.parquet --warmup 1%", "A warm-up needs at least 4 batches"),
         ("--input digits", "take clicks"),
         ("--warmup 1%", "nothing can be learned from 'synthetic'"),
     ],

@@ -36,7 +36,8 @@ def test_all_about_one_space(name: str) -> None:
 
 def test_one_space_in_words() -> None:
     told = run("spaces", "nasbench201", "--samples", "5", "--skeleton", "channels=4,cells=1")
-    for words in ("15,625 architectures", "channels=4", "(5 at random)", "NATS-Bench", "Dextr", "An example: |", "●"):
+    assert "15,625 architectures" in told
+    for words in ("channels=4", "(5 random networks)", "NATS-Bench", "Dextr", "Example: |", "●"):
         assert words in told
 
 
@@ -65,7 +66,7 @@ def test_show_draws_in_the_terminal_and_into_a_file(tmp_path: Path) -> None:
 
 def test_show_names_what_computes_the_same() -> None:
     idle = "conv3x3~0|conv1x1~|output~1"
-    assert "computes the same as conv3x3~0|output~1" in run("show", "nasbench101", idle)
+    assert "computes the same function as conv3x3~0|output~1" in run("show", "nasbench101", idle)
     told = json.loads(run("show", "nasbench101", idle, "--json"))
     assert (told["architecture"], told["canonical"]) == (idle, "conv3x3~0|output~1")
     assert told["drawing"]["nodes"] == ["input", "conv3x3", "output"]
@@ -82,7 +83,7 @@ def test_show_of_a_space_of_ones_own(tmp_path: Path) -> None:
     assert "24,674 parameters" in shown
     assert "2 architectures" in firstlight("spaces", "of_mine:mine", "--samples", "2", folder=tmp_path).stdout
     refused = firstlight("show", "of_mine:mine", "width=8", "-o", "cell.svg", folder=tmp_path, code=1)
-    assert "no drawing" in refused.stderr
+    assert "does not draw" in refused.stderr
 
 
 def test_show_refuses_what_it_cannot_read_or_write(tmp_path: Path) -> None:

@@ -37,4 +37,4 @@ def test_what_is_wrong_with_a_store(tmp_path: Path) -> None:
     path.write_bytes(content)
     said = firstlight("store", "check", str(path), code=1).stdout
     assert "DAMAGED" in said
-    assert "put a backup in its place" in said
+    assert "Restore a backup if you have one." in said

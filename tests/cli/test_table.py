@@ -34,7 +34,7 @@ def test_from_official_files_to_a_table(tmp_path: Path) -> None:
     shown = firstlight(*asked, folder=tmp_path).stdout
     assert "mine.parquet: 3 rows, architectures in architecture." in shown
     assert "2 architectures of nasbench201, in 2 classes." in shown
-    assert "1 are not of it, such as:\n  8:8:8:8:8\n" in shown
+    assert "1 does not belong to it, such as:\n  8:8:8:8:8\n" in shown
     (line,) = (line for line in shown.splitlines() if "cifar10_test_12" in line)
     assert line.strip().split(maxsplit=4) == [
         "cifar10_test_12",

@@ -26,11 +26,11 @@ def test_lines_for_people_and_json_for_machines(tmp_path: Path) -> None:
     lines = [line for line in first.stderr.splitlines() if line.startswith("epoch")]
     assert [line.partition(":")[0] for line in lines] == ["epoch 1/2", "epoch 2/2"]
     assert "0 s left" in lines[-1]
-    assert "% of 359 test samples, after the last epoch" in first.stdout
-    assert "% of 15 validation samples, best, after epoch" in first.stdout
-    assert "known from before" not in first.stdout
+    assert "% accuracy on 359 test samples, after the last epoch" in first.stdout
+    assert "% accuracy on 15 validation samples, best, after epoch" in first.stdout
+    assert "already complete" not in first.stdout
     again = run(tmp_path)
-    assert "2 of 2 epochs were known from before." in again.stdout
+    assert "2 of 2 epochs were already complete." in again.stdout
     content = json.loads(run(tmp_path, "--json").stdout)
     assert content == json.loads((tmp_path / "result.json").read_text())
     assert 0 <= content["test_accuracy"] <= 1
@@ -65,8 +65,8 @@ def test_help_explains_with_examples() -> None:
 def test_notes_are_shown_and_epochs_can_be_set(tmp_path: Path) -> None:
     found = run(tmp_path, "--epochs", "1", recipe="darts-cifar:batch_size=16:cutout=2")
     assert "epoch 1/1" in found.stderr
-    assert "drop_path=0.2 of the recipe 'darts-cifar' was left out" in found.stdout
-    assert "auxiliary_weight=0.4 of the recipe 'darts-cifar' was left out" in found.stdout
+    assert "drop_path=0.2 of the recipe 'darts-cifar' is not used" in found.stdout
+    assert "auxiliary_weight=0.4 of the recipe 'darts-cifar' is not used" in found.stdout
 
 
 def test_ctrl_c_says_what_to_type(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -79,15 +79,15 @@ def test_ctrl_c_says_what_to_type(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     with monkeypatch.context() as interrupting:
         interrupting.setattr(Checkpoint, "save", save_and_interrupt)
         cut_off = run(tmp_path, code=130)
-    assert f"All finished epochs are kept in {tmp_path}. To resume:" in cut_off.stderr
+    assert f"All finished epochs are stored in {tmp_path}. To resume:" in cut_off.stderr
     assert f"firstlight train nasbench201 '{CELL}'" in cut_off.stderr
     assert [file.name for file in tmp_path.iterdir()] == ["checkpoint.safetensors"]
     resumed = run(tmp_path)
-    assert "1 of 2 epochs were known from before." in resumed.stdout
+    assert "1 of 2 epochs were already complete." in resumed.stdout
     assert "epoch 2/2" in resumed.stderr
     assert "epoch 1/2" not in resumed.stderr
 
 
 def test_a_training_that_diverges_is_a_failure(tmp_path: Path) -> None:
     found = run(tmp_path, recipe=f"{RECIPE}:learning_rate=1e30:clip_norm=0", code=1)
-    assert "The training ended early, diverged: The" in found.stdout
+    assert "The training ended early with the status diverged: The" in found.stdout

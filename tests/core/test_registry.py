@@ -70,7 +70,7 @@ def test_added_entries_replace_each_other_but_no_built_in_one(shelf: Registry[Nu
         shelf.add("own", Number("own", value))
         assert shelf["own"].value == value
     assert not shelf.is_built_in("own")
-    with pytest.raises(SettingError, match="built-in number 'one' already"):
+    with pytest.raises(SettingError, match="already a built-in number 'one'"):
         shelf.add("one", Number("one", 5))
 
 
@@ -122,8 +122,8 @@ def test_a_broken_package_does_not_hide_the_others(shelf: Registry[Number], monk
     with pytest.warns(PluginWarning) as caught:
         assert list(shelf.values()) == [shelf[name] for name in ("one", "six", "ten", "two")]
     assert [str(warning.message).partition(".")[0] for warning in caught] == [
-        "The number 'missing' is left out",
-        "The number 'text' is left out",
+        "The number 'missing' is skipped",
+        "The number 'text' is skipped",
     ]
     with pytest.raises(PluginError, match=r"'no_such_module:SIX' \(group 'shelf.numbers'\) cannot be loaded"):
         shelf["missing"]

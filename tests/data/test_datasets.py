@@ -136,11 +136,11 @@ def test_test_parts_that_do_not_fit(tmp_path: Path) -> None:
     x, y = np.random.default_rng(0).normal(size=(12, 8, 8)), np.arange(12) % 2
     for arrays, message in (
         ({"x_test": x[:, :4], "y_test": y}, r"\(1, 8, 8\), test images \(1, 4, 8\)"),
-        ({"x_test": x, "y_test": y + 1}, "has the label 2; the largest label of the training part is 1"),
+        ({"x_test": x, "y_test": y + 1}, "has the label 2, but the largest label of the training set is 1"),
         ({"x_test": x}, "must hold arrays x_test and y_test"),
         (
             {"x_test": x, "y_test": y.astype(str)},
-            "y_test holds text; use integers from 0 on, one for each class",
+            "y_test holds text; use integers that start at 0, one for each class",
         ),
     ):
         with pytest.raises(DataError, match=message):

@@ -131,12 +131,12 @@ def test_bad_folders_are_explained(tmp_path: Path) -> None:
     (tmp_path / "gaps" / "zebras").mkdir()
     (tmp_path / "gaps" / "zebras" / "a.txt").touch()
     cases = {
-        "empty": "one sub-folder for each class.*none",
+        "empty": "one subfolder for each class.*none",
         "file": "There is no folder",
         "missing": r"There is no folder.*missing.*folder:PATH@64",
-        "flat": "one sub-folder for each class.*none",
-        "single": "at least two of them.*only 'cats'",
-        "split": "parts of a data set, not classes: test, train.*folder:.*split/train",
+        "flat": "one subfolder for each class.*none",
+        "single": "at least two classes.*only 'cats'",
+        "split": "splits of a data set, not classes: test, train.*folder:.*split/train",
         "gaps": r"'zebras'.*no images \(other files: 1\).*\.png",
     }
     for name, message in cases.items():

@@ -102,7 +102,9 @@ def test_bad_files_are_explained(tmp_path: Path, images: dict[str, np.ndarray]) 
         "arrays x and y": write(tmp_path / "b.npz", a=images["x"]),
         "images": write(tmp_path / "c.npz", x=images["x"], y=images["y"][:-1]),
         "integers": write(tmp_path / "d.npz", x=images["x"], y=images["y"] - 9.5),
-        "y holds text; use integers from 0 on": write(tmp_path / "t.npz", x=images["x"], y=images["y"].astype(str)),
+        "y holds text; use integers that start at 0": write(
+            tmp_path / "t.npz", x=images["x"], y=images["y"].astype(str)
+        ),
         "y holds python objects, and pickles are not read; use integers": write(
             tmp_path / "o.npz", x=images["x"], y=images["y"].astype(object)
         ),
@@ -183,7 +185,7 @@ def test_batches_nobody_asked_for_are_as_large_as_the_data_allow(thirty: str) ->
     usual = InputSource(thirty, 64)
     fitted = usual.fitting()
     assert (fitted.batch_size, fitted.usual_batch_size) == (30, 64)
-    assert "has too few samples for batches of 64; proxies saw batches of 30." in fitted.remark
+    assert "has too few samples for batches of 64, so proxies used batches of 30." in fitted.remark
     assert load_inputs(fitted).batches[0][0].shape[0] == 30
     assert InputSource(thirty, 64, 4).fitting().batch_size == 7
     for enough in (InputSource(thirty, 30), InputSource(thirty, 1), InputSource("synthetic", 64)):

@@ -73,5 +73,5 @@ def test_there_is_nothing_to_learn_from_noise(name: str) -> None:
 def test_nor_from_random_labels_nor_from_nothing(npz: str) -> None:
     with pytest.raises(DataError, match="learned from random labels"):
         load_share(InputSource(npz, labels="random"), 0.5)
-    with pytest.raises(DataError, match="60 training images, and the requested share holds none"):
+    with pytest.raises(DataError, match="60 training images, and the requested share contains none"):
         load_share(InputSource(npz), 0.001)

@@ -32,7 +32,7 @@ def test_a_table_is_searched_by_its_column() -> None:
     )
     assert result.best.architecture == BEST
     assert result.score.value == 50 + 2 * 18
-    assert "The table says of the chosen network: toy_test_40 85.00." in result.notes
+    assert "The chosen network in the table: toy_test_40 85.00." in result.notes
     assert result.training_seconds > 400 * 40
     assert len(result.to_frame()) == 400
 
@@ -100,12 +100,12 @@ def test_what_happens_is_told() -> None:
     ("asked", "message"),
     [
         ({"algorithm": "hnas"}, r"hnas needs the true performance.*--data digits.*--table FILE"),
-        ({"queries": 3}, "queries is 3, but nothing is asked"),
+        ({"queries": 3}, "queries is 3, but there is nothing to query"),
         ({"table": "t.csv", "data": "digits"}, "Leave one out"),
-        ({"target": "toy_val_4"}, "target is toy_val_4, which means nothing without a table"),
-        ({"epochs": 2}, "epochs is 2, which means nothing without data to train on"),
+        ({"target": "toy_val_4"}, "target is toy_val_4, which has no effect without a table"),
+        ({"epochs": 2}, "epochs is 2, which has no effect without data to train on"),
         ({"data": "digits", "proxy": "dextr"}, "not by dextr"),
-        ({"data": "digits", "samples": 4}, "samples is 4, but networks are judged by what they reach"),
+        ({"data": "digits", "samples": 4}, "samples is 4, but this search evaluates networks by true performance"),
         (
             {"data": "digits@8", "repeats": 2, "skeleton": {"channels": 2}},
             "repeats is 2, but random evaluates every network once",

@@ -95,7 +95,7 @@ def test_without_seconds_they_are_left_out_and_that_is_said() -> None:
     assert found.seconds is None
     assert math.isnan(found.rows[0].seconds.mean)
     assert found.to_dict()["rows"][0]["seconds"] == {"mean": None, "std": None}
-    assert "--seconds names a column" in found.remarks[0]
+    assert "Use --seconds to name a column" in found.remarks[0]
     assert "one seed" in found.remarks[-1]
     assert found.rows[0].value.deviation is None
     with pytest.raises(SettingError, match="--seconds COLUMN"):
@@ -119,14 +119,14 @@ def test_no_more_queries_than_networks() -> None:
     methods = [parse_method("random")]
     found = run_methods(contest, methods, (5, 12), (0, 1))
     assert [len(run.queries) for run in found.runs["random"]] == [12, 12]
-    with pytest.raises(SettingError, match="13 queries are asked for, but there are only 12 different networks"):
+    with pytest.raises(SettingError, match="13 queries were requested, but there are only 12 different networks"):
         run_methods(contest, methods, (13,), (0,))
 
 
 def test_bohb_with_one_fidelity_is_plain_tpe_and_says_so() -> None:
     found = compared(("bohb",), seeds=1, fidelities=["toy_val_40"])
     assert {query.epochs for query in found.runs["bohb"][0].queries} == {40}
-    assert "of which there is one here" in found.remarks[0]
+    assert "but there is only one here" in found.remarks[0]
 
 
 @pytest.mark.parametrize(
@@ -135,7 +135,7 @@ def test_bohb_with_one_fidelity_is_plain_tpe_and_says_so() -> None:
         ({"queries": (20, 10)}, "ascending"),
         ({"queries": (0, 10)}, "ascending"),
         ({"queries": ()}, "ascending"),
-        ({"queries": (5000,)}, "5000 queries are asked for, but there are only [0-9,]+ different networks"),
+        ({"queries": (5000,)}, "5000 queries were requested, but there are only [0-9,]+ different networks"),
         ({"seeds": 0}, "give one, or several"),
         ({"seeds": [1, 1]}, "give one, or several"),
         ({"methods": ("random", "random")}, "each only once"),

@@ -90,7 +90,7 @@ def test_choices_tell_what_the_cost_does_not() -> None:
 
 def test_nothing_is_made_up() -> None:
     assert times(a_table(), target=Target.of_column("other_val_4")) is None
-    with pytest.raises(DataError, match="the seconds of 14 networks; 15 are needed"):
+    with pytest.raises(DataError, match="training times of only 14 networks; 15 are needed"):
         times(known_of(14))
     with pytest.raises(UnknownNameError, match="toy_train_seconds_40"):
         times(a_table(), "toy_seconds")

@@ -109,7 +109,7 @@ def test_advice_says_what_the_networks_have_learned() -> None:
     spread = [0.3 + 0.05 * number for number in range(12)]
     assert advise(with_accuracies(found, spread))[0] == "Use params."
     assert "guessing" in advise(with_accuracies(found, [0.1 + 0.005 * number for number in range(12)]))[0]
-    assert any("make it harder" in said for said in advise(with_accuracies(found, [*spread[:5], *[1.0] * 7])))
+    assert any("Make the task harder" in said for said in advise(with_accuracies(found, [*spread[:5], *[1.0] * 7])))
 
 
 def test_a_network_without_a_score_ranks_last_and_is_counted() -> None:

@@ -84,7 +84,7 @@ def test_folders_are_replaced_only_if_asked_and_only_exports(tmp_path: Path) -> 
     out = tmp_path / "out"
     out.mkdir()
     written(out)  # an empty one is as good as none
-    with pytest.raises(SettingError, match=r"holds architecture\.json.*--overwrite"):
+    with pytest.raises(SettingError, match=r"contains architecture\.json.*--overwrite"):
         written(out)
     written(out, OTHER, overwrite=True)
     assert json.loads((out / "architecture.json").read_text())["architecture"] == OTHER
@@ -230,5 +230,5 @@ def test_what_is_neither_a_run_nor_an_architecture_is_refused(tmp_path: Path) ->
     with pytest.raises(DataError, match=r"result\.json is missing"):
         export(tmp_path / "nowhere", tmp_path / "out")
     result = search("nasbench201", proxy="params", samples=1, skeleton=SMALL, workers=0)
-    with pytest.raises(SettingError, match="knows its space"):
+    with pytest.raises(SettingError, match="already has a space"):
         export(result, tmp_path / "out", space="darts")

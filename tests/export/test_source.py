@@ -190,7 +190,7 @@ def hooked() -> nn.Module:
 @pytest.mark.parametrize(
     ("make", "reason"),
     [
-        (Deciding, "needs the numbers in tensors"),
+        (Deciding, "depends on the values of tensors"),
         (Counting, r"x\.shape\[0\]"),
         (Drawn, "neither a parameter, nor a buffer"),
         (shared, "share one weight"),

@@ -94,7 +94,7 @@ def test_numbers_of_samples_that_differ_are_refused(first: int, second: int) -> 
         if first == second:
             assert len(as_batches(batch, CPU, None)[0]) == first
         else:
-            with pytest.raises(DataError, match="batch 1 differ in their number of samples"):
+            with pytest.raises(DataError, match="batch 1 have different numbers of samples"):
                 as_batches(batch, CPU, None)
 
 

@@ -136,7 +136,7 @@ def test_what_no_module_has_is_refused_by_workers_and_taken_without() -> None:
         return firstlight.Parts(1.0)
 
     assert search(proxy=inner).score.value == 1.0
-    with pytest.raises(SettingError, match=r"cannot find the proxy 'inner' again.*top level of a module.*workers=0"):
+    with pytest.raises(SettingError, match=r"cannot import the proxy 'inner'.*top level of a module.*workers=0"):
         search(proxy=inner, workers=1)
 
 

@@ -60,7 +60,7 @@ def test_a_model_that_cannot_be_made_or_run() -> None:
     with pytest.raises(ModelError, match=r"forward pass failed on \(1, 1, 8, 8\)"):
         score_model("tall", lambda: nn.Linear(7, 2), requests, SETTING)
     with pytest.raises(
-        ModelError, match="none is neither a model nor a function that makes one: it returned a NoneType"
+        ModelError, match="none is neither a model nor a function that builds one: it returned a NoneType"
     ):
         score_model("none", lambda: None, requests, SETTING)  # type: ignore[arg-type, return-value]
     with pytest.raises(ModelError, match=r"wide\(\) failed: TypeError"):
@@ -115,7 +115,7 @@ def test_what_is_wrong_for_all_models_is_an_error() -> None:
     requests = parse_requests("params")
     with pytest.raises(DataError, match="NaN"):
         list(score_models({"small": small}, requests, ModelSetting(IMAGE * torch.nan)))
-    with pytest.raises(SettingError, match="finished model"):
+    with pytest.raises(SettingError, match="need newly initialized weights"):
         list(score_models({"small": small()}, requests, ModelSetting(IMAGE, repeats=2)))
 
 

@@ -69,5 +69,5 @@ def test_models_are_made_anew() -> None:
     assert scores["l2_norm"].parts["standard_error"] > 0
     assert scores["params"].parts["standard_error"] == 0
     assert firstlight.score(make, inputs, "l2_norm", repeats=4)["l2_norm"].value == scores["l2_norm"].value
-    with pytest.raises(SettingError, match="function that returns"):
+    with pytest.raises(SettingError, match="function that builds"):
         firstlight.score(make(), inputs(0), "l2_norm", repeats=2)

@@ -118,8 +118,8 @@ def test_rank_and_score_go_on() -> None:
 
 def test_the_facts_of_a_space_are_those_of_networks_that_can_be_built() -> None:
     told = command("spaces", "tests.spaces.partly:build_fails", "--samples", "20").stdout
-    (failed,) = re.findall(r"cannot be built +(\d+) of 20 at random: .*channels do not make", told)
-    assert f"({20 - int(failed)} at random)" in told
+    (failed,) = re.findall(r"cannot be built +(\d+) of 20 random networks: .*channels do not make", told)
+    assert f"({20 - int(failed)} random networks)" in told
     with pytest.raises(ModelError, match="channels do not make"):
         partly.none_can_be_built.cost(partly.none_can_be_built.parse("width=16,heads=3"))
     assert "channels do not make" in command("spaces", "tests.spaces.partly:none_can_be_built", code=1).stderr

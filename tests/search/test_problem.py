@@ -50,7 +50,7 @@ def test_a_large_space_is_sampled_until_nothing_new_comes(monkeypatch: pytest.Mo
     monkeypatch.setattr(problem_module, "SMALL_SPACE", 10)
     monkeypatch.setattr(problem_module, "PATIENCE", 300)
     assert len(set(problem(max_params=4894).distinct_samples())) > 50
-    with pytest.raises(LimitError, match=r"at most 1 parameters.*The nearest has 4,894 parameters: \|none"):
+    with pytest.raises(LimitError, match=r"at most 1 parameters.*The closest one has 4,894 parameters: \|none"):
         next(problem(max_params=1).distinct_samples())
 
 

@@ -252,9 +252,9 @@ def test_a_space_travels_by_its_address() -> None:
 
 def test_names_of_the_package_are_taken() -> None:
     taken = ChoiceSpace("nasbench201", own.strided, kernel=(1, 3))
-    with pytest.raises(SettingError, match="'nasbench201' already"):
+    with pytest.raises(SettingError, match="already a built-in search space 'nasbench201'"):
         firstlight.register(taken)
-    with pytest.raises(SettingError, match="'nasbench201' already"):
+    with pytest.raises(SettingError, match="already a built-in search space 'nasbench201'"):
         search(taken)
     known = firstlight.search(SPACES["nasbench201"], samples=1, proxy="params", workers=0)
     assert known.setting.setting.space_name == "nasbench201"

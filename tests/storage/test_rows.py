@@ -114,9 +114,9 @@ def test_what_is_proposed_can_be_typed(tmp_path: Path) -> None:
     fill(folder / "store.sqlite", 3)
     change(folder / "store.sqlite", "UPDATE trials SET params = -1")
     said = firstlight("store", "check", "my runs", folder=tmp_path, code=1).stdout
-    assert "firstlight store merge new.sqlite 'my runs/store.sqlite'. Runs" in said
+    assert "firstlight store merge new.sqlite 'my runs/store.sqlite'. Missing" in said
     said = firstlight("store", "merge", "new.sqlite", "my runs", folder=tmp_path).stdout
-    assert "`firstlight store check 'my runs/store.sqlite'` names the first ten" in said
+    assert "`firstlight store check 'my runs/store.sqlite'` lists the first ten" in said
     said = str(damaged_error("my runs/store.sqlite", "why"))
     assert "`firstlight store check 'my runs/store.sqlite'` lists the first ten" in said
     assert "`firstlight store merge new.sqlite 'my runs/store.sqlite'`" in said

@@ -137,11 +137,11 @@ def test_a_good_one_keeps_all_contracts(space: Space[Any]) -> None:
         (ReadsAnything, "refuses_other_text", "is read as w"),
         (Stays, "mutates_within_the_space", "is the same architecture"),
         (Wanders, "mutates_within_the_space", "is not its own canonical form"),
-        (Miscounts, "enumerates_what_it_counts", "its length is 8, and it has 9 different architectures"),
+        (Miscounts, "enumerates_what_it_counts", "its length is 8, but it has 9 different architectures"),
         (WrongChoices, "has_consistent_choices", "and its choices .* differ"),
         (DrawsWeights, "builds_pure_networks", "global random numbers"),
         (OneLogit, "builds_networks_that_run", r"returns the shape \(2, 1\)"),
-        (WrongCost, "counts_costs", "is told as .* and counted as"),
+        (WrongCost, "counts_costs", "by the formula, but .* by counting"),
         (CannotBeBuilt, "builds_pure_networks", "none of 20 architectures can be built"),
     ],
 )

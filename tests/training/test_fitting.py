@@ -27,7 +27,7 @@ def test_what_a_named_recipe_brings_along_is_left_out_with_a_note() -> None:
     recipe, notes = fit_recipe(RecipeRequest.parse("darts-cifar"), NB201, CELL, NB201.skeleton())
     assert recipe == replace(RECIPES["darts-cifar"], drop_path=0.0, auxiliary_weight=0.0)
     assert len(notes) == 2
-    assert notes[0].startswith("drop_path=0.2 of the recipe 'darts-cifar' was left out: networks of 'nasbench201'")
+    assert notes[0].startswith("drop_path=0.2 of the recipe 'darts-cifar' is not used: networks of 'nasbench201'")
     tiny = DARTS.skeleton(channels=2, cells=3, input_shape=(3, 16, 16))
     recipe, (note,) = fit_recipe(RecipeRequest.parse("darts-cifar"), DARTS, GENOTYPE, tiny)
     assert (recipe.drop_path, recipe.auxiliary_weight) == (0.2, 0.0)

@@ -73,7 +73,7 @@ def test_data_that_changes_under_way_is_noticed(tmp_path: Path) -> None:
     setting = replace(SMALL, source_name=f"npz:{path}", samples=None)
     job = EvaluationJob(replace(setting), setting.dataset.fingerprint)
     np.savez(path, x=np.random.default_rng(1).normal(size=(20, 8, 8)), y=np.arange(20) % 2)
-    with pytest.raises(DataError, match="has changed since the run began"):
+    with pytest.raises(DataError, match="has changed since the run started"):
         job(TEXT)
 
 

@@ -109,7 +109,7 @@ def _other(value: Any) -> Any:
         ({"schedule": "step"}, "schedule is 'step'; allowed: cosine, linear, constant, warm-cosine"),
         ({"warm_up_epochs": 3}, "warm_up_epochs is 3; it must be less than epochs, which is 3"),
         ({"min_learning_rate": 0.2}, "min_learning_rate is 0.2"),
-        ({"schedule": "warm-cosine", "warm_up_epochs": 1}, "has a warm-up of its own"),
+        ({"schedule": "warm-cosine", "warm_up_epochs": 1}, "has its own warm-up"),
         ({"optimizer": "adam"}, "optimizer is 'adam'; allowed: sgd, adagrad"),
         ({"optimizer": "adagrad"}, "adagrad has no momentum"),
         ({"eps": 0}, "eps is 0"),

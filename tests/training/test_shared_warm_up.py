@@ -149,9 +149,9 @@ def test_clicks_are_read_as_they_are_needed(clicks: str) -> None:
 
 
 def test_too_few_batches_are_refused_before_any_work(clicks: str) -> None:
-    with pytest.raises(SettingError, match=r"1% of the \d+ .* in 0 batches of 512.*take more data.*smaller"):
+    with pytest.raises(SettingError, match=r"1% of the \d+ .* in 0 batches of 512.*use more data.*smaller"):
         SharedWarmUp.parse("1%", SPACES["nasrec-small"]).load(InputSource(clicks), 0)
-    with pytest.raises(SettingError, match=r"needs at least 4 batches: take \d+% or more"):
+    with pytest.raises(SettingError, match=r"needs at least 4 batches: use \d+% or more"):
         SharedWarmUp.parse("10%:batch_size=100", CELLS).load(SOURCE, 0)
 
 

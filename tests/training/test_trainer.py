@@ -169,8 +169,11 @@ def write(path: Path, **arrays: np.ndarray) -> str:
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"recipe": "hnas:batch_size=500"}, "batch_size is 500, and there are 30 samples .* hnas:batch_size=3"),
-        ({"recipe": "quick:batch_size=16:cutout=8"}, "cutout is 8, and images of 8 pixels .*cutout=4"),
+        (
+            {"recipe": "hnas:batch_size=500"},
+            "batch_size is 500, but there are only 30 training samples.* hnas:batch_size=3",
+        ),
+        ({"recipe": "quick:batch_size=16:cutout=8"}, "cutout is 8, so images of 8 pixels .*cutout=4"),
         ({"recipe": "quick:batch_size=16:drop_path=0.1"}, "drop_path is 0.1, but networks of 'nasbench201'"),
         ({"skeleton": {"input_shape": (3, 9, 9)}}, r"inputs of \(3, 8, 8\)"),
         ({"tensorboard": True}, "Name one with out"),

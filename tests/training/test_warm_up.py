@@ -100,12 +100,14 @@ def test_what_makes_no_sense(text: str, message: str) -> None:
 
 def test_too_few_batches_are_refused_before_any_work() -> None:
     setting = replace(SMALL, warm_up=WarmUp(0.1))
-    told = r"10% of the 1,438 training samples of 'digits@8' are 144, in 2 batches.*take 27% or more.*batch_size=18"
+    told = (
+        r"10% of the 1,438 training samples of 'digits@8' are 144 samples, in 2 batches.*use 27% or more.*batch_size=18"
+    )
     with pytest.raises(SettingError, match=told):
         setting.check()
     replace(setting, warm_up=WarmUp(0.27)).check()
     replace(setting, warm_up=WarmUp.parse("10%:batch_size=18")).check()
-    with pytest.raises(SettingError, match=r"in 1 batches of 2000.*take more data"):
+    with pytest.raises(SettingError, match=r"in 1 batch of 2000.*use more data"):
         replace(setting, warm_up=warmed(1.0, batch_size=2000)).check()
     with pytest.raises(DataError, match="nothing can be learned from 'synthetic'"):
         replace(setting, source=InputSource()).check()

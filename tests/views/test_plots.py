@@ -199,7 +199,7 @@ def test_folders_that_hold_no_study(tmp_path: Path, content: str | None) -> None
 def test_a_scatter_plot_needs_two_networks() -> None:
     rows = pd.DataFrame({"architecture": list("abc"), "canonical": list("abc"), "accuracy": [1.0, 2.0, 3.0]})
     study = Study(Sample(rows, ("accuracy",)), (0,), ({"dss": np.array([1.0, np.nan, np.nan])},), resamples=10)
-    with pytest.raises(SettingError, match="1 networks have both dss and accuracy; a scatter plot needs 2"):
+    with pytest.raises(SettingError, match="1 networks have both dss and accuracy; a scatter plot needs at least 2"):
         plot_scatter(study)
 
 

@@ -19,8 +19,8 @@ fronts and budgets apply to all of them ([budgets and latency](../budgets.md)). 
 they find.
 
 Algorithms that need *true performance* train a few networks or look them up in a table ([HNAS](../papers/hnas.md)).
-Those on *a supernet* score its states, and those on *a one-shot network* take steps through it. The result counts
-states and steps beside the networks; `--samples` does not limit them, but `zero-cost-pt:proposals=3` and
+Those that need *a supernet* score its states, and those that need *a one-shot network* take steps through it. States
+and steps are counted separately from networks. `--samples` does not limit them, but `zero-cost-pt:proposals=3` and
 `nasi:steps=50` do.
 """
 NEEDS = {
@@ -40,7 +40,7 @@ def pages() -> dict[str, str]:
 
 def index() -> str:
     rows = [
-        (f"[`{name}`]({name}.md)", entry.summary, "; ".join(NEEDS[need] for need in entry.needs) or "nothing more")
+        (f"[`{name}`]({name}.md)", entry.summary, "; ".join(NEEDS[need] for need in entry.needs) or "nothing else")
         for name, entry in ALGORITHMS.items()
     ]
     return "\n".join([ORIGIN, INDEX, table(("algorithm", "how it searches", "needs"), rows)])
@@ -55,7 +55,7 @@ def page(algorithm: Algorithm) -> str:
         f"# {known.name}\n",
         f"{known.summary}\n",
         *(block("text", _dedented(text)) if text.startswith("    ") else f"{text}\n" for text in known.remarks),
-        f"- **Needs:** {'; '.join(NEEDS[need] for need in algorithm.needs) or 'nothing more'}.",
+        f"- **Needs:** {'; '.join(NEEDS[need] for need in algorithm.needs) or 'nothing else'}.",
         *([f"- **Also minimizes:** {', '.join(known.costs)}, unless you name objectives."] if known.costs else []),
         *([f"- **Default proxy:** [`{algorithm.proxy}`](../proxies/{algorithm.proxy}.md)."] if algorithm.proxy else []),
         f"- **Spaces:** {_spaces(algorithm)}.\n",
@@ -64,7 +64,7 @@ def page(algorithm: Algorithm) -> str:
         "<!-- checked, not run: minutes of scoring -->",
         block("bash", f"firstlight search nasbench201 --algorithm {known.name} {option}"),
         "## Reference\n",
-        f"{known.citation or 'None: it was not published.'}\n",
+        f"{known.citation or 'None (unpublished).'}\n",
     ]
     return "\n".join(parts)
 

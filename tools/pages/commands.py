@@ -15,8 +15,8 @@ from firstlight.cli.derive import EXAMPLES, shown_default
 ORIGIN = origin("src/firstlight/cli")
 INDEX = """# Commands
 
-`firstlight COMMAND --help` prints the same in the terminal. Every command that prints something prints JSON with
-`--json`. The options of a command are those of the Python call of the same name.
+`firstlight COMMAND --help` prints the same in the terminal. With `--json`, commands print JSON
+instead of text. The options of a command are those of the Python call of the same name.
 """
 NOT_RUN = "<!-- checked, not run: other pages run such commands -->"
 

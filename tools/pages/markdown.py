@@ -48,7 +48,7 @@ def settings(
     ]
     return [
         "## Settings\n",
-        f"They follow the name, here with their defaults: `{asked}`.\n",
+        f"Settings follow the name. With all defaults: `{asked}`.\n",
         table(("setting", "meaning", "default", "allowed"), rows),
     ]
 

@@ -14,13 +14,13 @@ ORIGIN = origin("src/firstlight/proxies")
 INDEX = """# Proxies
 
 One page for each proxy: formula, direction, needs, settings, cost, scale and reference. `firstlight proxies NAME`
-prints the same in the terminal. What is known to work where is told in [which proxy when](../which-proxy-when.md).
+prints the same in the terminal. [Which proxy to trust](../which-proxy-when.md) summarizes what works where.
 
-*Needs* is what must be given: nothing (but the shape of an input), inputs, or inputs with labels.
+*Needs* is what you must provide: nothing (except the shape of an input), inputs, or inputs with labels.
 """
 ENSEMBLES = """## Ensembles
 
-Several proxies as one: networks are ranked by each, and the ranks within the pool are put together.
+An ensemble ranks the networks of a pool by each of several proxies and combines the ranks.
 
 """
 
@@ -41,7 +41,7 @@ def index() -> str:
         listed = table(("proxy", "what it measures", "better", "needs"), rows)
         parts += [f"## {title}\n", f"{_linked(explanation)}\n", listed]
     rows = [(f"`{known.name}`", known.summary, f"`{known.example}`") for known in ensemble_facts().values()]
-    return "\n".join([*parts, ENSEMBLES, table(("ensemble", "how it judges networks", "written"), rows)])
+    return "\n".join([*parts, ENSEMBLES, table(("ensemble", "how it scores networks", "example"), rows)])
 
 
 def page(known: Facts) -> str:
@@ -61,7 +61,7 @@ def page(known: Facts) -> str:
         block("bash", f"firstlight score mypackage.models:network --input-shape 3,32,32 --proxy {known.name}"),
         block("python", _example(known)),
         "## Reference\n",
-        f"{known.citation}\n" if known.citation else "None: it is a plain count.\n",
+        f"{known.citation}\n" if known.citation else "None (a plain count).\n",
     ]
     return "\n".join(parts)
 
@@ -73,7 +73,7 @@ def _example(known: Facts) -> str:
     batches = one if known.batches == 1 else f"[{one} for _ in range({known.batches})]"
     return (
         "import firstlight, torch\n\n"
-        f"batches = {batches}  # or inputs of your own\n"
+        f"batches = {batches}  # or your own inputs\n"
         f'score = firstlight.score(model, batches, "{known.name}")["{known.name}"]\n'
         "print(score.value, score.parts, score.note)"
     )

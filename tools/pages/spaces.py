@@ -18,9 +18,9 @@ from firstlight.views.drawing.terminal import text_graph
 ORIGIN = origin("src/firstlight/spaces")
 INDEX = """# Search spaces
 
-What networks there are to choose from. `firstlight spaces NAME` prints more in the terminal: what a hundred random
-networks cost, and an example drawn. What spaces have in common is told in [choosing a space](../choosing-a-space.md);
-one of your own takes [ten lines](../own-space.md).
+A search space is a set of networks to choose from. `firstlight spaces NAME` also prints the costs of a hundred random
+networks and draws an example. [Choosing a space](../choosing-a-space.md) describes what the spaces have in common.
+[Your own space](../own-space.md) takes ten lines.
 """
 
 
@@ -33,7 +33,7 @@ def index() -> str:
         (f"[`{name}`]({name}.md)", _size(space), space.summary, _skeleton(space, values=False))
         for name, space in SPACES.items()
     ]
-    return "\n".join([ORIGIN, INDEX, table(("space", "architectures", "what it holds", "around it"), rows)])
+    return "\n".join([ORIGIN, INDEX, table(("space", "architectures", "contents", "skeleton settings"), rows)])
 
 
 def page(space: Space[Any]) -> str:
@@ -50,14 +50,14 @@ def page(space: Space[Any]) -> str:
         f"{known.summary[:1].upper()}{known.summary[1:]}.\n",
         f"{inspect.getdoc(type(space))}\n",
         f"- **Architectures:** {_size(space)}.",
-        f"- **Around it (`--skeleton`):** {_skeleton(space, values=True)}.",
-        f"- **Looks at:** {space.data_kind}. **Usual proxy:** [`{known.proxy}`](../proxies/{known.proxy}.md).",
-        f"- **Benchmark:** {known.benchmark or 'none that is known here'}.",
-        f"- **Used by:** {'; '.join(known.used_by) or 'none that is known here'}.",
+        f"- **Skeleton settings (`--skeleton`):** {_skeleton(space, values=True)}.",
+        f"- **Inputs:** {space.data_kind}. **Default proxy:** [`{known.proxy}`](../proxies/{known.proxy}.md).",
+        f"- **Benchmark:** {known.benchmark or 'none known'}.",
+        f"- **Used by:** {'; '.join(known.used_by) or 'none known'}.",
         f"- **Also searched by:** {', '.join(f'[`{name}`](../algorithms/{name}.md)' for name in special)}.\n",
-        "## An architecture of it\n",
+        "## Example\n",
         block("text", str(example)),
-        f"{cost.params:,} parameters, {cost.macs:,} multiply-accumulates for one input, in the skeleton above.\n",
+        f"{cost.params:,} parameters, {cost.macs:,} multiply-accumulates for one input, with this skeleton.\n",
         *([block("text", "\n".join(text_graph(drawing)))] if drawing is not None else []),
         "## Use it\n",
         "<!-- checked, not run: what the other pages run, on large networks -->",

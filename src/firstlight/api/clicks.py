@@ -1,4 +1,4 @@
-"""Preparing logs of clicks for networks that predict them."""
+"""Preparing click logs for networks that predict clicks."""
 
 from __future__ import annotations
 
@@ -39,15 +39,15 @@ class Preparation(Group):
     title = "Preparation"
 
     hash_rows: int | None = None
-    """Hash categories to N rows for each field. Default: 500000."""
+    """Hash the categories of each field to N rows. Default: 500000."""
     min_count: int | None = None
-    """Instead of hashing, give each category that occurs N times in training a row of its own."""
+    """Instead of hashing, give each category that occurs at least N times in the training set its own row."""
     split: str | Sequence[float] = "0.8,0.1,0.1"
-    """Shares of the rows for training, validation and test."""
+    """Fractions of the rows for training, validation and test."""
     seed: int = 0
     """Seed of the split."""
     bad_rows: str = "stop"
-    """What to do about rows that cannot be read: stop or skip."""
+    """What to do with rows that cannot be read: stop or skip."""
 
 
 @takes(Preparation, Columns)
@@ -59,11 +59,11 @@ def prepare(
     out: str | os.PathLike[str] | None = None,
     callback: Callback = ignore,
 ) -> ClickData:
-    """Turn a published log of clicks into one file to score, search and train with. Memory stays small for any size.
+    """Convert a click log of any size to one file for scoring, searching and training, with little memory.
 
     Args:
         layout: criteo, avazu, kdd, or clicks with named columns.
-        path: The log: text with tabs or commas (.gz too), or parquet.
+        path: The log: text with tabs or commas, plain or gzip, or parquet.
         out: The prepared file; required.
         callback: Called with an `Event` as rows are read.
 
@@ -97,4 +97,6 @@ def _shares(given: Any) -> tuple[float, ...]:
     try:
         return tuple(float(share) for share in (given.split(",") if isinstance(given, str) else given))
     except ValueError:
-        raise SettingError(f"split (--split): {given!r} are no shares. Write three, such as 0.8,0.1,0.1.") from None
+        raise SettingError(
+            f"split (--split): {given!r} is not a split. Write three fractions, such as 0.8,0.1,0.1."
+        ) from None

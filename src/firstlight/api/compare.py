@@ -32,21 +32,21 @@ def compare(
     seeds: int | Sequence[int] = 10,
     callback: Callback = ignore,
 ) -> Comparison:
-    """Compare search methods by what they find after a number of queries, and by what that costs.
+    """Compare search methods: what they find after a number of queries, and at what cost.
 
-    A query evaluates a network: it is looked up in a table, or trained on data.
+    A query evaluates one network: it is looked up in a table, or trained on data.
 
     Args:
         space: The search space.
         methods: Search algorithms with their settings, separated by commas: evolution:population=20. ALGORITHM@PROXY
-            searches by a proxy instead, and its queries are networks scored.
-        queries: After how many queries to look, in ascending order.
-        seeds: How often each method is run, or the seeds.
-        callback: Called with an `Event` as runs are finished.
+            searches with a proxy instead; its queries are scored networks.
+        queries: Numbers of queries after which to report the result, in ascending order.
+        seeds: Number of runs of each method, or the seeds themselves.
+        callback: Called with an `Event` as runs finish.
 
     Returns:
-        What each method found, as means over the seeds. With `out`, all results are kept in that folder, and a page,
-        the rows and all queries are written to it.
+        What each method found, as means over the seeds. With `out`, all results are stored in that folder, together
+        with a report page, the rows and all queries.
 
     Raises:
         SettingError: Options that do not exist or contradict each other.

@@ -37,20 +37,20 @@ def correlate(
 ) -> Study:
     """Compare proxies with the results of trained networks in a table.
 
-    Scores are kept in the folder `out`: asking again, or for another proxy or target, computes only what is new.
+    Scores are stored in the folder `out`: another call, also with other proxies or targets, computes only what is new.
 
     Args:
-        space: The search space that the table is of.
+        space: The search space of the table.
         proxies: Proxies by name, as `module:name`, as objects, or "all".
-        samples: How many networks to draw at random, or "all". Default: 300, or all if there are fewer.
-        first: Take the first N rows instead, as some papers do.
-        exact: Score every network, also those that compute the same function as another.
+        samples: Number of random networks, or "all". Default: 300, or all if there are fewer.
+        first: Use the first N rows instead, as some papers do.
+        exact: Score every network, even if it computes the same function as another.
         ensemble: Also choose up to four proxies on one half of the networks, and evaluate them on the other.
         callback: Called with an `Event` as scores are computed.
 
     Returns:
-        Rank correlations and top networks found, with 95% intervals. With several seeds the first decides the sample,
-        and each gives different weights and inputs.
+        Rank correlations and top networks found, with 95% intervals. With several seeds, the first one determines the
+        sample, and each one gives different weights and inputs.
 
     Raises:
         SettingError: Options that do not exist or contradict each other.
@@ -113,7 +113,7 @@ def correlate(
             "skeleton": str(settings[0].skeleton),
             "table": table.origin,
             "samples": f"first {first} rows" if first else ALL if count == ALL else f"{count} at random",
-            "networks": "each as it is written" if exact else "those that compute the same share a score",
+            "networks": "each scored as written" if exact else "those that compute the same function share a score",
             "input": f"{source.name}, {source.batches} x {source.batch_size}",
             **({} if inputs.labels == TRUE_LABELS else {"labels": inputs.labels}),
             **({} if warm_up is None else {"warm-up": str(warm_up)}),

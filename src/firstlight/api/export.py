@@ -30,7 +30,7 @@ def export(
     skeleton: str | Mapping[str, Any] = "",
     seed: int | None = None,
 ) -> Export:
-    """Write a network into a folder: a description, PyTorch source that needs no Firstlight, weights, and ONNX.
+    """Write a network to a folder: a description, PyTorch source that does not need Firstlight, weights, and ONNX.
 
     Args:
         source: The folder of a search or training, a result of `search` or `train`; or a search space (a name,
@@ -42,10 +42,10 @@ def export(
         seed: Seed of the initial weights. Default: that of the run, or 0.
 
     Returns:
-        What was written where, and how far ONNX Runtime differs from PyTorch.
+        The files that were written, and how much ONNX Runtime differs from PyTorch.
 
     Raises:
-        SettingError: Options that do not exist or contradict each other, or a folder that is not free.
+        SettingError: Options that do not exist or contradict each other, or a folder that is not empty.
         DataError: A run or weights that cannot be read.
 
     Example:

@@ -1,4 +1,4 @@
-"""Figures of what untrained networks do inside."""
+"""Figures of the layers and outputs of untrained networks."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ def network_figure(
     names: str | Sequence[str] = "",
     width: str = "column",
 ) -> Figure:
-    """Draw what untrained networks do inside.
+    """Plot the layers or the outputs of untrained networks.
 
     Args:
         networks: A search space, or models by name.
         architectures: Architectures of the space.
         show: layers (how independent the channels of each layer are; Figure 3 of Dextr's paper) or outputs (how the
-            output moves as the input goes round a circle; its Figure 1).
-        names: What to call the networks, separated by commas.
-        width: Inches, or what journals have: column (3.35) or page (6.9).
+            output moves as the input moves along a circle; its Figure 1).
+        names: Labels of the networks, separated by commas.
+        width: Width of the figure: column (3.35 inches), page (6.9), or a number of inches.
 
     Returns:
         A matplotlib figure.
@@ -64,14 +64,14 @@ def _probes(options: Options, networks: str | Mapping[str, Any], architectures: 
     images = choose_source(options[Inputs], parse_requests("dextr"), "synthetic")
     if isinstance(networks, Mapping):
         if architectures or settings:
-            raise SettingError("Models of your own take neither architectures nor a skeleton.")
+            raise SettingError("Your own models take neither architectures nor a skeleton.")
         own = ModelSetting(DrawnBatches(images, model.input_shape), logits=model.logits)  # type: ignore[arg-type]
         return [own.probe(made_network(name, one, seed, network.device), seed) for name, one in networks.items()]
     refuse_for_space(networks, input_shape=model.input_shape, logits=model.logits)
     setting = make_setting(networks, images, settings, seed, network.device, 1)
     setting.check()
     if not architectures:
-        raise SettingError("No architecture was given. Name some after the space, or read them with --from FILE.")
+        raise SettingError("No architecture was given. List some after the space, or read them with --from FILE.")
     return [Probe(setting.build(text), setting.inputs.batches, seed=seed) for text in architectures]
 
 

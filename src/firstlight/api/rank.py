@@ -34,20 +34,21 @@ def rank(
     by: str | Proxy | None = None,
     callback: Callback = ignore,
 ) -> Ranking:
-    """Rank networks by a proxy or an ensemble, and report how far several proxies agree.
+    """Rank networks by a proxy or an ensemble, and report how well the proxies agree.
 
     Args:
         networks: A search space (its name, `module:name`, or the object), or models by name, each an `nn.Module` or a
             function that returns one. Models are scored in this process, one after the other.
         architectures: Architectures of the space.
         samples: Also draw N different architectures at random.
-        proxies: Proxies by name, as `module:name`, or as objects. Default: those of `by`, or else dextr.
+        proxies: Proxies by name, as `module:name`, or as objects. Default: those of `by`, or dextr.
         by: What decides the order: a proxy, or an ensemble such as `rank_mean(dextr*2,params)`. Default: the first
             proxy.
         callback: Called with an `Event` for each scored network.
 
     Returns:
-        The networks, best first. One that cannot be built or run comes last, with failed scores that say why.
+        The networks, best first. Networks that cannot be built or run come last, with failed scores that give the
+        reason.
 
     Raises:
         SettingError: Options that do not exist or contradict each other.
@@ -67,7 +68,7 @@ def rank(
         requests, criterion, scored = _rank_space(options, networks, given, samples, proxies, by, callback)
     else:
         if given or samples or options[Network].skeleton:
-            raise SettingError("Models of your own take no architectures, no samples and no skeleton.")
+            raise SettingError("Your own models take no architectures, no samples and no skeleton.")
         requests, criterion, scored = _rank_models(options, networks, proxies, by)
     found = []
     for network in scored:
@@ -144,7 +145,7 @@ def _rank_models(
         shown = DrawnBatches(choose_source(inputs, requests, SYNTHETIC), model.input_shape)  # type: ignore[arg-type]
     elif (inputs.batch_size, inputs.num_batches, model.input_shape, inputs.labels) != (None, None, None, TRUE_LABELS):
         raise SettingError(
-            "Batches of your own have a size, number, shape and labels already; batch_size, num_batches, input_shape "
+            "Your own batches already have a size, number, shape and labels; batch_size, num_batches, input_shape "
             "and labels are for inputs by name, such as 'synthetic'."
         )
     else:

@@ -22,22 +22,22 @@ def reproduce(
     data: str | None = None,
     callback: Callback = ignore,
 ) -> Outcome:
-    """Run the experiment behind a published table or figure, and compare the figures.
+    """Run the experiment behind a published table or figure, and compare the values.
 
-    Scores are kept in the folder `out`: asking again, or for more networks, computes only what is new.
+    Scores are stored in the folder `out`: a second call, or one with more networks, computes only what is new.
 
     Args:
         name: The experiment; `firstlight reproduce` lists them.
-        samples: Networks, steps of each search, or images of a batch. Default: enough for some minutes of work.
+        samples: Number of networks, steps per search, or images in a batch. Default: enough for a few minutes of work.
         data: Folder with tables and images. Default: $FIRSTLIGHT_DATA.
         callback: Called with an `Event` as networks are measured.
 
     Returns:
-        Each published figure beside ours, with a verdict.
+        Each published value next to ours, with a verdict.
 
     Raises:
         UnknownNameError: There is no such experiment.
-        MissingFileError: The tables or images that it needs are not there.
+        MissingFileError: The tables or images that it needs were not found.
 
     Example:
         >>> import firstlight

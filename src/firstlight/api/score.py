@@ -24,10 +24,10 @@ def score(
     logits: int | str | None = None,
     repeats: int = 1,
 ) -> dict[str, Score]:
-    """Score an untrained network by one or more proxies.
+    """Score an untrained network with one or more proxies.
 
-    The model comes back exactly as it went in. All proxies share what they measure, so asking for several at once is
-    cheaper than one after the other.
+    The model is returned unchanged. Proxies share their measurements, so scoring several at once is cheaper than one
+    after the other.
 
     Args:
         model: The network. With `repeats`, a function that returns it.
@@ -36,20 +36,20 @@ def score(
             probabilities, or whatever `loss` takes. A network with several inputs takes a tuple or a dictionary of
             tensors: `((a, b), targets)`, `((a, b), None)`, `{"ids": a, "mask": b}`.
         proxies: Names (`firstlight proxies` lists them), `module:name`, or proxy objects.
-        seed: Seed of everything that proxies draw, and of the model that a function returns.
+        seed: Random seed of the proxies, and of the model that a function returns.
         loss: The loss as a function of logits and targets. Default: cross-entropy.
-        logits: Where the logits are in the output of a model that returns a tuple (a number) or a dictionary (a key).
+        logits: Position of the logits in the output of a model that returns a tuple (an index) or a dictionary (a key).
         repeats: Score N initializations; each score is the mean, with its standard error among the parts.
 
     Returns:
-        A score for each proxy, by name. What goes wrong while a proxy measures (a layer it cannot handle, labels that
-        the network has no class for, a lack of memory) is the `status` of its score, with the cause in `note`; the
-        other scores are not affected.
+        A score for each proxy, by name. If a proxy fails (an unsupported layer, labels outside the network's classes,
+        not enough memory), the `status` of its score says so and `note` gives the cause; the other scores are not
+        affected.
 
     Raises:
         SettingError: A name or a setting that does not exist.
-        DataError: Batches that make no sense for all proxies.
-        ModelError: A model that cannot be made or run.
+        DataError: Batches that no proxy can use.
+        ModelError: A model that cannot be built or run.
 
     Example:
         >>> import torch, firstlight

@@ -1,4 +1,4 @@
-"""`firstlight.search`: the best network of a space under limits."""
+"""`firstlight.search`: the best network in a space within limits."""
 
 from __future__ import annotations
 
@@ -42,10 +42,11 @@ def search(
     objectives: str | Sequence[str] = "",
     callback: Callback = ignore,
 ) -> SearchResult:
-    """Find the best network of a space under limits, without training any, or guided by a few short trainings.
+    """Find the best network in a space within limits, without training, or guided by a few short training runs.
 
-    By default networks are scored by a proxy. With `data`, networks are evaluated by training them for a few epochs;
-    with a `table`, by looking them up. Algorithms such as hnas and verify let proxies choose what is evaluated.
+    By default, networks are scored with a proxy. With `data`, they are evaluated by training them for a few epochs;
+    with a `table`, by looking them up. Algorithms such as hnas and verify use proxies to choose which networks to
+    evaluate.
 
     Worker processes import your own space, so define it at the top level of a module, or pass `workers=0`.
 
@@ -54,22 +55,22 @@ def search(
         proxy: The proxy to maximize (or minimize, if lower is better): a name, `module:name`, the object, or an
             ensemble such as az_nas or log_rank(dextr,params). Default: that of the algorithm or the space, mostly
             dextr.
-        algorithm: How to search, with settings behind the name: evolution:population=32:generations=6.
+        algorithm: How to search, with settings after the name: evolution:population=32:generations=6.
             `firstlight algorithms` lists them all.
-        samples: How many networks to score. Default: 500.
-        queries: With data or a table: how many networks to evaluate. Default: 20.
-        objectives: Costs to keep low besides the score, such as macs,latency. The result is then a front of networks,
-            none of which is beaten in everything.
-        callback: Called with an `Event` as the search goes on.
+        samples: Number of networks to score. Default: 500.
+        queries: With data or a table: number of networks to evaluate. Default: 20.
+        objectives: Costs to minimize while maximizing the score, such as macs,latency. The result is then a Pareto
+            front.
+        callback: Called with an `Event` as the search progresses.
 
     Returns:
-        The best network, the whole history, and what finding it took. With `out`, every score is kept in that folder,
-        and the same call resumes a search that was cut off.
+        The best network, the whole history, and the cost of the search. With `out`, every score is stored in that
+        folder, and the same call resumes an interrupted search.
 
     Raises:
         SettingError: Options that do not exist or contradict each other.
         LimitError: No network within the limits was found.
-        SearchInterrupted: Ctrl-C; its `result` holds what was scored so far.
+        SearchInterrupted: Ctrl-C; its `result` covers the networks scored so far.
 
     Example:
         >>> import firstlight

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def space(name: str) -> Space[Any]:
-    """Return the search space of this name.
+    """Return the search space with this name.
 
     Args:
         name: A built-in space, one of an installed package, a registered one, or `module:name`.

@@ -28,16 +28,16 @@ def train(
     tensorboard: bool = False,
     callback: Callback = ignore,
 ) -> Trained:
-    """Train one network, and measure its accuracy on samples that played no part in the training.
+    """Train one network, and measure its accuracy on held-out samples.
 
-    With `out`, the folder keeps a checkpoint after each epoch and at last the weights: the same call resumes a training
-    that was cut off, and ends with the same weights. Under torchrun, several processes share every batch.
+    With `out`, a checkpoint is stored in that folder after each epoch, and the weights at the end. The same call then
+    resumes an interrupted training and ends with the same weights. Under torchrun, several processes share each batch.
 
     Args:
         space: The search space: a name, `module:name`, or the object; or the folder of a search alone.
         architecture: An architecture of the space, as its text or as the object. Default: the one that the search in
-            the folder has found.
-        tensorboard: Log each epoch for TensorBoard as well.
+            the folder found.
+        tensorboard: Also log each epoch for TensorBoard.
         callback: Called with an `Event` after each step and each epoch.
 
     Returns:

@@ -33,7 +33,7 @@ def trust(
 
     Args:
         space: The search space.
-        train: How many random networks to train.
+        train: Number of random networks to train.
         proxies: Proxies to choose from, by name, as `module:name`, as objects, or "all".
         callback: Called with an `Event` as networks are trained and scored.
 

@@ -7,15 +7,15 @@ from firstlight.cli.printing import print_json
 
 
 def algorithms(name: str | None = None, /, *, json: bool = False) -> None:
-    """List the search algorithms, or describe one: how it works, its settings, where it was published.
+    """List the search algorithms, or describe one: how it works, its settings, and where it was published.
 
     For example:
     firstlight algorithms
     firstlight algorithms evolution
 
     Args:
-        name: An algorithm, or module:name of your own.
-        json: Print JSON only, for machines.
+        name: An algorithm, or your own algorithm as module:name.
+        json: Print only JSON, for use in scripts.
     """
     check_names(algorithm=name)
     from dataclasses import asdict
@@ -40,7 +40,7 @@ def algorithms(name: str | None = None, /, *, json: bool = False) -> None:
     rows = {
         **({} if facts.settings else {"settings": "none"}),
         **{f"{setting}={default}": facts.setting_help[setting] for setting, default in facts.settings.items()},
-        **({"keeps low": ", ".join(facts.costs)} if facts.costs else {}),
+        **({"minimizes": ", ".join(facts.costs)} if facts.costs else {}),
         "reference": facts.citation or "none",
     }
     show_facts(facts.name, facts.summary, facts.remarks, rows)

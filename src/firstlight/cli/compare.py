@@ -13,9 +13,9 @@ from firstlight.options import AUTO
 
 @derived(call, usual={"out": AUTO})
 def compare(given: dict[str, Any]) -> None:
-    """Compare search methods on a table of trained networks, or with real training: what is found, and at what cost.
+    """Compare search methods on a table of trained networks, or with real training: what they find, and at what cost.
 
-    A query is a network that is evaluated. All methods are counted alike: queries, epochs, seconds of training.
+    A query evaluates one network. Queries, epochs and seconds of training are counted in the same way for all methods.
 
     For example:
     firstlight compare nasbench201 --table nb201.parquet --queries 20,50,100 --seeds 10

@@ -15,14 +15,14 @@ from firstlight.options import AUTO
 def correlate(given: dict[str, Any]) -> None:
     """Compare proxies with true accuracies: rank correlation and top networks found, with 95% intervals.
 
-    Scores are kept in the folder: asking again, or for another proxy or target, computes only what is new.
+    Scores are stored in the run folder: running it again, or with another proxy or target, computes only what is new.
 
-    Spearman: how well the proxy orders networks as their accuracy does, from 1 (the same order) to -1 (the reverse).
-    Kendall: the same, by counting pairs in the right order. Top 10% found: the share of the truly best tenth that is in
-    the proxy's best tenth; fewer than 46 networks are too few to tell. Best of top 10: the best true value among the
+    Spearman: how well the order by the proxy matches the order by accuracy, from 1 (the same) to -1 (reversed).
+    Kendall: the same, by counting pairs in the right order. Top 10% found: the fraction of the truly best tenth that is
+    in the proxy's best tenth; fewer than 46 networks are too few to tell. Best of top 10: the best true value among the
     ten networks that the proxy ranks first. Behind the best: how much lower its Spearman correlation is than that of
     the first row. Networks: how many have a true value. No score: how many networks the proxy cannot score; they rank
-    last, for the reason below the table.
+    last, and the reason is given below the table.
 
     For example:
     firstlight correlate nasbench201 --table nb201.parquet --target cifar10_test_200 --proxy dextr,zico,params

@@ -1,4 +1,4 @@
-"""`firstlight data`: logs of clicks, prepared for networks that predict them, or synthesized."""
+"""`firstlight data`: click logs, prepared for networks that predict clicks, or synthesized."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from firstlight.data.clicks import ClickData
 
 data = command_group(
-    "data", "Logs of clicks: prepare one for networks of the nasrec spaces, look into it, or synthesize one."
+    "data", "Click logs: prepare one for networks of the nasrec spaces, show its contents, or synthesize one."
 )
 
 
 @derived(call)
 def prepare(given: dict[str, Any]) -> None:
-    """Turn a published log of clicks into one file to score, search and train with. Memory stays small for any size.
+    """Convert a click log of any size to one file for scoring, searching and training, with little memory.
 
     For example:
     firstlight data prepare criteo train.txt -o criteo.parquet
@@ -31,12 +31,15 @@ def prepare(given: dict[str, Any]) -> None:
     as_json = given.pop("json", False)
     from firstlight.views.console.progress import showing
     from firstlight.views.console.terminal import notices
+    from firstlight.views.wording import counted
 
     with showing() as callback:
         prepared = call(**given, callback=callback)
     bad = prepared.facts["bad_rows"]
     if bad["count"]:
-        notices.print(f"Left out {bad['count']:,} rows that cannot be read, such as", markup=False, soft_wrap=True)
+        notices.print(
+            f"Skipped {counted(bad['count'], 'row')} that cannot be read, such as", markup=False, soft_wrap=True
+        )
         for example in bad["examples"]:
             notices.print(f"  {example}", markup=False, soft_wrap=True)
     _show(prepared, Path(given["out"]), as_json=as_json)
@@ -50,14 +53,14 @@ data.command(prepare, name="prepare")
 
 @data.command
 def show(path: Path, /, *, json: bool = False) -> None:
-    """Print what a prepared file holds: rows and clicks of each part, numbers, categories, and how it was made.
+    """Show the contents of a prepared file: rows and clicks of each split, numbers, categories, and options.
 
     For example:
     firstlight data show criteo.parquet
 
     Args:
-        path: A file that `firstlight data prepare` has written.
-        json: Print JSON only, for machines.
+        path: A file written by `firstlight data prepare`.
+        json: Print only JSON, for use in scripts.
     """
     from firstlight.data.clicks.prepared import open_prepared
 
@@ -68,7 +71,7 @@ def show(path: Path, /, *, json: bool = False) -> None:
 def synthesize(
     *, out: Annotated[Path, Parameter(name=("--out", "-o"))], rows: int, seed: int = 0, json: bool = False
 ) -> None:
-    """Synthesize a log of clicks in Criteo's layout, in which pairs of categories decide most clicks.
+    """Synthesize a click log in Criteo's layout, in which clicks mostly depend on pairs of categories.
 
     For example:
     firstlight data synthesize -o made-up.tsv --rows 200000
@@ -76,8 +79,8 @@ def synthesize(
     Args:
         out: The log: FILE.tsv, .csv or .parquet.
         rows: Number of rows.
-        seed: Seed of everything in it.
-        json: Print JSON only, for machines.
+        seed: Random seed.
+        json: Print only JSON, for use in scripts.
     """
     from firstlight.core.events import Event
     from firstlight.data.clicks.synthetic import synthesize_clicks
@@ -119,8 +122,8 @@ def _show(found: ClickData, path: Path, *, as_json: bool) -> None:
     how = (
         f"hashed to {options['hash_rows']:,} rows each"
         if "hash_rows" in options
-        else f"of {min(found.tables):,} to {max(found.tables):,} rows; categories seen {options['min_count']} times in "
-        "training have their own"
+        else f"of {min(found.tables):,} to {max(found.tables):,} rows; categories that occur at least "
+        f"{options['min_count']} times in the training set have their own row"
     )
     numbers = "one number that is always 0" if not facts["numbers"] else f"{found.dense} numbers"
     console.print(f"{numbers}, {found.fields} fields of categories, {how}.", markup=False, soft_wrap=True)

@@ -26,7 +26,7 @@ _FLAGS = {"proxies": ("--proxy", "--proxies"), "out": ("--out", "-o")}
 COMMAND = Panel("Options", sort_key=0)
 # What stands above the examples in a help text. Google's `Examples:` would be left out of it.
 EXAMPLES = "For example:\n"
-JSON = Parameter(help="Print JSON only, for machines.", group=COMMAND, negative=(), show_default=False)
+JSON = Parameter(help="Print only JSON, for use in scripts.", group=COMMAND, negative=(), show_default=False)
 
 
 def command_group(name: str, text: str) -> App:

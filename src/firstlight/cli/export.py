@@ -11,9 +11,9 @@ from firstlight.cli.printing import print_json
 
 @derived(call)
 def export(given: dict[str, Any]) -> None:
-    """Write a network into a folder: what it is, PyTorch source that needs no Firstlight, weights, and ONNX.
+    """Write a network to a folder: a description, PyTorch source that does not need Firstlight, weights, and ONNX.
 
-    network.py holds this network alone, and gives exactly the outputs that it has in Firstlight.
+    network.py contains only this network, and its outputs are exactly those in Firstlight.
 
     For example:
     firstlight export runs/mine -o exported --format all

@@ -46,7 +46,10 @@ def read_networks(
     """Return a space and architectures of it, or your own models by name."""
     if is_own_model(networks, seed):
         if source:
-            raise SettingError(f"{networks} is a model; name other models after it instead of --from {source}.")
+            raise SettingError(
+                f"{networks} is a model, but --from {source} is for architectures of a space. List further models "
+                "after it instead."
+            )
         return {name: import_model(name, seed) for name in (networks, *others)}, []
     from firstlight.spaces.finding import find_space
 

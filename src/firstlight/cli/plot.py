@@ -16,14 +16,14 @@ from firstlight.core.errors import SettingError
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-plot = command_group("plot", "Figures for publications, as SVG, PNG or PDF, of what runs have left in their folders.")
+plot = command_group("plot", "Draw the results of runs as figures for publications, in SVG, PNG or PDF.")
 
 Study = Annotated[Path, Parameter(help="The folder of `correlate` or `trust`, as given to --out.")]
 Search = Annotated[Path, Parameter(help="The folder of a search, as given to --out.")]
 Out = Annotated[Path, Parameter(name=("--out", "-o"), help="The figure: FILE.svg, .png or .pdf.")]
-Width = Annotated[str, Parameter(help="Inches, or what journals have: column (3.35) or page (6.9).")]
+Width = Annotated[str, Parameter(help="Width of the figure: column (3.35 inches), page (6.9), or a number of inches.")]
 Target = Annotated[str | None, Parameter(help="The column to compare with. Default: the first of the run.")]
-Json = Annotated[bool, Parameter(help="Print JSON only, for machines.", negative=(), show_default=False)]
+Json = Annotated[bool, Parameter(help="Print only JSON, for use in scripts.", negative=(), show_default=False)]
 
 
 @plot.command
@@ -32,13 +32,13 @@ def scatter(
     /,
     *,
     out: Out,
-    proxy: Annotated[str | None, Parameter(help="Which proxy. Default: the best.")] = None,
+    proxy: Annotated[str | None, Parameter(help="The proxy to plot. Default: the best one.")] = None,
     target: Target = None,
     ranks: Annotated[bool, Parameter(help="Plot ranks instead of values.", negative=())] = False,
     width: Width = "column",
     json: Json = False,
 ) -> None:
-    """Plot the scores of a proxy against the truth, a dot for each network.
+    """Plot the scores of a proxy against true performance, one dot per network.
 
     For example:
     firstlight plot scatter runs/study --proxy dextr -o dextr.pdf
@@ -64,7 +64,7 @@ def bars(directory: Study, /, *, out: Out, target: Target = None, width: Width =
 
 @plot.command
 def agreement(directory: Study, /, *, out: Out, width: Width = "page", json: Json = False) -> None:
-    """Plot which proxies rank networks alike, as a heat map.
+    """Plot how well proxies agree, as a heat map.
 
     For example:
     firstlight plot agreement runs/study -o agreement.pdf
@@ -88,7 +88,7 @@ def curves(
 ) -> None:
     """Plot the best so far over queries or seconds, with bands over seeds.
 
-    Searches that differ in nothing but their seed are one line.
+    Searches that differ only in their seed are drawn as one line.
 
     For example:
     firstlight plot curves runs/compared --against seconds -o methods.pdf
@@ -101,11 +101,16 @@ def curves(
         raise SettingError("Name the folder of a comparison, or those of one or more searches.")
     if any(map(is_comparison, directories)):
         if len(directories) > 1:
-            raise SettingError(f"A comparison is a figure by itself; {len(directories)} folders were given.")
+            raise SettingError(
+                f"A comparison is drawn as one figure, but {len(directories)} folders were given. Name only the folder "
+                "of the comparison."
+            )
         _write(plot_curves(directories[0], target, against, width=width), out, as_json=json)
         return
     if target is not None:
-        raise SettingError(f"--target {target} chooses a column of a comparison; searches are drawn by their score.")
+        raise SettingError(
+            f"--target {target} selects a column of a comparison, but searches are drawn by their score. Leave it out."
+        )
     _write(plot_curve(list(directories), against, width=width), out, as_json=json)
 
 
@@ -121,7 +126,7 @@ def front(
     width: Width = "column",
     json: Json = False,
 ) -> None:
-    """Plot all networks of a search by score and cost, and those that no other beats.
+    """Plot the networks of a search by score and cost, with the Pareto front.
 
     For example:
     firstlight plot front runs/pareto --cost latency -o front.pdf
@@ -134,7 +139,7 @@ def front(
 
 @plot.command
 def surface(directory: Search, /, *, out: Out, width: Width = "column", json: Json = False) -> None:
-    """Plot what HNAS expects for each pair of its two numbers, and what it asked.
+    """Plot the accuracy that HNAS expects for each pair of its two parameters, and its queries.
 
     For example:
     firstlight plot surface runs/hnas -o surface.pdf
@@ -151,10 +156,10 @@ def _out(*, out: Out) -> None:
 
 @derived(call, without=("labels", "batch_size", "num_batches", "warmup", "repeats"), more=(from_flag, _out))
 def network(given: dict[str, Any]) -> None:
-    """Plot what untrained networks do inside.
+    """Plot the layers or the outputs of untrained networks.
 
     layers: how independent the channels of each layer are, from the first to the last. outputs: how the output moves
-    as the input goes round a circle.
+    as the input moves along a circle.
 
     For example:
     firstlight plot network nasbench201 ARCH ARCH --names good,bad -o layers.pdf

@@ -35,9 +35,9 @@ def resumable(folder: Path | None) -> Iterator[None]:
 
         kept = folder is not None and folder.exists()
         said = (
-            f"All results so far are kept in {folder}; run the same command again to resume."
+            f"All results so far are stored in {folder}; run the same command again to resume."
             if kept
-            else "There were no results yet, and nothing is kept."
+            else "There are no results yet, so nothing was stored."
         )
         notices.print(f"\nInterrupted. {said}", markup=False)
         sys.exit(130)

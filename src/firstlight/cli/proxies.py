@@ -21,9 +21,9 @@ def proxies(name: str | None = None, /, *, ensembles: bool = False, json: bool =
     firstlight proxies dextr
 
     Args:
-        name: A proxy, module:name of your own, or an ensemble.
-        ensembles: List only the ensembles; with --json and without this, only the proxies are listed.
-        json: Print JSON only, for machines.
+        name: A proxy, your own proxy as module:name, or an ensemble.
+        ensembles: List only the ensembles. With --json, only the proxies are listed otherwise.
+        json: Print only JSON, for use in scripts.
     """
     check_names(proxies=name)
     from dataclasses import asdict
@@ -62,10 +62,10 @@ def _list_ensembles(known: Sequence[EnsembleFacts]) -> None:
     from firstlight.views.console.terminal import console, show_table
 
     show_table(
-        ("ensemble", "how it judges networks, by their ranks in a pool"),
+        ("ensemble", "how it scores networks, by their ranks in a pool"),
         ((entry.name, entry.summary) for entry in known),
     )
-    console.print("\nOrder networks by an ensemble, or search by it:")
+    console.print("\nRank networks by an ensemble, or search with one:")
     for use in known[-1].uses:
         say(f"  {use}")
 
@@ -98,9 +98,14 @@ def _show_ensemble(known: EnsembleFacts) -> None:
 
     rows = {
         "direction": "Higher is better.",
-        "members": ", ".join(known.members) or f"those you name, with weights if you like: {known.example}",
-        "cost": "that of the members",
+        "members": ", ".join(known.members) or f"the proxies that you name, with optional weights: {known.example}",
+        "cost": "the total cost of its members",
         "use": "\n".join(known.uses),
         "reference": known.citation or "none",
     }
-    show_facts(known.name, known.summary, ["An ensemble: networks are ranked by each member, within the pool."], rows)
+    show_facts(
+        known.name,
+        known.summary,
+        ["An ensemble ranks the networks of a pool by each member and combines the ranks."],
+        rows,
+    )

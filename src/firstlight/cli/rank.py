@@ -26,10 +26,10 @@ def _flags(
 
 @derived(call, more=(from_flag, _flags))
 def rank(given: dict[str, Any]) -> None:
-    """Rank networks by a proxy or an ensemble, and print how far several proxies agree.
+    """Rank networks by a proxy or an ensemble, and print how well the proxies agree.
 
-    NETWORKS is a search space, followed by architectures; or your own models as module:name. Importing these modules is
-    the only code of yours that is run.
+    NETWORKS is a search space, followed by architectures; or your own models as module:name. Apart from these
+    modules, no code of yours is imported.
 
     For example:
     firstlight rank nasbench201 --samples 100 --proxy dextr,params --top 10

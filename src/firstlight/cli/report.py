@@ -14,9 +14,9 @@ from firstlight.cli.printing import print_json, say
 def report(
     directory: Path, /, *, open_page: Annotated[bool, Parameter(name="--open")] = False, json: bool = False
 ) -> None:
-    """Write the report of a run: one HTML page with figures and tables that opens without a network.
+    """Write the report of a run: one HTML page with charts and tables that works offline.
 
-    A run that goes on is shown as far as it is; `firstlight watch` keeps the page up to date.
+    The page of an unfinished run shows the results so far; `firstlight watch` keeps it up to date.
 
     For example:
     firstlight report runs/demo --open
@@ -24,7 +24,7 @@ def report(
     Args:
         directory: The folder of a run, as given to --out.
         open_page: Open the page in the browser.
-        json: Print JSON only, for machines.
+        json: Print only JSON, for use in scripts.
     """
     from firstlight.views.pages.search import write_report
 

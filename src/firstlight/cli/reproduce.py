@@ -14,11 +14,11 @@ LEFT_OUT = ("labels", "batch_size", "num_batches", "repeats", "device", "store",
 
 @derived(call, usual={"out": "runs/reproduce", "name": ""}, without=LEFT_OUT)
 def reproduce(given: dict[str, Any]) -> None:
-    """Run the experiment behind a published table or figure, and print whether our figures agree.
+    """Run the experiment behind a published table or figure, and print whether the measured values agree.
 
     Without a name, all experiments are listed.
 
-    Scores are kept in the folder: asking again, or for more networks, computes only what is new.
+    Scores are stored in the run folder: running it again, or with more networks, computes only what is new.
 
     For example:
     firstlight reproduce
@@ -92,6 +92,6 @@ def _list(data: str | None, *, as_json: bool) -> None:
         for name, reason in entry["missing"].items():
             lacking.setdefault(f"{name} needs {reason}", []).append(entry["name"])
     if lacking:
-        console.print("\nWhat is missing for the rest:")
+        console.print("\nMissing for the other experiments:")
     for text, names in lacking.items():
         say(f"  {text}. ({', '.join(names)})")

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @derived(call, without=("by", "samples"), more=(from_flag,))
 def score(given: dict[str, Any]) -> None:
-    """Score architectures of a space, or your own model, by one or more proxies.
+    """Score architectures of a space, or your own model, with one or more proxies.
 
     NETWORKS is a search space, followed by architectures; or your own model as module:name.
 
@@ -32,12 +32,12 @@ def score(given: dict[str, Any]) -> None:
     check_names(space=name, proxies=given.get("proxies"))
     own = is_own_model(name, seed_of(given))
     if own and (others or source):
-        raise SettingError(f"{name} is your own model; it takes no architectures.")
+        raise SettingError(f"{name} is your own model, which takes no architectures. Leave them out.")
     networks, texts = read_networks(name, others, source, seed_of(given))
     if not own and not texts:
         raise SettingError(
-            "No architecture was given. Name some after the space, or read them with --from FILE. Some at random: "
-            f"`firstlight rank {name} --samples 20`."
+            "No architecture was given. List some after the space, or read them with --from FILE. To score random "
+            f"ones, use `firstlight rank {name} --samples 20`."
         )
     if "proxies" not in given and not own:
         from firstlight.spaces.finding import find_space

@@ -1,4 +1,4 @@
-"""`firstlight search`: the best network of a space under limits."""
+"""`firstlight search`: the best network in a space within limits."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 @derived(call, usual={"out": AUTO}, more=(settings_flag,))
 def search(given: dict[str, Any]) -> None:
-    """Find the best network of a space under limits, without training any, or guided by a few short trainings.
+    """Find the best network in a space within limits, without training, or guided by a few short training runs.
 
-    Run the same command again to resume a search that was cut off: nothing is scored twice.
+    Run the same command again to resume an interrupted search: nothing is scored twice.
 
     For example:
     firstlight search nasbench201 --samples 500 --max-params 1.0M

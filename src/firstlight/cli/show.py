@@ -22,19 +22,19 @@ def show(
     skeleton: str = "",
     json: bool = False,
 ) -> None:
-    """Draw an architecture in the terminal, and into a file; print what its network costs.
+    """Draw an architecture in the terminal or to a file, and print the cost of its network.
 
-    Lines between two nodes are edges, with their operation, from the lane of their source to above their target.
+    Lines between nodes are edges, labeled with their operations, from the lane of the source to just above the target.
 
     For example:
     firstlight show nasbench101 'conv3x3~0|maxpool3x3~0,1|output~1,2' -o cell.svg
 
     Args:
-        space: The search space, or module:name of your own.
+        space: The search space, or your own space as module:name.
         architecture: An architecture, as the space writes it.
         out: Write the picture to this file: .svg, .png or .pdf.
         skeleton: Settings of the network around the searched part, such as channels=8,cells=2.
-        json: Print JSON only, for machines.
+        json: Print only JSON, for use in scripts.
     """
     check_names(space=space)
     from dataclasses import asdict
@@ -50,7 +50,7 @@ def show(
     if out is not None:
         check_suffix(out)
         if drawing is None:
-            raise SettingError(f"The space {found.name!r} has no drawing of its architectures; leave out --out.")
+            raise SettingError(f"The space {found.name!r} does not draw its architectures. Leave out --out.")
         write_picture(drawing, out)
     cost = found.cost(parsed, found.skeleton(**dict(read_skeleton(skeleton))))
     canonical = str(found.canonical(parsed))
@@ -61,7 +61,7 @@ def show(
         return
     console.print(str(parsed), markup=False, soft_wrap=True, style="bold")
     if canonical != str(parsed):
-        say(f"computes the same as {canonical}")
+        say(f"computes the same function as {canonical}")
     console.print(f"{cost.params:,} parameters, {cost.macs:,} MACs for one input\n")
     if drawing is not None:
         show_graph(drawing)

@@ -16,18 +16,18 @@ if TYPE_CHECKING:
 def spaces(
     name: str | None = None, /, *, samples: int = 100, skeleton: str = "", seed: int = 0, json: bool = False
 ) -> None:
-    """List the search spaces, or describe one: how large it is, an example, what its networks cost, who uses it.
+    """List the search spaces, or describe one: its size, an example, the costs of its networks, and who uses it.
 
     For example:
     firstlight spaces
     firstlight spaces nasbench101
 
     Args:
-        name: A space, or module:name of your own.
-        samples: How many random networks to measure sizes on.
+        name: A space, or your own space as module:name.
+        samples: Number of random networks to measure costs on.
         skeleton: Settings of the network around the searched part, such as channels=8,cells=2.
         seed: Seed of the random networks.
-        json: Print JSON only, for machines.
+        json: Print only JSON, for use in scripts.
     """
     from dataclasses import asdict
 
@@ -48,7 +48,7 @@ def _list(known: list[SpaceFacts]) -> None:
     from firstlight.views.console.terminal import console, show_table
 
     show_table(
-        ("space", "architectures", "skeleton", "reference", "what it holds"),
+        ("space", "architectures", "skeleton", "reference", "contents"),
         (
             (
                 space.name,
@@ -99,25 +99,25 @@ def _tell(space: Space[Any], name: str, samples: int, skeleton: str, seed: int, 
         print_json(asdict(known) | told)
         return
     size = f"{known.architectures:,} architectures" if known.architectures else "too many to count"
-    unbuilt = {"cannot be built": f"{len(failed)} of {samples} at random: {failed[0]}"} if failed else {}
+    unbuilt = {"cannot be built": f"{len(failed)} of {samples} random networks: {failed[0]}"} if failed else {}
     rows = {
         "size": size,
         "skeleton": str(around).replace(",", ", "),
         "parameters": _in_words(ranges["params"], len(measured)),
         "MACs": _in_words(ranges["macs"], len(measured)),
         **unbuilt,
-        "usual proxy": known.proxy,
+        "default proxy": known.proxy,
         "benchmark": known.benchmark or "none known",
         "reference": known.citation or "none",
         "used by": "\n".join(known.used_by) or "none known",
     }
     show_facts(known.name, known.summary, [], rows)
-    say(f"\nAn example: {example}\n")
+    say(f"\nExample: {example}\n")
     if drawing is not None:
         show_graph(drawing)
         console.print()
-    say(f"Draw any of them: firstlight show {name} {quoted(str(example))}")
-    console.print(f"Search it: firstlight search {name}", markup=False)
+    say(f"Draw an architecture: firstlight show {name} {quoted(str(example))}")
+    console.print(f"Search the space: firstlight search {name}", markup=False)
 
 
 def _range(values: Any) -> dict[str, float]:
@@ -129,4 +129,4 @@ def _range(values: Any) -> dict[str, float]:
 
 def _in_words(found: dict[str, float], samples: int) -> str:
     lowest, middle, highest = (f"{found[key]:,.0f}" for key in ("lowest", "median", "highest"))
-    return f"{lowest} to {highest}, half below {middle} ({samples} at random)"
+    return f"{lowest} to {highest}, median {middle} ({samples} random networks)"

@@ -1,4 +1,4 @@
-"""`firstlight store`: check, compact, export and merge what runs have stored."""
+"""`firstlight store`: check, compact, export and merge the stored results of runs."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from firstlight.cli.derive import command_group
 from firstlight.cli.printing import print_json, say
 from firstlight.core.quoting import joined
 
-store = command_group("store", "Check, compact, export and merge what runs have stored.")
+store = command_group("store", "Check, compact, export and merge the stored results of runs.")
 
 
 @store.command
 def check(path: Path, /, *, json: bool = False) -> None:
-    """Read all of a store: is it intact, what does it hold, and how large is it? The exit code is 1 if it is damaged.
+    """Check a store for damage, and print its contents and size. The exit code is 1 if it is damaged.
 
-    Nothing is changed.
+    The store is not changed.
 
     For example:
     firstlight store check runs/mine
 
     Args:
         path: The folder of a run, or the file with its scores.
-        json: Print JSON only, for machines.
+        json: Print only JSON, for use in scripts.
     """
     from firstlight.storage.store import find_store
     from firstlight.storage.upkeep import check_store
@@ -34,7 +34,7 @@ def check(path: Path, /, *, json: bool = False) -> None:
         print_json(found.to_dict())
     else:
         state = "no damage found" if found.ok else "DAMAGED"
-        free = f", of which {found.free / 1e6:,.1f} MB are unused" if found.free else ""
+        free = f", of which {found.free / 1e6:,.1f} MB is unused" if found.free else ""
         lines = [f"{found.path}: {state}. {found.size / 1e6:,.1f} MB{free}; schema {found.schema}."]
         lines += found.problems
         lines += [f"{count:,} {table}" for table, count in found.rows.items()]
@@ -44,9 +44,9 @@ def check(path: Path, /, *, json: bool = False) -> None:
         lines += [f"computed by {environment}" for environment in found.environments]
         if not found.ok:
             lines.append(
-                "Move it away, and put a backup in its place if you have one; or, if single rows are damaged, make a "
-                f"store without them: {joined(['firstlight', 'store', 'merge', 'new.sqlite', str(found.path)])}. "
-                "Runs that are started again compute what is missing."
+                "Restore a backup if you have one. If only some rows are damaged, create a store without them: "
+                f"{joined(['firstlight', 'store', 'merge', 'new.sqlite', str(found.path)])}. Missing results are "
+                "computed again when you repeat a run."
             )
         for line in lines:
             say(line)
@@ -56,14 +56,14 @@ def check(path: Path, /, *, json: bool = False) -> None:
 
 @store.command
 def compact(path: Path, /, *, json: bool = False) -> None:
-    """Release the unused space of a store. Needs as much free space on the disk as the store holds.
+    """Return the unused space of a store to the disk. Needs as much free disk space as the size of the store.
 
     For example:
     firstlight store compact runs/mine
 
     Args:
         path: The folder of a run, or the file with its scores.
-        json: Print JSON only, for machines.
+        json: Print only JSON, for use in scripts.
     """
     from firstlight.storage.store import find_store
     from firstlight.storage.upkeep import compact_store
@@ -79,7 +79,7 @@ def compact(path: Path, /, *, json: bool = False) -> None:
 
 @store.command
 def export(path: Path, out: Path, /, *, table: str = "scores", json: bool = False) -> None:
-    """Write rows of a store to a table for other programs, with the versions that computed them.
+    """Export rows of a store to a table for other programs, with the versions that computed them.
 
     For example:
     firstlight store export runs/mine scores.parquet
@@ -87,9 +87,9 @@ def export(path: Path, out: Path, /, *, table: str = "scores", json: bool = Fals
 
     Args:
         path: The folder of a run, or the file with its scores.
-        out: What to write: FILE.parquet or FILE.csv.
+        out: The file to write: FILE.parquet or FILE.csv.
         table: What to export: scores, evaluations or trials.
-        json: Print JSON only, for machines.
+        json: Print only JSON, for use in scripts.
     """
     from firstlight.storage.export import export_rows
     from firstlight.storage.store import find_store
@@ -103,17 +103,17 @@ def export(path: Path, out: Path, /, *, table: str = "scores", json: bool = Fals
 
 @store.command
 def merge(into: Path, /, *sources: Path, json: bool = False) -> None:
-    """Add the results and runs of other stores, such as those of other machines, to one.
+    """Merge the results and runs of other stores, such as those of other machines, into one.
 
-    What both have stays as it is in INTO, and results that differ are counted. The others are left as they are.
+    If a row is in both, INTO keeps its own, and results that differ are counted. The sources are not changed.
 
     For example:
     firstlight store merge all.sqlite runs/* other-machine/store.sqlite
 
     Args:
-        into: The store that grows; created if it does not exist.
-        sources: Stores or run folders to add to it.
-        json: Print JSON only, for machines.
+        into: The destination; created if it does not exist.
+        sources: Stores or run folders to merge into it.
+        json: Print only JSON, for use in scripts.
     """
     from firstlight.storage.merge import merge_stores
     from firstlight.storage.store import STORE_NAME, find_store
@@ -129,11 +129,11 @@ def merge(into: Path, /, *sources: Path, json: bool = False) -> None:
         say(f"{entry.path}: {added} added to {file}.")
         if entry.damaged:
             command = joined(["firstlight", "store", "check", str(entry.path)])
-            said = f"{entry.damaged:,} damaged rows were left out; `{command}` names the first ten of them."
+            said = f"{entry.damaged:,} damaged rows were skipped; `{command}` lists the first ten of them."
             say(said)
         if entry.differing:
             said = (
-                f"{entry.differing:,} of its results are others than those of {file}, which were kept. Were they "
-                "computed by other versions or on another kind of processor? See `firstlight store check`."
+                f"{entry.differing:,} of its results differ from those in {file}, which were kept. They may come from "
+                "other versions or another kind of processor; see `firstlight store check`."
             )
             say(said)

@@ -13,14 +13,16 @@ from firstlight.cli.printing import print_json, say
 if TYPE_CHECKING:
     from firstlight.tables.table import Table
 
-table = command_group("table", "Tables of trained networks: make one from official benchmark files, or look into one.")
+table = command_group(
+    "table", "Tables of trained networks: import one from official benchmark files, or show its contents."
+)
 
 
 @table.command(name="import")
 def import_(
     kind: str, source: Path, /, *, out: Annotated[Path, Parameter(name=("--out", "-o"))], json: bool = False
 ) -> None:
-    """Turn the official files of a benchmark into a table, without the benchmark's own package. Nothing in them is run.
+    """Import a table from the official files of a benchmark, without its Python package. No code in them is run.
 
     For example:
     firstlight table import nats NATS-tss-v1_0-3ffb9-simple -o nb201.parquet
@@ -30,7 +32,7 @@ def import_(
         kind: nats, nasbench101, transnas_micro, transnas_macro or suite_zero; see docs/tables.md.
         source: The official file or folder, unpacked.
         out: The table: FILE.parquet or FILE.csv.
-        json: Print JSON only, for machines.
+        json: Print only JSON, for use in scripts.
     """
     from firstlight.tables.importers import import_table
     from firstlight.tables.table import check_writable, write_table
@@ -44,12 +46,12 @@ def import_(
         print_json({"table": str(out), "rows": len(imported), "targets": _targets(imported)})
     else:
         say(f"{out}: {len(imported):,} architectures, {len(imported.targets())} columns.")
-        say(f"Look into it with: firstlight table show {out}")
+        say(f"Show its contents: firstlight table show {out}")
 
 
 @table.command
 def show(path: Path, /, *, space: str | None = None, json: bool = False) -> None:
-    """Print what a table holds: data set, split, epochs and range of every column.
+    """Show the contents of a table: data set, split, epochs and range of every column.
 
     For example:
     firstlight table show nb201.parquet --space nasbench201
@@ -57,7 +59,7 @@ def show(path: Path, /, *, space: str | None = None, json: bool = False) -> None
     Args:
         path: A table: FILE.parquet or FILE.csv.
         space: Count the architectures of this space; see `firstlight spaces`.
-        json: Print JSON only, for machines.
+        json: Print only JSON, for use in scripts.
     """
     from firstlight.spaces.finding import find_space
     from firstlight.tables.table import load_table
@@ -84,7 +86,8 @@ def show(path: Path, /, *, space: str | None = None, json: bool = False) -> None
     if census:
         console.print(f"{census.members:,} architectures of {space}, in {census.classes:,} classes.", markup=False)
     if census and census.strangers:
-        console.print(f"{len(census.strangers):,} are not of it, such as:", markup=False)
+        verb = "does" if len(census.strangers) == 1 else "do"
+        console.print(f"{len(census.strangers):,} {verb} not belong to it, such as:", markup=False)
         for text in census.strangers[:3]:
             say(f"  {text}")
     show_figures(

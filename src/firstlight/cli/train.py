@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 
 @derived(call, without=("repeats", "store", "same_versions"))
 def train(given: dict[str, Any]) -> None:
-    """Train one network, and print its accuracy on samples that played no part in the training.
+    """Train one network, and print its accuracy on held-out samples.
 
-    Run the same command again to resume a training that was cut off: it ends with the same weights. Under torchrun
-    several processes share every batch.
+    Run the same command again to resume an interrupted training: it ends with the same weights. Under torchrun, several
+    processes share each batch.
 
     For example:
     firstlight train runs/found --data digits --out runs/digits
@@ -36,7 +36,7 @@ def train(given: dict[str, Any]) -> None:
     """
     as_json = given.pop("json", False)
     if given.get("out") is None:
-        raise SettingError("Name the folder for checkpoint, weights and result: --out FOLDER.")
+        raise SettingError("Name the folder for the checkpoint, the weights and the result: --out FOLDER.")
     out = Path(given["out"])
     first = os.environ.get("RANK", "0") == "0"  # of several processes, one prints
     with _telling_how_to_resume(out), _progress(first) as callback:
@@ -59,7 +59,9 @@ def _telling_how_to_resume(folder: Path) -> Iterator[None]:
         from firstlight.views.console.terminal import notices, program
 
         kept = (folder / CHECKPOINT_NAME).exists()
-        said = f"All finished epochs are kept in {folder}. To resume:" if kept else "Nothing is kept. To start again:"
+        said = (
+            f"All finished epochs are stored in {folder}. To resume:" if kept else "Nothing was stored. To start again:"
+        )
         notices.print(f"\nInterrupted. {said}", markup=False, soft_wrap=True)
         notices.print(f"  {program()} {shlex.join(sys.argv[1:])}", markup=False, soft_wrap=True)
         sys.exit(130)
@@ -104,11 +106,11 @@ def _show(found: Trained, folder: Path) -> None:
 
     result, samples = found.result, found.samples
     if found.known:
-        say(f"{found.known} of {len(result.epochs)} epochs were known from before.")
+        say(f"{found.known} of {len(result.epochs)} epochs were already complete.")
     for note in found.notes:
         say(note)
     if result.best is None or result.last is None or found.test_accuracy is None:
-        say(f"The training ended early, {result.status}: {result.note}")
+        say(f"The training ended early with the status {result.status}: {result.note}")
         return
     best = result.epochs.index(result.best) + 1
     for accuracy, part, when in (
@@ -116,6 +118,6 @@ def _show(found: Trained, folder: Path) -> None:
         (result.last.val_accuracy, "validation", "after the last epoch"),
         (found.test_accuracy, "test", "after the last epoch"),
     ):
-        say(f"{100 * accuracy:6.2f} % of {samples[part]:,} {part} samples, {when}")
+        say(f"{100 * accuracy:6.2f}% accuracy on {samples[part]:,} {part} samples, {when}")
     say(f"{len(result.epochs)} epochs of {samples['training']:,} samples in {result.seconds:,.1f} s.")
     say(f"{WEIGHTS_NAME}, {RESULT_NAME} and {HISTORY_NAME} are in {folder}")

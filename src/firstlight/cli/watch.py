@@ -1,4 +1,4 @@
-"""`firstlight watch`: the page of a run while it goes on."""
+"""`firstlight watch`: the page of a run while it is in progress."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ def watch(
 ) -> None:
     """Serve the report of a run to browsers on this machine, and keep it up to date until Ctrl-C.
 
-    The run is another command's, which need not know of it: `firstlight search ... --out runs/mine`.
+    Start the run itself with another command, before or after this one: `firstlight search ... --out runs/mine`.
 
     For example:
     firstlight watch runs/mine --open
 
     Args:
         directory: The folder of a run, as given to --out; it need not exist yet.
-        port: Port to serve the page on. Default: any free one.
+        port: Port to serve the page on. Default: any free port.
         open_page: Open the page in the browser.
     """
     from firstlight.views.pages.watching import Watch

@@ -35,7 +35,7 @@ class FirstlightError(Exception):
 
     @property
     def hint(self) -> str:
-        """Where to read on."""
+        """The section of the documentation about this error."""
         return f"See docs/troubleshooting.md#{self.code}."
 
 

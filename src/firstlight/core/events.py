@@ -16,11 +16,11 @@ class Event:
     Attributes:
         stage: What is being done: "scoring" networks, "measuring" a pool by proxies, looking at "states" of a supernet,
             "warm-up" of shared weights, "training" networks, "retraining" the best ones, "reading" files; or a
-            "message", which is all in the note.
-        done: How many steps of the stage are done.
-        total: How many there are; None if unknown.
+            "message" in the note.
+        done: Number of steps of the stage that are done.
+        total: Total number of steps; None if unknown.
         item: What was just finished: a `Candidate` or a `NetworkScore`, an epoch, or None.
-        note: What is worth showing beside the counts.
+        note: A remark to show next to the counts.
         architecture: The text of the architecture that the event is about; "" if there is none.
 
     >>> seen = []

@@ -45,7 +45,7 @@ class Kind(Generic[T]):
 
 
 class Registry(Mapping[str, T], Generic[T]):
-    """A mapping from names to objects, each imported when it is first asked for.
+    """A mapping from names to objects, each imported when it is first used.
 
     Besides the built-in entries it knows those that were added in this process and those of other packages. It finds
     entries that are in no registry by `module:name`.
@@ -72,7 +72,7 @@ class Registry(Mapping[str, T], Generic[T]):
             SettingError: If a built-in entry has this name.
         """
         if self.is_built_in(name):
-            raise SettingError(f"There is a built-in {self.kind.name} {name!r} already. Give yours another name.")
+            raise SettingError(f"There is already a built-in {self.kind.name} {name!r}. Give yours another name.")
         self._loaded[name] = entry
 
     def is_built_in(self, name: str) -> bool:
@@ -153,7 +153,7 @@ class Registry(Mapping[str, T], Generic[T]):
             try:
                 found[name] = self[name]
             except PluginError as error:
-                warnings.warn(f"The {self.kind.name} {name!r} is left out. {error}", PluginWarning, stacklevel=3)
+                warnings.warn(f"The {self.kind.name} {name!r} is skipped. {error}", PluginWarning, stacklevel=3)
         return found
 
     def _load_module(self, module: str) -> None:

@@ -59,7 +59,7 @@ class Dataset:
         return tuple(self.x_train.shape[1:])
 
 
-# The share that is held out of data without a test part of its own
+# The share that is held out of data without a test set of its own
 TEST_SHARE = 0.2
 
 
@@ -69,14 +69,14 @@ def load_dataset(
     """Load a data set and split it.
 
     The classes have the same proportions in all parts. Each channel is normalized by the mean and deviation of the
-    training part.
+    training set.
 
     Args:
         source_name: Name of a source of images, such as "digits" or "npz:PATH".
         seed: Seed of the split into training and validation.
         samples: Number of samples to use; all if None.
         validation: Share of the samples for validation, between 0 and 1.
-        test: Whether to load a test part too. It is `x_test` of an `.npz` file, or the folder `test` beside a folder
+        test: Whether to load a test set too. It is `x_test` of an `.npz` file, or the folder `test` beside a folder
             `train`; without these, a fifth of the source, which does not depend on the seed, so that networks trained
             with different seeds can be compared.
 
@@ -158,12 +158,12 @@ def _check_alike(name: str, found: Samples, images: Array, tested: Samples, imag
     if images_test.shape[1:] != images.shape[1:]:
         raise DataError(
             f"Training images of {name!r} have the shape {images.shape[1:]}, test images {images_test.shape[1:]} "
-            "(channels, height, width). Bring them to one size."
+            "(channels, height, width). Resize them to the same size."
         )
     if tested.classes > found.classes:
         raise DataError(
-            f"The test part of {name!r} has the label {tested.classes - 1}; the largest label of the training part is "
-            f"{found.classes - 1}."
+            f"The test set of {name!r} has the label {tested.classes - 1}, but the largest label of the training set "
+            f"is {found.classes - 1}. Every class needs training samples."
         )
 
 

@@ -1,4 +1,4 @@
-"""Folders of image files with one sub-folder for each class."""
+"""Folders of image files with one subfolder for each class."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _PARTS = {"train", "training", "val", "valid", "validation", "test", "testing"}
 
 
 def read_folder(name: str, path: str, side: int) -> Samples:
-    """List all images in the sub-folders, in the order of their paths. A file is opened only when it is needed.
+    """List all images in the subfolders, in the order of their paths. A file is opened only when it is needed.
 
     Classes are numbered in the order of their names. Hidden files and files that are not images are ignored and
     counted.
@@ -40,7 +40,7 @@ def read_folder(name: str, path: str, side: int) -> Samples:
         if not images:
             raise DataError(
                 f"The class {subfolder.name!r} of {folder} has no images (other files: {len(files)}). "
-                f"Image files end in {', '.join(SUFFIXES)}. Add some, or move this sub-folder elsewhere."
+                f"Image files end in {', '.join(SUFFIXES)}. Add some, or move this subfolder elsewhere."
             )
         found += images
         labels += [label] * len(images)
@@ -70,8 +70,8 @@ def find_test_folder(path: str) -> Path | None:
     if known != found:
         different = sorted(set(known) ^ set(found))
         raise DataError(
-            f"{beside} is taken to be the test part of {folder}, but some classes are in only one of them: "
-            f"{', '.join(different)}. Make the classes equal, or rename the training folder."
+            f"{beside} is used as the test set of {folder}, but some classes are in only one of them: "
+            f"{', '.join(different)}. Use the same classes in both, or rename the training folder."
         )
     return beside
 
@@ -94,14 +94,14 @@ def _classes(folder: Path, entries: list[Path]) -> list[Path]:
     names = [entry.name for entry in classes]
     if len(classes) < 2:
         raise DataError(
-            "A folder of images needs one sub-folder for each class, and at least two of them; "
+            "A folder of images needs one subfolder for each class, and at least two classes; "
             f"{folder} has {f'only {names[0]!r}' if names else 'none'}."
         )
     if _PARTS.issuperset(name.lower() for name in names):
         training = next((entry for entry in classes if entry.name.lower().startswith("train")), classes[0])
         raise DataError(
-            f"The sub-folders of {folder} are parts of a data set, not classes: {', '.join(names)}. "
-            f"Name the training part, such as folder:{training}."
+            f"The subfolders of {folder} are splits of a data set, not classes: {', '.join(names)}. "
+            f"Name the training split, such as folder:{training}."
         )
     return classes
 

@@ -31,7 +31,7 @@ LARGEST_SIDE = 1024
 
 
 def read_samples(name: str) -> Samples:
-    """Read a source of images, without its test part.
+    """Read a source of images, without its test set.
 
     Raises:
         DataError: If it cannot be read, or holds data of another kind.
@@ -60,7 +60,7 @@ def open_source(name: str) -> Samples:
 
 
 def has_test_part(name: str) -> bool:
-    """Return whether a source has a test part, without reading it."""
+    """Return whether a source has a test set, without reading it."""
     stem, _ = split_side(name)
     if stem == "digits":
         return False
@@ -71,7 +71,7 @@ def has_test_part(name: str) -> bool:
 
 
 def read_test_samples(name: str) -> Samples | None:
-    """Read the test part of a source; None if it has none."""
+    """Read the test set of a source; None if it has none."""
     if not has_test_part(name):
         return None
     stem, side = split_side(name)
@@ -107,7 +107,8 @@ def _reader(images: Array, side: int | None) -> Callable[[Array], Array]:
     if side > min(images.shape[-2:]):
         height, width = images.shape[-2:]
         raise DataError(
-            f"@{side} asks for images of {side}x{side} pixels; they have {height}x{width} and are only reduced."
+            f"@{side} asks for images of {side}x{side} pixels, but they have {height}x{width} and can only be "
+            "downscaled."
         )
     size = (side, side)
     return lambda numbers: F.adaptive_avg_pool2d(torch.from_numpy(images[numbers]).float(), size).numpy()
@@ -151,7 +152,7 @@ def _unpacked(path: Path, suffix: str, _changed: int, _size: int) -> tuple[Array
         kind = type(error).__name__
         raise DataError(
             f"{path} is not an .npz file of plain arrays without pickles ({kind}). Images of different sizes do not "
-            "form such an array: bring them to one size, or save them as files and use folder:PATH."
+            "form such an array: resize them to the same size, or save them as files and use folder:PATH."
         ) from error
     if not (np.issubdtype(images.dtype, np.integer) or np.issubdtype(images.dtype, np.floating)):
         raise DataError(f"{path}: x{suffix} must hold real numbers; got {images.dtype}.")
@@ -167,12 +168,14 @@ def _unpacked(path: Path, suffix: str, _changed: int, _size: int) -> tuple[Array
             f"{path}: x{suffix} looks like (N, H, W, C), {images.shape}; put the channels first: (N, C, H, W)."
         )
     if not np.issubdtype(labels.dtype, np.integer) or labels.min() < 0:
-        raise DataError(f"{path}: y{suffix} must hold integers from 0 on; got {labels.dtype} from {labels.min()}.")
+        raise DataError(
+            f"{path}: y{suffix} must hold integers that start at 0; got {labels.dtype} with the minimum {labels.min()}."
+        )
     return images, labels
 
 
 def _labels(path: Path, arrays: Mapping[str, Array], name: str) -> Array:
-    advice = "use integers from 0 on, one for each class"
+    advice = "use integers that start at 0, one for each class"
     try:
         labels: Array = arrays[name]
     except ValueError as error:
@@ -194,7 +197,8 @@ def _find(name: str) -> Path:
     if not folder:
         raise MissingFileError(
             f"There is no built-in input {name!r}. Built in: synthetic, circle, digits, npz:PATH, folder:PATH. "
-            f"Other names are looked up in the folder that {DATA_FOLDER} names, which is not set."
+            f"Other names are looked up in the folder named by the environment variable {DATA_FOLDER}, which is not "
+            "set."
         )
     return find_images(name, Path(folder))
 
@@ -202,7 +206,9 @@ def _find(name: str) -> Path:
 def find_images(name: str, folder: Path) -> Path:
     """Return the `.npz` file for a name in a data folder."""
     if not re.fullmatch(r"[\w.-]+", name):
-        raise DataError(f"{name!r} is not a name to look up. Use npz:PATH for a file, folder:PATH for images.")
+        raise DataError(
+            f"{name!r} is not a valid name of a data set. Use npz:PATH for a file, or folder:PATH for images."
+        )
     found = sorted([*folder.glob(f"{name}.npz"), *folder.glob(f"{name}_*.npz")])
     if len(found) != 1:
         there = ", ".join(sorted(path.name for path in folder.glob("*.npz"))) or "no .npz file"

@@ -66,7 +66,7 @@ class InputSource:
         if self.batch_size < 1 or self.batches < 1:
             raise DataError(f"Batches need at least one sample; got {self.batches} batches of {self.batch_size}.")
         if self.side is not None and self.side < 1:
-            raise DataError(f"Images cannot be reduced to {self.side}x{self.side} pixels.")
+            raise DataError(f"Images cannot be downscaled to {self.side}x{self.side} pixels.")
 
     def fitting(self, there: int | None = None) -> InputSource:
         """Return the same source with smaller batches if the data has too few samples; it has `there`, if known."""
@@ -83,7 +83,7 @@ class InputSource:
         if self.usual_batch_size is None:
             return ""
         return (
-            f"{self.name!r} has too few samples for batches of {self.usual_batch_size}; proxies saw batches of "
+            f"{self.name!r} has too few samples for batches of {self.usual_batch_size}, so proxies used batches of "
             f"{self.batch_size}."
         )
 

@@ -82,7 +82,7 @@ def load_share(source: InputSource, share: float, *, seed: int = 0) -> Share:
 
     The seed shuffles all images, and the first ones are taken. A larger share contains a smaller one, and all shares
     begin with the inputs of proxies, as in the published code of SiGeo. Images for a final test are left out: those of
-    a test part, or the fifth that `load_dataset` holds out.
+    a test set, or the fifth that `load_dataset` holds out.
 
     Args:
         source: The source that the inputs of proxies are drawn from.
@@ -120,15 +120,18 @@ def _samples(source: InputSource) -> Samples:
         )
     if source.labels != TRUE_LABELS:
         raise DataError(
-            f"A warm-up trains networks, and nothing can be learned from {source.labels} labels. Leave out the labels "
-            "or the warm-up."
+            f"A warm-up trains networks, and nothing can be learned from {source.labels} labels. Use the true "
+            "labels, or leave out the warm-up."
         )
     return read_samples(source.name)
 
 
 def _prepared(source: InputSource, samples: Samples, numbers: Array, normalizer: Normalizer, of: int) -> Share:
     if not len(numbers):
-        raise TooFewError(f"{source.name!r} has {of} training images, and the requested share holds none of them.")
+        raise TooFewError(
+            f"{source.name!r} has {of} training images, and the requested share contains none of them. Use a larger "
+            "share."
+        )
     x, y = samples.tensors(numbers, samples.images(numbers), normalizer)
     if source.side is not None:
         x = reduced(x, source.side)

@@ -35,7 +35,7 @@ from firstlight.training.recipes import RecipeRequest
 SAMPLES = 500
 # As many as HNAS takes
 QUERIES = 20
-# So many networks are drawn to find one that can be built
+# Number of networks to draw in order to find one that can be built
 FEW = 20
 
 
@@ -52,8 +52,8 @@ class AskTable:
         truth, report = table_truth(table, setting, target, fidelities=(), seconds=seconds)
         if not Target.of_column(truth.target).is_accuracy:
             raise SettingError(
-                f"The target {truth.target!r} is not an accuracy, and a search maximizes. Name a column of accuracies, "
-                "such as cifar10_val_12."
+                f"The target {truth.target!r} is not an accuracy, but a search maximizes its target. Name a column of "
+                "accuracies, such as cifar10_val_12."
             )
         return cls(truth, report, table.origin)
 
@@ -80,7 +80,7 @@ class AskTable:
     def remarks(self, truth: Truth, architecture: str) -> list[str]:
         figures = self.truth.reached([architecture], self.report)[architecture]
         known = ", ".join(f"{column} {value:.2f}" for column, value in figures.items())
-        return [f"The table says of the chosen network: {known}."]
+        return [f"The chosen network in the table: {known}."]
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,7 @@ class AskTraining:
         return {"data": self.setting.dataset.fingerprint, "training": str(self.setting.recipe)}
 
     def remarks(self, truth: Truth, architecture: str) -> list[str]:
-        short = "Accuracies are those of the validation part after a short training; a full one tells more."
+        short = "Accuracies are on the validation set after a short training; a full training tells more."
         return [*self.notes, short]
 
 
@@ -126,7 +126,9 @@ def truth_request(
 ) -> AskTable | AskTraining | None:
     """In the words of the library's calls; None if nothing asks for the truth. `setting` is how networks are made."""
     if table is not None and data is not None:
-        raise SettingError("Both a table of trained networks and data to train them on are given. Leave one out.")
+        raise SettingError(
+            "Both a table of trained networks (--table) and data to train on (--data) are given. Leave one out."
+        )
     space = in_space(setting.space_name if setting.own_space is None else setting.own_space)
     if table is not None:
         _refuse_without("data to train on (--data)", epochs=epochs, recipe=recipe, data_samples=data_samples)
@@ -165,7 +167,9 @@ def _any_network(training: EvaluationSetting) -> Architecture:
 def _refuse_without(what: str, **given: object) -> None:
     for name, value in given.items():
         if value is not None:
-            raise SettingError(f"{name} is {value}, which means nothing without {what}.")
+            raise SettingError(
+                f"{name} is {value}, which has no effect without {what}. Leave it out, or add the other option."
+            )
 
 
 def read_criterion(
@@ -179,8 +183,9 @@ def read_criterion(
         if proxy is not None:
             given = proxy if isinstance(proxy, str) else parse_criterion(proxy)
             raise SettingError(
-                f"Networks are judged by what they reach, and not by {given}. Leave the proxy out; which ones choose "
-                "what is asked about is a setting of hnas (metric), verify and portfolio (by)."
+                f"This search evaluates networks by true performance, not by {given}. Leave out the proxy. The proxies "
+                "that choose the networks to evaluate are settings of the algorithm: hnas:metric=, verify:by= and "
+                "portfolio:by=."
             )
         return TRUTH
     found = find_space(space)
@@ -192,13 +197,14 @@ def read_count(samples: int | None, queries: int | None, truth: bool, request: A
     """How many networks are scored, or asked about; as many as the algorithm's generations need, if it counts them."""
     if samples is not None and truth:
         raise SettingError(
-            f"samples is {samples}, but networks are judged by what they reach: say how many are asked about by "
-            "queries (--queries), and among how many proxies choose by the pool (--algorithm hnas:pool=N)."
+            f"samples is {samples}, but this search evaluates networks by true performance. Set the number of networks "
+            "to evaluate with queries (--queries), and the number that proxies choose from with the pool (--algorithm "
+            "hnas:pool=N)."
         )
     if queries is not None and not truth:
         raise SettingError(
-            f"queries is {queries}, but nothing is asked: name data to train networks on (--data), or a table of "
-            "trained networks (--table). How many are scored by a proxy is samples."
+            f"queries is {queries}, but there is nothing to query. Name data to train networks on (--data), or a table "
+            "of trained networks (--table). To set the number of networks that a proxy scores, use samples (--samples)."
         )
     if truth:
         return QUERIES if queries is None else queries

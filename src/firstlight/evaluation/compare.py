@@ -288,7 +288,7 @@ def _remarks(
 ) -> Iterator[str]:
     """Yield notes that are needed to interpret the rows."""
     if contest.seconds is None:
-        yield "The table has no durations of trainings, so seconds are omitted; --seconds names a column."
+        yield "The table has no training times, so seconds are omitted. Use --seconds to name a column."
     for method, own in zip(methods, runs.values(), strict=True):
         if said := method.remark(contest):
             yield said
@@ -302,7 +302,7 @@ def _remarks(
         cheap = [run for run in own if within is not None and run.elapsed and run.elapsed[-1] < within]
         if cheap:
             share = f"{len(cheap)} of {len(own)} runs"
-            yield f"{method}: {share} took less than {within:,.0f} s for {most} queries; ask for more queries."
+            yield f"{method}: {share} took less than {within:,.0f} s for {most} queries; use more queries."
     if any(len(own) == 1 for own in runs.values()):
         yield "There is only one seed, so there is no standard deviation; use two or more."
 
@@ -316,7 +316,7 @@ def _check(
     if not names or len(set(names)) < len(names):
         raise SettingError(f"The methods are {', '.join(names) or 'none'}; name at least one, and each only once.")
     if not queries or list(queries) != sorted(set(queries)) or queries[0] < 1:
-        raise SettingError(f"The numbers of queries are {list(queries)}; write ascending ones from 1, as 20,50,100.")
+        raise SettingError(f"The numbers of queries are {list(queries)}; write ascending numbers, such as 20,50,100.")
     if not seeds or len(set(seeds)) < len(seeds):
         raise SettingError(f"The seeds are {list(seeds)}; give one, or several different ones.")
     try:
@@ -324,9 +324,9 @@ def _check(
     except (TypeError, OverflowError):  # the space cannot be counted
         known = queries[-1]
     if queries[-1] > known:
-        raise SettingError(f"{queries[-1]} queries are asked for, but there are only {known:,} different networks.")
+        raise SettingError(f"{queries[-1]} queries were requested, but there are only {known:,} different networks.")
     if within is not None and (contest.seconds is None or not within > 0):
         raise SettingError(
-            f"{within:g} seconds are asked for; it must be more than 0, and the table must have durations of trainings "
+            f"within is {within:g}; it must be more than 0 seconds, and the table must have a column of training times "
             "(--seconds COLUMN)."
         )

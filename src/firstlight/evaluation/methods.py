@@ -100,20 +100,20 @@ class ByTruth(Method):
     def check(self, contest: Contest) -> None:
         self.algorithm.algorithm.check(contest.truth.setting.space)
         if self.algorithm.algorithm.searches_supernet:
-            raise SettingError(f"{self} searches a supernet by a proxy. Name the proxy after an @: {self}@dextr.")
+            raise SettingError(f"{self} searches a supernet with a proxy. Name the proxy after an @: {self}@dextr.")
 
     def remark(self, contest: Contest) -> str:
         if self.algorithm.algorithm.needs_truth:
             return (
-                f"{self} lets proxies choose the networks to evaluate. They score networks built with seed "
-                f"{MEASURED_WITH}, whatever the seed of the search; seconds include scoring."
+                f"{self} uses proxies to choose the networks to evaluate. They score networks built with seed "
+                f"{MEASURED_WITH}, whatever the seed of the search. Seconds include scoring."
             )
         if not self.asks_fidelities:
             return ""
         levels = " and ".join(map(str, contest.truth.fidelities))
         if len(contest.truth.fidelities) < 2:
-            return f"{self} chooses between fidelities, of which there is one here."
-        return f"{self} chooses between {levels} epochs; each is a query of its own."
+            return f"{self} chooses between fidelities, but there is only one here."
+        return f"{self} chooses between {levels} epochs; each is a separate query."
 
     def run(self, contest: Contest, budget: int, seed: int, callback: Callback = ignore) -> list[Query]:
         measuring = Measuring(_setting(contest, [], MEASURED_WITH), contest.executor, contest.store)
@@ -134,12 +134,12 @@ class ByProxy(Method):
         self.algorithm.algorithm.check(contest.truth.setting.space)
         if self.algorithm.algorithm.needs_truth:
             raise SettingError(
-                f"{self.algorithm} needs true performance, and does not search by a proxy. Leave @{self.proxy} out; "
-                "the proxies that choose networks are among its settings."
+                f"{self.algorithm} needs true performance and does not search by a proxy. Leave out @{self.proxy}; "
+                "the proxies that choose networks are settings of the algorithm."
             )
 
     def remark(self, contest: Contest) -> str:
-        return f"{self} searches by a proxy: its queries are scores, and its seconds those of scoring."
+        return f"{self} searches by a proxy: its queries are scores, and its seconds are those of scoring."
 
     def run(self, contest: Contest, budget: int, seed: int, callback: Callback = ignore) -> list[Query]:
         setting = _setting(contest, [self.proxy], seed)

@@ -109,7 +109,7 @@ def _warnings(expected: Estimate, shares: Mapping[str, float], networks: int) ->
             "better than chance. Train more."
         )
     elif expected.high - expected.low > WIDE:
-        found.append(f"{networks} trained networks leave a wide interval. Train more to narrow it.")
+        found.append(f"{networks} trained networks leave a wide interval. Train more networks to narrow it.")
     if shares and next(iter(shares.values())) < 0.5:
         rivals = ", ".join(f"{name} {share:.0%}" for name, share in list(shares.items())[:4])
         found.append(f"No proxy is clearly the best; how often each came first: {rivals}.")

@@ -1,6 +1,6 @@
 """Retraining: the best networks of a search are trained from scratch and compared with others.
 
-The best network is the one with the lowest log loss on the validation part. The test part is only reported.
+The best network is the one with the lowest log loss on the validation set. The test set is only reported.
 """
 
 from __future__ import annotations
@@ -149,7 +149,7 @@ def read_retrain(
         for name, value in (given | {"retrain_random": random or None}).items():
             if value is not None:
                 raise SettingError(
-                    f"{name} is {value}, but no network is retrained. Say how many, such as --retrain 15."
+                    f"{name} is {value}, but no network is retrained. Set how many, such as --retrain 15."
                 )
         return None
     if data is None or not clicks:

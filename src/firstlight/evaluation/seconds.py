@@ -67,7 +67,7 @@ def training_times(
         return TrainingTimes(known, f"{times}{column}, in proportion to the epochs")
     estimated, r_squared = _estimated(space, known, networks)
     origin = (
-        f"{times}{column}, in proportion to the epochs; it has {len(known):,} of the networks, and the others are "
+        f"{times}{column}, in proportion to the epochs; it covers {len(known):,} of the networks, and the others are "
         f"estimated from their cost and choices (R² {r_squared:.3f} on the known ones)"
     )
     return TrainingTimes(estimated | known, origin, r_squared)
@@ -100,7 +100,8 @@ def _estimated(
     with_choices = space.has_choices and len(texts) >= ROWS_FOR_EACH * (terms + 3)
     if len(texts) < ROWS_FOR_EACH * 3:
         raise TableError(
-            f"The table has the seconds of {len(texts)} networks; {ROWS_FOR_EACH * 3} are needed to estimate others."
+            f"The table has training times of only {len(texts)} networks; {ROWS_FOR_EACH * 3} are needed to estimate "
+            "the others."
         )
     facts = np.array([_facts(space, text, with_choices) for text in texts])
     scale = np.maximum(np.abs(facts).max(axis=0), 1e-12)

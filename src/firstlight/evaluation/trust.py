@@ -104,7 +104,7 @@ def train_and_compare(
     texts = [str(architecture) for architecture in islice(problem.distinct_samples(), count)]
     if len(texts) < FEWEST:
         raise SettingError(
-            f"{training.space_name!r} has {len(texts)} different networks; at least {FEWEST} are needed."
+            f"{training.space_name!r} has only {len(texts)} different networks; at least {FEWEST} are needed."
         )
     found: dict[str, Evaluation] = {}
     for evaluation in EvaluationService(training, executor, store).evaluations(texts):
@@ -116,8 +116,8 @@ def train_and_compare(
     if finished < FEWEST:
         failed = next(entry for entry in evaluations if not entry.result.ok)
         raise TooFewError(
-            f"The training of only {finished} of {len(texts)} networks was completed; {FEWEST} are needed. One of the "
-            f"others ended with {failed.result.status}: {failed.result.note}"
+            f"Only {finished} of {len(texts)} networks completed their training; at least {FEWEST} are needed. One of "
+            f"the others has the status {failed.result.status}: {failed.result.note}"
         )
     target = f"{training.source_name.partition(':')[0]}_val_{training.recipe.epochs}"
     columns = {"architecture": texts, "canonical": texts, target: [None if a is None else 100 * a for a in accuracies]}

@@ -85,7 +85,7 @@ def make_executor(
         raise SettingError(f"workers is {workers!r}; it must be 0 (in this process) or more.")
     if not isinstance(executor, str):
         if workers is not None:
-            raise SettingError(f"workers is {workers}, but an executor object has its own. Leave workers out.")
+            raise SettingError(f"workers is {workers}, but an executor object has its own workers. Leave out workers.")
         refuse_isolation("an executor object has its own limits", timeout, max_worker_memory)
         return executor
     name = executor.split(":")[0]

@@ -151,7 +151,7 @@ class RayCluster:
             except (OSError, ValueError) as error:
                 raise WorkerError(
                     f"There is no Ray cluster at {self.address!r}: {error}. Start one with `ray start --head`, or "
-                    "leave the address out to use this machine."
+                    "leave out the address to use this machine."
                 ) from error
         self._ours = True
         self._looked = -math.inf
@@ -196,10 +196,12 @@ class RayCluster:
         self._waiting_since = now if self._waiting_since is None else self._waiting_since
         is_fixed = self._ours and self.address is None
         if is_fixed or now - self._waiting_since >= self.needs.wait:
-            waited = "" if is_fixed else f", and none came within {self.needs.wait:g} s (ray:wait=SECONDS waits longer)"
+            waited = (
+                "" if is_fixed else f", and none joined within {self.needs.wait:g} s (ray:wait=SECONDS waits longer)"
+            )
             raise WorkerError(
-                f"A task needs {self.needs}, which no node has: there are {size}{waited}. Ask for less "
-                "(ray:cpus=1:gpus=0:memory=0 is the least), or add such a node."
+                f"A task needs {self.needs}, which no node has: there are {size}{waited}. Request less "
+                "(the minimum is ray:cpus=1:gpus=0:memory=0), or add such a node."
             )
         return f"; waiting for one with {self.needs}, which a task needs"
 
@@ -219,8 +221,8 @@ class RayCluster:
             return Lost(f"its worker or node was lost {task.attempts} times: {_first_sentence(error)}")
         except raised.RayError as error:
             raise WorkerError(
-                f"Ray could not run a task: {getattr(error, 'cause', error)}. Every node needs what Firstlight needs, "
-                "and the same versions of Python and Ray. See docs/cluster.md."
+                f"Ray could not run a task: {getattr(error, 'cause', error)}. Every node needs the dependencies of "
+                "Firstlight, and the same versions of Python and Ray. See docs/cluster.md."
             ) from error
         if isinstance(result, Raised):
             raise result.error

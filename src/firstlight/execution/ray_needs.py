@@ -36,7 +36,8 @@ class TaskNeeds:
         check_settings("ray", tuple(vars(self).items()), {"retries": 0, "gpus": 0, "wait": 0})
         if self.cpus <= 0 or self.gpus < 0:
             raise SettingError(
-                f"A task has {self.cpus:g} CPUs and {self.gpus:g} GPUs; it needs more than 0 CPUs, and 0 or more GPUs."
+                f"A task requests {self.cpus:g} CPUs and {self.gpus:g} GPUs; it needs more than 0 CPUs, and 0 or more "
+                "GPUs."
             )
         if self.wait < 0:
             raise SettingError(f"ray:wait is {self.wait:g}; it must be 0 seconds or more.")

@@ -197,7 +197,7 @@ def _find(source: SearchResult | Trained | Architecture | Path | str, space: str
     """Return the network that a source stands for."""
     if isinstance(source, SearchResult):
         if space is not None:
-            raise SettingError("A result of a search knows its space; leave out `space`.")
+            raise SettingError("The result of a search already has a space. Leave out `space`.")
         asked = source.setting.setting
         return _Network(asked.space, asked.space_name, source.best.architecture, source.setting.skeleton, asked.seed)
     if isinstance(source, Trained):
@@ -362,9 +362,9 @@ def _check_free(directory: Path, overwrite: bool) -> None:
     present = sorted(path.name for path in directory.iterdir())
     strange = [name for name in present if name not in {*FORMATS.values(), "__pycache__"}]
     if present and not overwrite:
-        raise SettingError(f"{directory} exists and holds {present[0]}. Name another folder, or add --overwrite.")
+        raise SettingError(f"{directory} already contains {present[0]}. Name another folder, or add --overwrite.")
     if strange:
-        raise SettingError(f"{directory} holds {strange[0]}, which is not part of an export. Name another folder.")
+        raise SettingError(f"{directory} contains {strange[0]}, which is not part of an export. Name another folder.")
 
 
 @contextmanager

@@ -50,7 +50,7 @@ def is_run(text: str) -> bool:
 def read_run(folder: Path) -> RunFacts:
     """Read the network of a run from `result.json`.
 
-    A search that retrained its best networks gives the one that is best on the validation part.
+    A search that retrained its best networks gives the one that is best on the validation set.
     """
     path = folder / RESULT_NAME
     try:
@@ -107,7 +107,7 @@ def _best_retrained(facts: RunFacts, folder: Path, retrained: dict[str, Any]) ->
     if not weights.is_file():
         return facts
     key = json.loads(weights.with_suffix(".json").read_text(encoding="utf-8"))["key"]
-    origin = f"best of {len(found)} networks that the search retrained, on the validation part"
+    origin = f"best of {len(found)} networks that the search retrained, on the validation set"
     return dataclasses.replace(
         facts,
         architecture=str(best["name"]),

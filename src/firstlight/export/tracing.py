@@ -79,7 +79,8 @@ def _run(network: nn.Module, values: list[Tensor]) -> Outputs:
         network(*values)
     except Exception as error:  # the user's code may do anything with a tensor without numbers
         raise UntraceableError(
-            f"its forward pass needs the numbers in tensors, and tracing has none ({type(error).__name__}: {error})"
+            f"its forward pass depends on the values of tensors, which tracing does not have ({type(error).__name__}: "
+            f"{error})"
         ) from error
     for hook in hooks:
         hook.remove()

@@ -30,8 +30,8 @@ def load_weights(network: nn.Module, path: Path) -> None:
             tensors = load_file(path)
     except (SafetensorError, OSError, ValueError) as error:
         raise DataError(
-            f"{path} is not a safetensors file: {error}. Other checkpoints, such as those of torch.save, are refused, "
-            "since loading them can run code. Write yours with safetensors.torch.save_file(model.state_dict(), ...)."
+            f"{path} is not a safetensors file: {error}. Other checkpoints, such as those of torch.save, are rejected, "
+            "because loading them can run code. Write yours with safetensors.torch.save_file(model.state_dict(), ...)."
         ) from error
     differences = _differences(network.state_dict(), tensors)
     if differences:

@@ -96,7 +96,7 @@ def as_batches(batches: Any, device: torch.device, dtype: torch.dtype | None) ->
             targets is not None and (not targets.ndim or len(targets) != count)
         ):
             sizes = [tuple(x.shape) for x in tensors] + ([] if targets is None else [tuple(targets.shape)])
-            raise BatchError(f"Inputs and targets of batch {number} differ in their number of samples: {sizes}.")
+            raise BatchError(f"The inputs and targets of batch {number} have different numbers of samples: {sizes}.")
         if not all(bool(x.isfinite().all()) for x in tensors):
             raise BatchError(f"Batch {number} contains NaN or infinite inputs; clean the data first.")
         moved = tuple(x.to(device, dtype) if x.is_floating_point() else x.to(device) for x in tensors)

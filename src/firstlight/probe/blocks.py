@@ -84,7 +84,7 @@ class BlockRecorder:
 def block_statistics(features: list[Tensor], signs: Callable[[Tensor], Tensor]) -> BlockStatistics:
     """Compute the statistics; `signs` draws a tensor of -1 and +1 like the given one."""
     if len(features) < 2:
-        raise UnsupportedError(f"features behind at least two blocks are needed; the network ran {len(features)}.")
+        raise UnsupportedError(f"features after at least two blocks are needed; the network has {len(features)}.")
     gains = [_gain(before, after, signs(after)) for before, after in itertools.pairwise(features)]
     return BlockStatistics(tuple(_entropy(feature.detach()) for feature in features), tuple(gains))
 
@@ -111,8 +111,8 @@ def _gain(before: Tensor, after: Tensor, out: Tensor) -> float | None:
         stride = back.shape[2] // out.shape[2]
         if back.shape[2:] != (stride * out.shape[2], stride * out.shape[3]):
             raise UnsupportedError(
-                f"features of {tuple(back.shape[2:])} before a block are no multiple of {tuple(out.shape[2:])} after "
-                "it; use inputs whose sides can be halved."
+                f"features of {tuple(back.shape[2:])} before a block are not a multiple of {tuple(out.shape[2:])} "
+                "after it; use inputs whose sides can be halved."
             )
         back = F.pixel_unshuffle(back, stride)
     rows_back, rows_out = _positions(back), _positions(out)

@@ -97,21 +97,19 @@ class Subject:
         if targets.ndim != logits.ndim - 1 or logits.ndim < 2:
             raise UnsupportedError(
                 f"labels of shape {tuple(targets.shape)} do not match logits of shape {tuple(logits.shape)}; give one "
-                "class label for each sample, or pass a loss of your own with loss=."
+                "class label for each sample, or pass your own loss with loss=."
             )
         if len(targets) != len(logits):
             raise UnsupportedError(
                 f"the network returns {len(logits)} rows for {len(targets)} samples, which labels do not match; pass a "
-                "loss of your own with loss=."
+                "own loss with loss=."
             )
         refuse_other_labels(targets, logits.shape[1])
 
     def _logits(self, batch: Batch, change: Callable[[Tensor], Any] = torch.clone) -> Tensor:
         logits = self.logits_in(self._forward(batch, change))
         if not isinstance(logits, Tensor):
-            raise UnsupportedError(
-                f"the logits are a {type(logits).__name__}, not a tensor. Say where they are with logits=."
-            )
+            raise UnsupportedError(f"the logits are a {type(logits).__name__}, not a tensor. Select them with logits=.")
         if not logits.numel():
             raise UnsupportedError(f"the network returns an empty tensor of shape {tuple(logits.shape)}.")
         return logits

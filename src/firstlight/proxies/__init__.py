@@ -40,7 +40,7 @@ PROXIES: Registry[Proxy] = Registry(
         "proxy",
         _read_proxy,
         "firstlight.proxies",
-        "Write the decorator @firstlight.proxy above a function of your own, and give the object or its module:name; "
+        "Decorate your own function with @firstlight.proxy, and pass the object or its module:name; "
         f"or name one of {', '.join(sorted(' '.join(_NAMES.values()).split()))}.",
     ),
     {name: f"{__name__}.{module}" for module, names in _NAMES.items() for name in names.split()},

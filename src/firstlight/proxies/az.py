@@ -18,7 +18,7 @@ def az_expressivity(probe: Probe) -> Parts:
         e = - sum over principal components of p ln(p + 1e-8)
 
     p are the components' shares of the variance of the block's features over samples and positions. Weights are
-    initialized by Kaiming's rule, and inputs are drawn from N(0, 1).
+    initialized with Kaiming's method, and inputs are drawn from N(0, 1).
 
     Features are the outputs of the modules that the network's own method `feature_blocks` returns; without one, of the
     ReLUs of its outermost sequences, or else of the members of its longest module list, as in transformers.
@@ -33,9 +33,9 @@ def az_expressivity(probe: Probe) -> Parts:
 def az_progressivity(probe: Probe) -> Parts:
     """Smallest growth of the features' entropy from block to block.
 
-        M = min over neighbouring blocks of e_(i+1) - e_i
+        M = min over neighboring blocks of e_(i+1) - e_i
 
-    e is the entropy of `az_expressivity`. Made for convolutional networks.
+    e is the entropy of `az_expressivity`. Designed for convolutional networks.
 
     Scale: around zero. Higher is better. Cost: that of `az_expressivity`, shared with it.
     """
@@ -48,7 +48,7 @@ def az_progressivity(probe: Probe) -> Parts:
 def az_trainability(probe: Probe) -> Parts:
     """How well blocks preserve the size of gradients.
 
-        M = mean over neighbouring blocks of 2 - s - 1 / (s + 1e-6)
+        M = mean over neighboring blocks of 2 - s - 1 / (s + 1e-6)
 
     s is the largest singular value of the covariance between a random gradient of -1 and +1 at the output of the block
     and the gradient at its input. A block that is the identity makes M minus infinity, as published (no value); in

@@ -34,8 +34,8 @@ class Parts:
 
     Args:
         value: The value.
-        note: A remark on this value, shown beside it.
-        **parts: Numbers that the value is made of, by name.
+        note: A remark on this value, shown next to it.
+        **parts: Numbers that the value consists of, by name.
 
     >>> found = firstlight.Parts(5.0, note="of two layers", first=2.0, second=3.0)
     >>> found.parts
@@ -50,13 +50,13 @@ class Parts:
 
 @dataclass(frozen=True)
 class Score:
-    """What a proxy says about one network. There are no sentinel numbers: without a value, `status` says why.
+    """The score of a network by a proxy. There are no sentinel values: if there is no value, `status` says why.
 
     Attributes:
         value: The value of the formula; NaN unless `status` is "ok".
-        parts: The named parts of the value, if the proxy tells any.
-        status: "ok", "non_finite" (the formula gave infinity or NaN), "unsupported" (the proxy is not defined for this
-            network), "out_of_memory" or "failed".
+        parts: The named parts of the value, if the proxy returns any.
+        status: "ok", "non_finite" (the formula returned infinity or NaN), "unsupported" (the proxy is not defined for
+            this network), "out_of_memory" or "failed".
         note: A remark, or the reason for a missing value.
         seconds: How long the measurement took.
         higher_is_better: The direction of the proxy.
@@ -170,11 +170,12 @@ class Proxy:
         function: The formula, which takes a `Probe` and its settings as keyword-only arguments.
         reference: A key of the bibliography; "" if it was never published.
         higher_is_better: The direction.
-        needs: What it needs besides the network: "nothing" but the shape of an input, "inputs", or "labels" too.
+        needs: What it needs in addition to the network: "nothing" (except the shape of an input), "inputs", or "labels"
+            (inputs with labels).
         revision: The version of the formula's values; stored scores of another revision are not reused.
-        batch_size: Inputs in a batch unless the user says otherwise.
+        batch_size: Default number of inputs in a batch.
         expects: Quantities that others can measure for it along the way (see `Probe.expected`).
-        beside: Names of proxies that are always reported beside it.
+        beside: Names of proxies that are always reported together with it.
     """
 
     name: str
@@ -253,9 +254,9 @@ class Proxy:
         address = name_of(self)
         if address is None:
             raise SettingError(
-                f"Worker processes cannot find the proxy {self.name!r} again: no module has it among its names. Put it "
-                "at the top level of a module that they can import, or stay in this process with workers=0 "
-                "(--workers 0)."
+                f"Worker processes cannot import the proxy {self.name!r}, because it is not at the top level of a "
+                "module. Define it at the top level of a module that they can import, or run everything in this "
+                "process with workers=0 (--workers 0)."
             )
         return import_named, (address,)
 
@@ -294,23 +295,24 @@ def proxy(
     expects: tuple[Hashable, ...] = (),
     beside: tuple[str, ...] = (),
 ) -> Proxy | Callable[[Formula], Proxy]:
-    """Make a proxy of a formula. A decorator, with or without parentheses.
+    """Turn a formula into a proxy. A decorator, with or without parentheses.
 
     The function takes a `Probe` and returns a number or `Parts`. Its keyword-only arguments are settings, which users
-    write behind its name: `mine:scale=2`. A setting `batches` is the number of batches that it looks at.
+    write after its name: `mine:scale=2`. A setting `batches` is the number of batches that it uses.
 
     Args:
         function: The formula.
         reference: A key of the bibliography or any other text that says where the formula was published.
-        higher_is_better: Whether networks of a higher value are better.
-        needs: What it needs besides the network: "nothing" but the shape of an input, "inputs", or "labels" too.
-        revision: Raise it when the values of the formula change, so that stored scores are not reused.
-        batch_size: Inputs in a batch unless the user says otherwise.
+        higher_is_better: Whether higher values are better.
+        needs: What it needs in addition to the network: "nothing" (except the shape of an input), "inputs", or "labels"
+            (inputs with labels).
+        revision: Increase it when the values of the formula change, so that stored scores are not reused.
+        batch_size: Default number of inputs in a batch.
         expects: Quantities that others can measure for it along the way (see `Probe.expected`).
-        beside: Names of proxies that are always reported beside it.
+        beside: Names of proxies that are always reported together with it.
 
     Returns:
-        The proxy, which every call takes where it takes the name of one.
+        The proxy, which every call accepts in place of a name.
 
     >>> @firstlight.proxy
     ... def width(probe):

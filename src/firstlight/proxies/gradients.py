@@ -1,4 +1,4 @@
-"""Gradients of the loss: with respect to the weights of convolutions and linear maps."""
+"""Gradients of the loss: with respect to the weights of convolutional and linear layers."""
 
 from __future__ import annotations
 

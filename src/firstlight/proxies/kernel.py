@@ -19,8 +19,8 @@ def ntk_trace(probe: Probe) -> Parts:
         M = sqrt( trace(Theta) / m )
 
     Theta is the m x m Gram matrix of the gradients of each sample's own logit with respect to weights and biases of
-    convolutions and linear maps. BatchNorm couples samples: the gradients are then those of the sum of all logits, as
-    published.
+    convolutional and linear layers. BatchNorm couples samples: the gradients are then those of the sum of all logits,
+    as published.
 
     Scale: about 1 to 100 on NAS-Bench-201. Higher is better. Cost: about one and a half forward and backward
     passes, shared with `ntk_condition` and `knas`.

@@ -91,7 +91,7 @@ class ProxyRequest:
         try:
             if self.proxy.needs_data and self.samples > (given := len(probe.batches[0])):
                 raise UnsupportedError(
-                    f"{self} asks for {self.samples} samples and the batch holds {given}. Pass a larger batch, or "
+                    f"{self} needs {self.samples} samples, but the batch has {given}. Pass a larger batch, or "
                     f"--batch-size {self.samples} on the command line."
                 )
             # built-in formulas change nothing
@@ -157,7 +157,7 @@ def refuse_ensemble(name: str) -> None:
 
     if any(f"{known}(" in name or known == name.strip() for known in (*AGGREGATIONS, *NAMED)):
         raise SettingError(
-            f"{name!r} is an ensemble, which ranks networks against each other and has no score for a single one; only "
-            "proxies are taken here. Rank by it with `firstlight rank --by`, find the best network with `firstlight "
-            "search --proxy`, or choose and test an ensemble with `firstlight correlate --ensemble`."
+            f"{name!r} is an ensemble, which ranks networks relative to each other and has no score for a single one; "
+            "only proxies are taken here. Rank by it with `firstlight rank --by`, find the best network with "
+            "`firstlight search --proxy`, or choose and test an ensemble with `firstlight correlate --ensemble`."
         )

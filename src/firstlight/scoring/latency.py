@@ -119,7 +119,7 @@ class MeasuredHere:
         return (
             f"This machine is too noisy to tell these networks apart by latency: a measurement is uncertain by "
             f"{width:.3g} ms, and the {len(self._seen)} networks differ by {apart:.3g} ms (one standard deviation). "
-            "Stop other programs, or look latencies up with --latency table:FILE:COLUMN."
+            "Stop other programs, or look up latencies with --latency table:FILE:COLUMN."
         )
 
     def _measured(self, text: str) -> Latency:

@@ -27,7 +27,7 @@ Model = nn.Module | Callable[[], nn.Module]
 # The shape of the images that most published results are about.
 USUAL_SHAPE = (3, 32, 32)
 USUAL_CLASSES = 10
-IN_THIS_PROCESS = "models of your own are scored in this process"
+IN_THIS_PROCESS = "your own models are scored in this process"
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ def refuse_for_space(space: str, **settings: object) -> None:
     given = [name for name, value in settings.items() if value is not None]
     if given:
         raise SettingError(
-            f"Only models of your own take {' and '.join(given)}. Networks of the space {space!r} return plain logits, "
+            f"Only your own models take {' and '.join(given)}. Networks of the space {space!r} return plain logits, "
             "have cross-entropy as their loss, and take the input_shape of their skeleton."
         )
 
@@ -163,7 +163,8 @@ def _drawn_networks(name: str, model: Model, setting: ModelSetting) -> Iterator[
     """Yield the seed of each repeat, and the network made with it."""
     if setting.repeats > 1 and isinstance(model, nn.Module):
         raise SettingError(
-            f"{name} is a finished model, and repeats draw its weights anew. Give a function that returns it instead."
+            f"{name} is a model, but repeats need newly initialized weights. Pass a function that builds the model "
+            "instead."
         )
     for seed in draw_seeds(setting.seed, setting.repeats):
         yield seed, made_network(name, model, seed, setting.device)
@@ -190,7 +191,7 @@ def _placed(network: nn.Module, device: str | None) -> nn.Module:
 def _built(name: str, model: Model) -> nn.Module:
     if isinstance(model, nn.Module):
         return model
-    neither = f"{name} is neither a model nor a function that makes one"
+    neither = f"{name} is neither a model nor a function that builds one"
     if not callable(model):
         raise ModelError(f"{neither}, but a {type(model).__name__}. Name a torch.nn.Module, or a function.")
     try:

@@ -55,12 +55,12 @@ class Algorithm:
         name: The name of the function, with dashes.
         function: Takes a `Problem` and its settings as keyword-only arguments.
         reference: A key of the bibliography; "" if it was never published.
-        needs: What it cannot do without: a space whose architectures are vectors of "choices", the "supernet" or the
-            "one_shot" network of the space, the "truth" about networks, or the package "optuna".
-        costs: What it minimizes besides maximizing the score, unless the user names objectives.
-        proxy: The proxy that networks are scored by unless the user names one; "" for that of the space.
+        needs: What it requires: a space whose architectures are vectors of "choices", the "supernet" or the
+            "one_shot" network of the space, the "truth" (true performance), or the package "optuna".
+        costs: Costs that it minimizes by default, in addition to maximizing the score.
+        proxy: The default proxy; "" for the default proxy of the space.
         fidelities: Whether it chooses how long networks are trained in a query search.
-        budget: Returns how many networks it scores with given settings; None if it goes on as long as it may.
+        budget: A function of the settings that returns the number of networks to score; None if they do not set it.
         report: The block of the report page that shows its findings: "hnas" or "one_shot"; "" for none.
     """
 
@@ -163,25 +163,25 @@ def algorithm(
     budget: Budget | None = None,
     report: str = "",
 ) -> Algorithm | Callable[[Search], Algorithm]:
-    """Make a search algorithm of a function. A decorator, with or without parentheses.
+    """Turn a function into a search algorithm. A decorator, with or without parentheses.
 
-    The function takes a `Problem` and returns nothing: the problem remembers the networks it has scored, and the best
-    of them is the result. Its keyword-only arguments are settings, which users write behind its name:
+    The function takes a `Problem` and returns nothing: the problem records the networks that it scored, and the best of
+    them is the result. Its keyword-only arguments are settings, which users write after its name:
     `climb:neighbors=8`. Document each in the `Args:` section of the docstring.
 
     Args:
         function: The function.
         reference: A key of the bibliography or any other text that says where it was published.
-        needs: What it cannot do without: a space whose architectures are vectors of "choices", the "supernet" or the
-            "one_shot" network of the space, the "truth" about networks, or the package "optuna".
-        costs: What it minimizes besides maximizing the score, unless the user names objectives.
-        proxy: The proxy that networks are scored by unless the user names one; "" for that of the space.
+        needs: What it requires: a space whose architectures are vectors of "choices", the "supernet" or the
+            "one_shot" network of the space, the "truth" (true performance), or the package "optuna".
+        costs: Costs that it minimizes by default, in addition to maximizing the score.
+        proxy: The default proxy; "" for the default proxy of the space.
         fidelities: Whether it chooses how long networks are trained in a query search.
-        budget: Returns how many networks it scores with given settings; None if it goes on as long as it may.
+        budget: A function of the settings that returns the number of networks to score; None if they do not set it.
         report: The block of the report page that shows its findings: "hnas" or "one_shot"; "" for none.
 
     Returns:
-        The algorithm, which every call takes where it takes the name of one.
+        The algorithm, which every call accepts in place of a name.
 
     >>> @firstlight.algorithm
     ... def first(problem, *, count: int = 3):

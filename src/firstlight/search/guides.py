@@ -21,13 +21,13 @@ def draw_pool(problem: Queries, size: int) -> list[str]:
     """Return `size` different random networks that fit; fewer if there are not as many."""
     if size < problem.budget:
         raise SettingError(
-            f"A pool of {size} networks is smaller than the number of queries, {problem.budget}: there is nothing to "
-            f"choose. Use pool={problem.budget} or more, or fewer queries."
+            f"The pool of {size} networks is smaller than the number of queries, {problem.budget}, so there is nothing "
+            f"to choose. Use pool={problem.budget} or more, or fewer queries."
         )
     found = [str(architecture) for architecture in itertools.islice(problem.distinct_samples(), size)]
     if len(found) <= problem.budget:
         problem.notes.append(
-            f"The pool has {len(found)} networks, and there are {problem.budget} queries: all are evaluated."
+            f"The pool has only {len(found)} networks for {problem.budget} queries, so all of them are evaluated."
         )
     return found
 
@@ -41,7 +41,8 @@ def best_first(problem: Queries, by: str, networks: Sequence[str], batch_size: i
     places = [place for place in range(len(networks)) if not math.isnan(values[place])]
     if not places:
         raise NothingScoredError(
-            f"None of {len(networks)} networks has a score by {by}, which therefore cannot choose among them."
+            f"None of {len(networks)} networks has a score by {by}, so it cannot choose among them. Use another proxy; "
+            "`firstlight proxies` lists them."
         )
     if len(places) < len(networks):
         problem.notes.append(f"{len(networks) - len(places)} of {len(networks)} networks have no score by {by}.")

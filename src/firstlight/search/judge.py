@@ -89,6 +89,6 @@ class SupernetJudge:
     def _unscored(self, states: Sequence[State]) -> FirstlightError:
         score = self._known[str(states[0])].scores[str(members(self._by)[0])]
         return FirstlightError(
-            f"The supernet cannot be searched by {self._by}: none of {len(states)} states has a score. One of "
-            f"them, {states[0]}, ended with {score.status}: {score.note}"
+            f"The supernet cannot be searched with {self._by}: none of {len(states)} states has a score. One of "
+            f"them, {states[0]}, has the status {score.status}: {score.note}"
         )

@@ -91,15 +91,15 @@ class Ledger:
         return {request.algorithm.report or request.name: found} if found else {}
 
     def _refuse_what_is_never_scored(self, network: NetworkScore) -> None:
-        """Raise an error if a proxy does not support the networks, instead of asking about hundreds of them."""
+        """Raise an error if a proxy does not support the networks, instead of trying hundreds of them."""
         asked = map(str, members(self.problem.objective.by))
         unsupported = [name for name in asked if network.scores[name].status == "unsupported"]
         self._unsupported += bool(unsupported)
         if self._unsupported == self.problem.scored == HOPELESS:
             name = unsupported[0]
             raise NothingScoredError(
-                f"None of the first {HOPELESS} networks could be scored: {name} is unsupported here. "
-                f"{network.scores[name].note} Name another proxy, see `firstlight proxies`."
+                f"None of the first {HOPELESS} networks could be scored: {name} does not support them. "
+                f"{network.scores[name].note} Use another proxy; `firstlight proxies` lists them."
             )
 
     def _remember_failure(self, network: NetworkScore) -> None:
@@ -153,16 +153,16 @@ class Ledger:
         if search.setting.source.remark and search.setting.source.remark not in problem.notes:
             yield search.setting.source.remark
         if problem.remaining and finished and not search.algorithm.algorithm.searches_supernet:
-            yield f"{problem.scored} networks were scored, and not {search.samples}: the search found no others."
+            yield f"Only {problem.scored} of {search.samples} networks were scored, because the search found no others."
         if self._failures:
             yield f"{self._failures} of {problem.scored} networks failed. One of them is {self._failure}"
         elif problem.costs.failure:
-            yield f"Networks that cannot be built or run count as beyond the limits, such as {problem.costs.failure}"
+            yield f"Networks that cannot be built or run count as outside the limits, such as {problem.costs.failure}"
         if self.latency is not None and (remark := self.latency.remark()):
             yield remark
         yield from self.store.remarks()
         if isinstance(problem.objective.by, Ensemble) and len(problem.pool) == 1:
-            yield "Only one network was scored. An ensemble ranks networks against each other, so its value is empty."
+            yield "Only one network was scored. An ensemble compares networks, so its value means nothing."
 
     def _history(self, trials: list[Trial], places: list[int]) -> dict[str, list[Any]]:
         utilities = self.problem.pool.member_utilities[places]
@@ -196,7 +196,7 @@ class Ledger:
             score = best.scores[str(members(by)[0])]
             raise NothingScoredError(
                 f"None of the {problem.scored} networks could be scored. "
-                f"One of them, {text}, ended with {score.status}: {score.note}"
+                f"One of them, {text}, has the status {score.status}: {score.note}"
             )
         if not isinstance(by, Ensemble):
             return best

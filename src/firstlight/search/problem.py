@@ -40,19 +40,19 @@ WORST = 1e300
 class Problem:
     """What a search algorithm sees: a space to draw from, a way to score networks, and a budget.
 
-    Scores come from proxies, or from true performance in a query search; the algorithm need not know. It draws random
-    numbers only from `rng`, so that the same search finds the same on any number of workers.
+    Scores come from proxies, or from true performance in a query search; the algorithm does not need to know which. It
+    draws random numbers only from `rng`, so that a search finds the same networks on any number of workers.
 
     Attributes:
         space: The search space.
         rng: The random numbers of the search.
         budget: The number of networks that may be scored.
         scored: The number of networks scored so far.
-        rejected: The number of networks that did not fit the limits. They cost next to nothing.
-        objective: What is maximized, the limits, and the costs that are minimized besides.
-        pool: All networks scored so far: `pool.best(10)` are the texts of the ten best.
+        rejected: The number of networks outside the limits. They cost almost nothing.
+        objective: What to maximize, the limits, and the costs to minimize.
+        pool: All networks scored so far: `pool.best(10)` returns the texts of the ten best.
         notes: Remarks for the user, which the result and the report show.
-        findings: What the algorithm has found out besides, for the result and for the report block that it declares.
+        findings: Other results of the algorithm, for the result and for the report block that it declares.
 
     >>> @firstlight.algorithm
     ... def climb(problem, *, neighbors: int = 4):
@@ -121,7 +121,7 @@ class Problem:
             architectures: The architectures. They should differ from each other and from those scored before.
 
         Returns:
-            A candidate for each different architecture, in the order asked, whatever the number of workers.
+            A candidate for each different architecture, in the order requested, whatever the number of workers.
         """
         asked = list(itertools.islice(architectures, self.remaining))
         found = {candidate.network.architecture: candidate for candidate in self.score_as_completed(asked)}
@@ -154,7 +154,7 @@ class Problem:
                 before any work starts.
         """
         raise SettingError(
-            "This search goes by a proxy and does not know the true performance of networks. Name data to train them "
+            "This search uses a proxy and cannot query the true performance of networks. Name data to train them "
             "on (--data digits), or a table of trained networks (--table FILE)."
         )
 
@@ -164,11 +164,11 @@ class Problem:
         self._callback(Event("scoring", self.scored, self.budget, candidate, architecture=text))
 
     def explain(self, note: str, architecture: str) -> None:
-        """Tell whoever watches the search how an architecture was chosen."""
+        """Report to the callback how an architecture was chosen."""
         self._callback(Event("scoring", self.scored, self.budget, note=note, architecture=architecture))
 
     def fits(self, architecture: Architecture) -> bool:
-        """Return whether a network is within the limits. No weights are needed for that."""
+        """Return whether a network is within the limits. It is not built with weights."""
         if not self.space.customary(architecture):
             self.rejected += 1
             return False
@@ -189,7 +189,7 @@ class Problem:
         return candidate.utility
 
     def best_of(self, candidates: Sequence[Candidate]) -> Candidate:
-        """Return the candidate of the highest utility, the first of equals."""
+        """Return the candidate with the highest utility; the first one if several are equal."""
         return max(candidates, key=self._utility_or_lowest)
 
     def _utility_or_lowest(self, candidate: Candidate) -> float:
@@ -205,7 +205,7 @@ class Problem:
     ) -> SupernetJudge:
         """Return a judge that scores states of the space's supernet.
 
-        States count in `states_scored` and not against the budget, which is one of networks. The `repeats` of the
+        States count in `states_scored`, not toward the budget, which is a number of networks. The `repeats` of the
         search are for networks; a state is scored once.
 
         Args:
@@ -243,7 +243,7 @@ class Problem:
         return judge
 
     def report_states(self, total: int | None = None, note: str = "", leading: str = "") -> None:
-        """Tell whoever watches the search how many states were scored.
+        """Report to the callback how many states were scored.
 
         Args:
             total: How many there are, if that is known.
@@ -255,7 +255,7 @@ class Problem:
     def _scorer_of_states(self) -> ScoreService:
         if self.scorer is None:
             raise SettingError(
-                "States of a supernet are scored by a proxy: they cannot be looked up or trained. Name a proxy, as in "
+                "States of a supernet can only be scored by a proxy, not looked up or trained. Name a proxy, as in "
                 "zero-cost-pt@dextr."
             )
         return self.scorer
@@ -308,7 +308,7 @@ class Problem:
     def distinct_samples(self) -> Iterator[Architecture]:
         """Yield random architectures within the limits, each one once.
 
-        A small space is enumerated in random order. Otherwise the end comes when many draws in a row bring nothing new.
+        A small space is enumerated in random order. Otherwise, it ends when many draws in a row yield nothing new.
 
         Raises:
             LimitError: If no architecture was found within the limits.
@@ -345,9 +345,9 @@ class Problem:
             architecture = self._nearest[1]
             amounts = self.costs.amounts(architecture, limits.bounds)
             has = " and ".join(written(name, amount) for name, amount in amounts.items())
-            nearest = f" The nearest has {has}: {architecture}."
+            nearest = f" The closest one has {has}: {architecture}."
         return LimitError(
-            f"No network of {self.space.name!r} was found to meet the limits ({limits}) among {self.rejected:,} tried."
+            f"No network of {self.space.name!r} within the limits ({limits}) was found among {self.rejected:,} tried."
             f"{nearest} Change the limits, or use another skeleton."
         )
 

@@ -69,7 +69,7 @@ class Agreement:
 
 @dataclass(frozen=True)
 class Ranking:
-    """The result of `firstlight.rank`. Printed, it is a table.
+    """The result of `firstlight.rank`. Its text is a table.
 
     Attributes:
         by: The proxy or ensemble that networks are ranked by.

@@ -32,29 +32,29 @@ FRONT_STEPS = {2: 40, 3: 10}
 
 @dataclass(frozen=True)
 class SearchResult:
-    """The result of `firstlight.search`. Printed, it tells the network, its score and costs, and what finding it took.
+    """The result of `firstlight.search`. Its text shows the network, its score and costs, and the cost of the search.
 
     Attributes:
-        setting: What was asked for.
-        best: The chosen network, with its scores and costs. Searched by an ensemble, it has a score by it too.
+        setting: The settings of the search.
+        best: The chosen network, with its scores and costs. If the search used an ensemble, these include its score.
         scored: The number of networks scored in this run.
         reused: The number of networks whose scores came from the store.
         seconds: How long the search took.
         directory: The folder of the run, if it has one.
-        rejected: The number of networks beyond the limits, which were not scored.
-        score_seconds: How long computing all scores took, now or earlier.
+        rejected: The number of networks outside the limits, which were not scored.
+        score_seconds: The compute time of all scores, in this run or earlier.
         forward_passes: The same as a number of forward passes of the chosen network with one input.
-        front: With costs to minimize, all networks that no other one beats in everything, best score first.
+        front: With costs to minimize, the Pareto front, best score first.
         notes: Remarks on the search.
-        states: The number of states of a supernet that were scored besides.
-        expensive_costs: Costs of the chosen network that were asked for, besides parameters and MACs.
-        finished: Whether the search came to its end.
+        states: The number of states of a supernet that were scored in addition.
+        expensive_costs: Requested costs of the chosen network other than parameters and MACs.
+        finished: Whether the search has finished.
         states_reused: The number of states that came from the store.
         reused_seconds: How long scores from the store had taken.
-        training_seconds: In a query search, how long training took; NaN if a table does not say.
+        training_seconds: In a query search, how long training took; NaN if the table has no training times.
         judged: In a query search, the number of networks scored by proxies.
-        findings: What the algorithm found out besides.
-        retrained: The performance of the best networks after retraining, if that was asked for.
+        findings: Other results of the algorithm.
+        retrained: The performance of the best networks after retraining, if that was requested.
         history: The columns of `to_frame`.
 
     >>> small = {"cells": 1, "channels": 4}

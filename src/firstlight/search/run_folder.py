@@ -144,7 +144,7 @@ def _content(directory: Path) -> dict[str, Any]:
 
 
 def _damaged(path: Path, what: str) -> StoreError:
-    return StoreError(f"{path} is damaged: {what}. Move it away and run the search again, which repeats no work.")
+    return StoreError(f"{path} is damaged: {what}. Move it away and run the search again; nothing is computed twice.")
 
 
 def _differing(known: dict[str, Any], settings: dict[str, Any]) -> set[str]:
@@ -177,7 +177,7 @@ def replaced_result(search: SearchSetting, directory: Path | None) -> Iterator[s
     earlier = settings_of_result(directory) if directory else None
     if earlier and (other := earlier.get("algorithm")) != str(search.algorithm):
         yield (
-            f"{RESULT_NAME} and the report of this folder were those of {other}, and are now those of "
+            f"{RESULT_NAME} and the report of this folder belonged to {other}, and now belong to "
             f"{search.algorithm}. Run {other} again to get them back: no step is taken twice."
         )
 

@@ -83,7 +83,7 @@ class SearchSetting:
             raise SettingError(f"samples is {self.samples!r}; it must be a whole number of 1 or more.")
         if isinstance(self.by, Ensemble) and self.samples < 2:
             raise SettingError(
-                f"The ensemble {self.by} ranks networks against each other, and samples is 1. Score two or more "
+                f"The ensemble {self.by} ranks networks relative to each other, but samples is 1. Score two or more "
                 "networks, or search by a single proxy."
             )
         LatencyRequest(self.latency)
@@ -122,7 +122,7 @@ class SearchSetting:
         if self.setting.repeats > 1 and not self.uses_proxies:
             raise SettingError(
                 f"repeats is {self.setting.repeats}, but {name} evaluates every network once, and uses no proxy here. "
-                "Leave repeats out."
+                "Leave out repeats."
             )
         if self.setting.warm_up is not None and (supernet or not self.uses_proxies):
             reason = "searches a network with shared weights" if supernet else "uses no proxy here"

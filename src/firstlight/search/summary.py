@@ -26,12 +26,12 @@ def effort(result: SearchResult) -> str:
         known = f", {result.states_reused:,} of them reused" if result.states_reused else ""
         words += f", and {result.states:,} {what}{known}"
     if result.rejected:
-        words += f"; {result.rejected:,} beyond the limits were not scored"
+        words += f"; {result.rejected:,} outside the limits were not scored"
     if result.forward_passes > 1:
         before = f" ({result.reused_seconds:,.1f} s of it earlier)" if result.reused_seconds else ""
         passes = f"{float(f'{result.forward_passes:.2g}'):,.0f}"
         words += (
-            f". All scores took {result.score_seconds:,.1f} s of computing{before}, as much as "
+            f". Scoring took {result.score_seconds:,.1f} s of compute time in total{before}, as much as "
             f"{passes} forward pass{'es' * (passes != '1')} of the chosen network with one input"
         )
     return words + "."
@@ -46,7 +46,7 @@ def _effort_of_queries(result: SearchResult) -> str:
         words += f"; training them {'took' if result.scored else 'had taken'} {result.training_seconds:,.0f} s"
     if result.judged:
         before = f" ({result.reused_seconds:,.0f} s of it earlier)" if result.reused_seconds else ""
-        words += f". Proxies scored {result.judged:,} networks in {result.score_seconds:,.0f} s of computing{before}"
+        words += f". Proxies scored {result.judged:,} networks in {result.score_seconds:,.0f} s of compute time{before}"
     return f"{words}. The search took {result.seconds:,.1f} s."
 
 

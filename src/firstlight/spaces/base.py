@@ -94,7 +94,7 @@ A = TypeVar("A", bound=Architecture)
 class Space(ABC, Generic[A]):
     """A set of architectures that can be sampled, mutated, written as text, read back and built.
 
-    Subclass it for a space of your own, and implement `sample`, `mutate`, `parse`, `canonical` and `network`. If every
+    Subclass it for your own space, and implement `sample`, `mutate`, `parse`, `canonical` and `network`. If every
     architecture is a combination of named choices, `firstlight.ChoiceSpace` needs no more than a function that builds
     a network.
 

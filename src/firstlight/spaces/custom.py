@@ -79,7 +79,7 @@ class ChoiceSpace(Space[Choices]):
         self.name = name
         self.options = {choice: _labeled(choice, options) for choice, options in choices.items()}
         if not any(len(options) > 1 for options in self.options.values()):
-            raise SettingError(f"There is nothing to choose in the space {name!r}. Give at least one name two options.")
+            raise SettingError(f"The space {name!r} has nothing to choose. Give at least one choice two options.")
         self.summary = (inspect.getdoc(build) or f"choices of {', '.join(self.options)}").partition("\n")[0]
         self._function = build
         self._surroundings = _checked_signature(name, build, self.options)

@@ -40,4 +40,6 @@ def find_space(given: str | Space[Any]) -> Space[Any]:
     except FirstlightError:
         raise
     except Exception as error:  # whatever the user's class does
-        raise SettingError(f"No space can be made of the class {given!r}: {type(error).__name__}: {error}.") from error
+        raise SettingError(
+            f"The class {given!r} cannot be instantiated as a space: {type(error).__name__}: {error}."
+        ) from error

@@ -36,7 +36,7 @@ class InSpace:
             object.__setattr__(self, "own_space", own)
         elif self.own_space is not None and self.own_space is not SPACES[self.space_name]:
             taken = self.space_name
-            raise SettingError(f"There is a built-in search space {taken!r} already. Give yours another name.")
+            raise SettingError(f"There is already a built-in search space {taken!r}. Give yours another name.")
 
     @functools.cached_property
     def space(self) -> Space[Any]:
@@ -57,7 +57,7 @@ class InSpace:
         except Exception as error:  # anything that pickling the user's space raises
             raise SettingError(
                 f"Worker processes cannot import the space {self.space_name!r}: {error}. Define it at the top level of "
-                "a module that they can import, or stay in this process with workers=0 (--workers 0)."
+                "a module that they can import, or run everything in this process with workers=0 (--workers 0)."
             ) from error
         return vars(self)
 

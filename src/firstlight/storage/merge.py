@@ -70,7 +70,7 @@ def merge_stores(into: Path, sources: Sequence[Path]) -> list[Merged]:
     """
     for source in sources:
         if source.resolve() == into.resolve():
-            raise StoreError(f"{source} is the target of the merge. Leave it out of the sources.")
+            raise StoreError(f"{source} is also the destination of the merge. Leave it out of the sources.")
         _schema(source)
     with explained(str(into)), closing(open_database(str(into))) as connection:
         return [_merge(connection, source) for source in sources]

@@ -135,8 +135,8 @@ def damaged_error(path: str, what: str) -> StoreError:
     """Return the error for a damaged row."""
     check, merge = (joined(["firstlight", "store", *words, path]) for words in (["check"], ["merge", "new.sqlite"]))
     return StoreError(
-        f"The store {path} has a damaged row. {what}. `{check}` lists the first ten, and `{merge}` makes a store "
-        "without them: what is missing is computed again when it is needed."
+        f"The store {path} has a damaged row. {what}. `{check}` lists the first ten, and `{merge}` creates a "
+        "store without them; missing results are computed again when they are needed."
     )
 
 

@@ -169,7 +169,10 @@ def keeps_the_budget(case: AlgorithmCase) -> None:
     """It scores at least one network and at most as many as the budget allows, and then ends."""
     found = case.run()
     expect(bool(found.candidates), "it scores no network")
-    expect(len(found.candidates) <= case.budget, f"it scores {len(found.candidates)} networks of {case.budget}")
+    expect(
+        len(found.candidates) <= case.budget,
+        f"it scores {len(found.candidates)} networks, but the budget is {case.budget}",
+    )
 
 
 def scores_no_network_twice(case: AlgorithmCase) -> None:
@@ -195,7 +198,7 @@ def keeps_the_limits(case: AlgorithmCase) -> None:
         return  # the network that it decides on does not fit
     for text in found.texts:
         params = space.cost(space.parse(text), case.setting.skeleton).params
-        expect(params <= limit, f"{text} has {params:,} parameters, and {limit:,} are allowed")
+        expect(params <= limit, f"{text} has {params:,} parameters, but the limit is {limit:,}")
 
 
 def is_deterministic(case: AlgorithmCase) -> None:
@@ -210,11 +213,11 @@ def is_deterministic(case: AlgorithmCase) -> None:
 def does_not_depend_on_workers(case: AlgorithmCase) -> None:
     """The order in which scores become known, which depends on the workers, has no influence on the networks."""
     forwards, backwards = case.run(seed=4).texts, case.run(seed=4, backwards=True).texts
-    _expect_equal(sorted(forwards), sorted(backwards), "scores that arrive in another order")
+    _expect_equal(sorted(forwards), sorted(backwards), "a different order of arriving scores")
 
 
 def replays_from_the_store(case: AlgorithmCase) -> None:
-    """Run again, it asks for the same networks, so that a search that was cut off resumes from the store."""
+    """When it runs again, it asks for the same networks, so that an interrupted search resumes from the store."""
     store = Store(":memory:")
     first, again = case.run(store=store), case.run(store=store)
     _expect_equal(first.texts, again.texts, "a second run with the same store")
@@ -229,12 +232,15 @@ def learns_from_queries(case: AlgorithmCase) -> None:
         return
     found = case.run(queries=True)
     expect(bool(found.candidates), "it evaluates no network in a query search")
-    expect(len(found.candidates) <= case.budget, f"it makes {len(found.candidates)} queries of {case.budget}")
+    expect(
+        len(found.candidates) <= case.budget,
+        f"it makes {len(found.candidates)} queries, but the budget is {case.budget}",
+    )
     _expect_equal(found.texts, case.run(queries=True).texts, "a second query search with the same seed")
 
 
 def survives_failures(case: AlgorithmCase) -> None:
-    """It goes on when networks have no score: `utility` is None then."""
+    """It continues if a network has no score; its `utility` is then None."""
     if not case.searches_networks:
         return
     if case.request.algorithm.needs_truth:
@@ -265,8 +271,8 @@ def _epochs(candidate: Candidate) -> float | None:
 
 def _expect_equal(first: list[str], second: list[str], what: str) -> None:
     for place, (one, other) in enumerate(zip(first, second, strict=False), start=1):
-        expect(one == other, f"{what} leads to another network, the {place}. of {len(first)}: {other} instead of {one}")
-    expect(len(first) == len(second), f"{what} leads to {len(second)} networks instead of {len(first)}")
+        expect(one == other, f"{what} gives another network, number {place} of {len(first)}: {other} instead of {one}")
+    expect(len(first) == len(second), f"{what} gives {len(second)} networks instead of {len(first)}")
 
 
 class _Ending(Problem):
@@ -278,7 +284,7 @@ class _Ending(Problem):
         if self.remaining <= 0:
             self._empty += 1
             if self._empty > MOST_EMPTY_ANSWERS:
-                raise BrokenError("it goes on asking for scores when problem.remaining is 0")
+                raise BrokenError("it keeps asking for scores when problem.remaining is 0")
         return super().score_as_completed(architectures)
 
 

@@ -188,11 +188,14 @@ def is_independent_of_others(case: ProxyCase) -> None:
     """The value is the same whether or not other proxies are measured together with it."""
     alone = case.score()
     together = case.score(beside=[name for name in ("grad_norm", "synflow", "params") if name != str(case.request)])
-    expect(_same(alone.value, together.value, 1e-6), f"alone it is {alone.value!r}, and with others {together.value!r}")
+    expect(
+        _same(alone.value, together.value, 1e-6),
+        f"its value is {alone.value!r} alone, but {together.value!r} together with others",
+    )
 
 
 def has_readable_settings(case: ProxyCase) -> None:
-    """Each setting has a default that is a bool, int, float or text, so that users can write it behind the name."""
+    """Each setting has a default that is a bool, int, float or text, so that users can write it after the name."""
     proxy = case.request.proxy
     for name, setting in proxy.settings.items():
         readable = isinstance(setting.default, (bool, int, float, str))
@@ -209,7 +212,7 @@ def travels_to_workers(case: ProxyCase) -> None:
 
 
 def is_documented(case: ProxyCase) -> None:
-    """The docstring begins with a summary of one line."""
+    """The docstring starts with a one-line summary."""
     expect(bool(case.request.proxy.summary), "it has no docstring")
 
 

@@ -135,8 +135,8 @@ def text_reads_back(case: SpaceCase) -> None:
 
 
 def refuses_other_text(case: SpaceCase) -> None:
-    """`parse` raises a `ParseError` with a position in the text for text that is not an architecture. It reads nothing
-    as something else than it says."""
+    """`parse` raises a `ParseError` with a position in the text for text that is not an architecture. It never
+    reads a text as another architecture."""
     for seed in range(20 * case.samples):
         read_exactly_or_refused(case.space, damaged(case.space, seed), to_the_letter=case.exact_text)
     text = str(next(case.architectures()))
@@ -161,9 +161,12 @@ def has_canonical_forms(case: SpaceCase) -> None:
     for architecture in case.architectures():
         canonical = case.space.canonical(architecture)
         again = case.space.canonical(canonical)
-        expect(again == canonical, f"the canonical form of {architecture} is {canonical}, and of that {again}")
+        expect(
+            again == canonical,
+            f"the canonical form of {architecture} is {canonical}, whose own canonical form is {again}",
+        )
         identity = case.space.identity(architecture)
-        expect(case.space.identity(identity) == identity, f"the identity of {identity} is another one")
+        expect(case.space.identity(identity) == identity, f"the identity of {identity} is not itself")
 
 
 def enumerates_what_it_counts(case: SpaceCase) -> None:
@@ -180,7 +183,7 @@ def enumerates_what_it_counts(case: SpaceCase) -> None:
         expect(len(set(first)) == 100, "the first 100 architectures are not all different")
         return
     everything = set(case.space)
-    expect(len(everything) == size, f"its length is {size}, and it has {len(everything)} different architectures")
+    expect(len(everything) == size, f"its length is {size}, but it has {len(everything)} different architectures")
     for architecture in case.architectures():
         expect(architecture in everything, f"{architecture} is sampled but not enumerated")
 
@@ -195,7 +198,7 @@ def has_consistent_choices(case: SpaceCase) -> None:
         indices = case.space.to_choices(architecture)
         fits = len(indices) == len(options) and all(0 <= i < len(o) for i, o in zip(indices, options, strict=True))
         expect(
-            fits, f"the choices of {architecture} are {indices}, which are none of {list(map(len, options))} options"
+            fits, f"the choices of {architecture} are {indices}, which do not match {list(map(len, options))} options"
         )
         expect(case.space.from_choices(indices) == architecture, f"{architecture} and its choices {indices} differ")
         drawn = tuple(rng.randrange(len(own)) for own in options)
@@ -227,19 +230,19 @@ def counts_costs(case: SpaceCase) -> None:
     """`cost` counts the parameters and MACs of the network. A formula of the space agrees with counting."""
     for architecture, skeleton in case.buildable():
         told, counted = case.space.cost(architecture, skeleton), Space.cost(case.space, architecture, skeleton)
-        expect(told == counted, f"the cost of {architecture} is told as {told}, and counted as {counted}")
+        expect(told == counted, f"the cost of {architecture} is {told} by the formula, but {counted} by counting")
         built = sum(parameter.numel() for parameter in case.space.build(architecture, skeleton).parameters())
-        expect(built == told.params, f"{architecture} has {built} parameters, and {told.params} are told")
+        expect(built == told.params, f"{architecture} has {built} parameters, but `cost` returns {told.params}")
 
 
 def refuses_unknown_settings(case: SpaceCase) -> None:
-    """The skeleton refuses settings that it does not have, and values of the wrong type."""
+    """The skeleton rejects settings that it does not have, and values of the wrong type."""
     for wrong in ({"color_of_the_sky": 3}, {"classes": "four"}, {"classes": True}):
         try:
             case.space.skeleton(**wrong)
         except SettingError:
             continue
-        raise BrokenError(f"the skeleton takes {wrong}")
+        raise BrokenError(f"the skeleton accepts {wrong}")
 
 
 def travels_to_workers(case: SpaceCase) -> None:
@@ -248,7 +251,7 @@ def travels_to_workers(case: SpaceCase) -> None:
         return
     again = pickle.loads(pickle.dumps(case.space))
     text = str(next(case.architectures()))
-    expect(str(again.parse(text)) == text, "what arrives there reads architectures differently")
+    expect(str(again.parse(text)) == text, "the copy in a worker process reads architectures differently")
 
 
 CONTRACTS: tuple[Callable[[SpaceCase], None], ...] = (

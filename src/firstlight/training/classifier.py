@@ -43,7 +43,7 @@ def train_classifier(
 
     Args:
         model: The model, which is changed and left in eval mode.
-        dataset: The training and validation parts.
+        dataset: The training and validation sets.
         recipe: How to train.
         seed: Seed of the order of samples, augmentation and dropout.
         device: Where to train; by default where the model is.

@@ -78,8 +78,8 @@ class ClickResult:
 
     Args:
         params: The number of parameters.
-        validation: The metrics on the validation part; None unless the status is ok.
-        test: The metrics on the test part; None unless the status is ok.
+        validation: The metrics on the validation set; None unless the status is ok.
+        test: The metrics on the test set; None unless the status is ok.
         status: Whether the training came to its end.
         note: Why it did not.
         steps: The number of steps.
@@ -120,7 +120,7 @@ def train_clicks(
     device: torch.device | str | None = None,
     callback: Callback = ignore,
 ) -> ClickResult:
-    """Train a network in place on the training part, and evaluate it on the others.
+    """Train a network in place on the training set, and evaluate it on the others.
 
     Args:
         network: The network, which is changed and left in eval mode.

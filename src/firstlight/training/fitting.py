@@ -32,7 +32,7 @@ def fit_recipe(
     recipe, unfit = request.recipe, dict[str, str]()
     if not recipe.layer_norm:
         raise SettingError(
-            f"layer_norm is 0, but networks of {space.name!r} have no layer norms that a recipe can leave out. Set "
+            f"layer_norm is 0, but networks of {space.name!r} have no layer norms that a recipe can omit. Set "
             "layer_norm=1."
         )
     if recipe.drop_path:
@@ -49,7 +49,7 @@ def fit_recipe(
     for name, reason in unfit.items():
         if name in request.written:
             raise SettingError(f"{name} is {getattr(recipe, name)}, but {reason}. Set {name}=0.")
-        notes.append(f"{name}={getattr(recipe, name)} of the recipe {request.name!r} was left out: {reason}.")
+        notes.append(f"{name}={getattr(recipe, name)} of the recipe {request.name!r} is not used: {reason}.")
     nothing: dict[str, Any] = dict.fromkeys(unfit, 0.0)
     return replace(recipe, **nothing), notes
 

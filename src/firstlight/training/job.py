@@ -33,7 +33,7 @@ class EvaluationSetting(InSpace):
         skeleton_settings: Settings of the skeleton that differ from what the data ask for.
         samples: Use at most this many samples of the data.
         device: Where to train.
-        tests_later: Leave out the test part, as `firstlight train` does until its end.
+        tests_later: Leave out the test set, as `firstlight train` does until its end.
     """
 
     source_name: str = "digits"
@@ -102,7 +102,7 @@ class EvaluationJob:
     def __call__(self, architecture: str) -> TrainingResult:
         setting = self.setting
         if setting.dataset.fingerprint != self.fingerprint:
-            raise DataError(f"{setting.source_name!r} has changed since the run began. Start the run again.")
+            raise DataError(f"{setting.source_name!r} has changed since the run started. Start the run again.")
         parsed = setting.space.parse(architecture)
         try:
             network = build_for_training(

@@ -26,26 +26,26 @@ class TrainingRecipe:
     of `firstlight trust` and of searches that train networks.
 
     Args:
-        epochs: Passes over the training part.
-        batch_size: Samples in a step, of all processes together.
-        learning_rate: The highest learning rate.
+        epochs: Passes over the training set.
+        batch_size: Samples per step, over all processes.
+        learning_rate: Peak learning rate.
         momentum: Momentum of SGD.
         nesterov: Use Nesterov momentum.
-        weight_decay: Weight decay of all weights.
-        label_smoothing: Share of the label that is spread over all classes.
-        clip_norm: Bound of the norm of all gradients together; 0 for no bound.
-        flip: Mirror half of the images.
+        weight_decay: Weight decay, applied to all weights.
+        label_smoothing: Label smoothing, as in `torch.nn.CrossEntropyLoss`.
+        clip_norm: Maximum norm of the gradient of all weights; 0 for no clipping.
+        flip: Random horizontal flips.
         crop: Shift each image by at most this many pixels.
-        cutout: Side of a square that is blanked out in each image, in pixels.
-        warm_up_epochs: Epochs in which the learning rate first grows.
-        min_learning_rate: The learning rate at the end.
+        cutout: Side of the square that is erased in each image, in pixels.
+        warm_up_epochs: Epochs of linear learning rate warm-up.
+        min_learning_rate: Final learning rate.
         schedule: How the learning rate changes from step to step. `cosine` and `linear` let it fall to
             `min_learning_rate`; `constant` keeps it; `warm-cosine` lets it rise from `min_learning_rate` over the
             first tenth of the steps and fall back along half a cosine.
-        drop_path: Probability that an edge is dropped for a sample; it grows linearly from 0. For networks with edges
+        drop_path: Probability of dropping an edge for a sample; increases linearly from 0. For networks with edges
             that can be dropped.
         auxiliary_weight: Weight of the loss of the auxiliary head, for networks that have one.
-        validation: Share of the data that is held out for validation.
+        validation: Fraction of the samples that is held out for validation.
         optimizer: `sgd` or `adagrad`.
         eps: Added to the denominator of Adagrad.
         layer_norm: 0 builds networks without their layer norms, in spaces whose skeleton offers it.
@@ -88,7 +88,7 @@ class TrainingRecipe:
         if self.learning_rate == 0:
             raise SettingError("learning_rate is 0; nothing would be learned.")
         if self.eps == 0:
-            raise SettingError("eps is 0; it must be more, so that Adagrad never divides by 0.")
+            raise SettingError("eps is 0; it must be positive, so that Adagrad never divides by 0.")
         if self.validation == 0:
             raise SettingError("validation is 0; hold out some samples for validation, such as a share of 0.1.")
         if self.nesterov and self.momentum == 0:
@@ -103,7 +103,7 @@ class TrainingRecipe:
                 f"warm_up_epochs is {self.warm_up_epochs}; it must be less than epochs, which is {self.epochs}."
             )
         if self.warm_up_epochs and self.schedule == "warm-cosine":
-            raise SettingError("The schedule warm-cosine has a warm-up of its own. Set warm_up_epochs=0.")
+            raise SettingError("The schedule warm-cosine has its own warm-up. Set warm_up_epochs=0.")
         if self.optimizer == "adagrad" and (self.nesterov or self.momentum):
             raise SettingError("The optimizer adagrad has no momentum. Set momentum=0 and nesterov=False.")
         if self.layer_norm > 1:

@@ -67,7 +67,7 @@ class Retraining:
         recipe: How they were trained.
         data: The fingerprint of the data.
         seeds: The seeds.
-        standings: The networks, the lowest log loss on the validation part first; those without any come last.
+        standings: The networks, the lowest log loss on the validation set first; those without any come last.
     """
 
     recipe: RecipeRequest
@@ -77,12 +77,12 @@ class Retraining:
 
     @property
     def best(self) -> Standing | None:
-        """The found network with the lowest log loss on the validation part."""
+        """The found network with the lowest log loss on the validation set."""
         return next((s for s in self.standings if s.kind == "found" and s.ended), None)
 
     @property
     def median_random(self) -> float | None:
-        """The median log loss of the random networks on the test part."""
+        """The median log loss of the random networks on the test set."""
         known = [s.mean("test", "log_loss") for s in self.standings if s.kind == "random"]
         ended = [loss for loss in known if loss is not None]
         return statistics.median(ended) if ended else None

@@ -27,15 +27,15 @@ class Trained:
     """The result of `firstlight.train`.
 
     Args:
-        settings: Everything that decides the outcome.
-        result: The epochs, and whether the training came to its end.
-        test_accuracy: The accuracy on the test part; None if the training did not come to its end.
+        settings: Everything that determines the result.
+        result: The epochs, and whether the training was completed.
+        test_accuracy: The accuracy on the test set; None if the training was not completed.
         samples: The number of samples in each part of the data.
-        notes: What was left out of the recipe, and why.
+        notes: Settings of the recipe that were not used, and why.
         inputs: How images are prepared.
         model: The network with the weights of the last epoch, in eval mode.
         directory: The folder of the training, if there is one.
-        known: How many epochs were done before, by an earlier call for the same folder.
+        known: The number of epochs that an earlier call with the same folder completed.
 
     >>> small = {"channels": 4, "cells": 1}
     >>> text = "|nor_conv_3x3~0|+|skip_connect~0|none~1|+|none~0|none~1|nor_conv_3x3~2|"

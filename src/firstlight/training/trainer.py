@@ -36,7 +36,7 @@ def train_network(
     """Train one network and test it.
 
     Args:
-        setting: Space, data, seed and device. It holds out a test part (`tests_later`).
+        setting: Space, data, seed and device. It holds out a test set (`tests_later`).
         architecture: The architecture, or its text.
         request: How to train; `setting.recipe` is its recipe.
         folder: Where checkpoint, weights and result are kept. A training that was interrupted is resumed.
@@ -143,12 +143,12 @@ def _check(request: RecipeRequest, data: Dataset, ranks: Ranks) -> None:
     recipe, there, side = request.recipe, len(data.y_train), min(data.input_shape[1:], default=0)
     if recipe.batch_size > there and "batch_size" in request.written:
         raise SettingError(
-            f"batch_size is {recipe.batch_size}, and there are {there} samples to learn from. Choose a smaller one, "
+            f"batch_size is {recipe.batch_size}, but there are only {there} training samples. Choose a smaller one, "
             f"such as {request.changed(batch_size=max(2, there // 8))}."
         )
     if recipe.cutout >= side > 0:
         raise SettingError(
-            f"cutout is {recipe.cutout}, and images of {side} pixels would be blank. Choose a smaller one, such as "
+            f"cutout is {recipe.cutout}, so images of {side} pixels would be blank. Choose a smaller one, such as "
             f"{request.changed(cutout=side // 2)}."
         )
     smallest = there // recipe.num_batches(there)

@@ -171,7 +171,7 @@ class WarmUp:
 
 
 WARMED_BY_OWNER = (
-    "A warm-up is for networks of a space, which are trained from their seeded weights. A model of your own is scored "
+    "A warm-up is for networks of a space, which are trained from their seeded weights. Your own model is scored "
     "with the weights that it has: train it yourself before you score it."
 )
 
@@ -243,10 +243,11 @@ def too_few(
 ) -> SettingError:
     """Return the error for a share of too few batches, which says what to do; `least` samples would be enough."""
     samples, of = len(share), share.of
-    enough = f"take {math.ceil(100 * least / of)}% or more" if least <= of else "take more data"
+    enough = f"use {math.ceil(100 * least / of)}% or more" if least <= of else "use more data"
+    number = "1 batch" if batches == 1 else f"{batches} batches"
     return SettingError(
-        f"{100 * warm_up.share:g}% of the {of:,} training samples of {source.name!r} are {samples:,}, in {batches} "
-        f"batches of {warm_up.recipe.batch_size}; a warm-up needs at least {FEWEST_BATCHES} batches: {enough}, or "
+        f"{100 * warm_up.share:g}% of the {of:,} training samples of {source.name!r} are {samples:,} samples, in "
+        f"{number} of {warm_up.recipe.batch_size}. A warm-up needs at least {FEWEST_BATCHES} batches: {enough}, or "
         f"smaller batches (such as :batch_size={max(2, samples // 8)})."
     )
 
@@ -261,7 +262,7 @@ def read_share(text: str) -> float:
     match = re.fullmatch(r"(\d+\.?\d*|\.\d+)\s*(%?)", text.strip())
     if not match:
         raise SettingError(
-            f"{text!r} is not a share of the training data. Write 10% or 0.1, with settings behind it as in "
+            f"{text!r} is not a share of the training data. Write 10% or 0.1, followed by any settings, as in "
             "10%:epochs=3:recipe=official."
         )
     # 99.9% is the number 0.999 exactly, which is not what floating-point numbers divide to

@@ -62,7 +62,9 @@ def plot_scatter(
     known = data.correlation(proxy, target)
     chart = proxy_scatter(proxy, target, data.scores(proxy), data.truth(target), correlation=known, ranks=ranks)
     if len(chart.points) < 2:
-        raise SettingError(f"{len(chart.points)} networks have both {proxy} and {target}; a scatter plot needs 2.")
+        raise SettingError(
+            f"{len(chart.points)} networks have both {proxy} and {target}; a scatter plot needs at least 2."
+        )
     return draw_figure(chart, width=width)
 
 
@@ -213,7 +215,9 @@ def plot_surface(search: SearchResult | Folder, *, width: str | float = "column"
     if "hnas" not in findings:
         raise SettingError("This search did not use hnas, so it has no surface. Search with --algorithm hnas.")
     if "surface" not in findings["hnas"]:
-        raise SettingError("This search has not finished, so it has no surface yet. Run it to its end.")
+        raise SettingError(
+            "This search has not finished, so it has no surface yet. Run the same command again to finish it."
+        )
     return draw_figure(hnas_surface(findings["hnas"]), width=width)
 
 

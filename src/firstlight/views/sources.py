@@ -59,7 +59,7 @@ class SearchData:
     def _of_folder(cls, folder: Path) -> SearchData:
         run, trials = last_search(folder)
         if not trials:
-            raise StoreError(f"The search in {folder} has scored no network yet.")
+            raise StoreError(f"The search in {folder} has not scored any network yet. Try again later.")
         expensive = dict.fromkeys(name for trial in trials for name in trial.expensive_costs)
         history = pd.DataFrame(
             {
@@ -109,7 +109,7 @@ class SearchData:
 def search_curves(searches: Sequence[SearchData], against: Against = "queries") -> list[Curve]:
     """Return the best score so far of each search. Searches that differ only in their seed are one curve."""
     if not searches:
-        raise SettingError("There is no search to draw; give at least one.")
+        raise SettingError("There is no search to draw. Name the folder of at least one.")
     labels = list(dict.fromkeys(search.utility_label for search in searches))
     if len(labels) > 1:
         raise SettingError(

@@ -52,7 +52,7 @@ def test_columns_that_make_no_sense(columns: tuple[str | None, list[str], list[s
 
 
 def test_published_layouts_know_their_columns() -> None:
-    with pytest.raises(SettingError, match="Use the layout 'clicks' to name columns"):
+    with pytest.raises(SettingError, match="To name the columns yourself, use the layout 'clicks'"):
         find_layout("criteo", "label")
     with pytest.raises(UnknownNameError, match="Did you mean 'criteo'"):
         find_layout("cretio")

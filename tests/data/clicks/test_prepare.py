@@ -142,7 +142,7 @@ def test_rows_without_anything_are_counted(tmp_path: Path) -> None:
     [
         ([("0", *row[1:]) for row in USUAL], {}, "The label click is 0 in all 80 rows"),
         ([("1", *row[1:]) for row in USUAL], {}, "The label click is 1 in all 80 rows"),
-        ([(row[0], None, None, None, None) for row in USUAL], {}, "are missing, in every row"),
+        ([(row[0], None, None, None, None) for row in USUAL], {}, "are missing in every row"),
         (USUAL[:3], {}, "none of them fell into the"),
         (USUAL, {"split": (0.5, 0.5, 0.5)}, "must add up to 1"),
         (USUAL, {"split": (0.0, 0.5, 0.5)}, "share of train must be above 0"),

@@ -138,14 +138,14 @@ def test_a_file_that_was_cut_off_or_changed(data: ClickData, tmp_path: Path) -> 
     broken = tmp_path / "broken.parquet"
     for length in (10, len(content) // 2, len(content) - 3):
         broken.write_bytes(content[:length])
-        with pytest.raises(DataError, match="cut off or changed since it was prepared"):
+        with pytest.raises(DataError, match="truncated or changed after it was prepared"):
             open_clicks(f"clicks:{broken}")
     first = pq.ParquetFile(data.path).metadata.row_group(0).column(0)
     place = first.data_page_offset + first.total_compressed_size // 2
     broken.write_bytes(content[:place] + bytes([content[place] ^ 255]) + content[place + 1 :])
     opened = open_clicks(f"clicks:{broken}")
     (part,) = set(pq.ParquetFile(data.path).read_row_group(0)["part"].to_pylist())
-    with pytest.raises(DataError, match="cut off or changed since it was prepared"):
+    with pytest.raises(DataError, match="truncated or changed after it was prepared"):
         list(opened.batches(part, 100))
 
 

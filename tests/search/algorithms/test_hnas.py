@@ -75,7 +75,7 @@ def test_more_queries_than_networks_ask_about_all() -> None:
     few = dict(random.Random(0).sample(sorted(a_truth().figures["toy_val_40"].items()), 5))
     problem, asked = guided("hnas:metric=params:probes=4", 8, truth=replace(a_truth(), figures={"toy_val_40": few}))
     assert sorted(asked) == sorted(few)
-    assert any("The pool has 5 networks, and there are 8 queries" in note for note in problem.notes)
+    assert any("The pool has only 5 networks for 8 queries" in note for note in problem.notes)
 
 
 def test_answers_that_are_all_the_same() -> None:

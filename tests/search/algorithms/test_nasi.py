@@ -289,7 +289,7 @@ def test_another_rule_takes_no_steps_of_its_own(tmp_path: Path, monkeypatch: pyt
         search(algorithm="random", proxy="ntk_trace_batch", out=tmp_path)
     ridge_found = search(algorithm="nasi-ridge:steps=8:batch=4", out=tmp_path)
     assert ridge_found.findings["one_shot"]["traces"] == first.findings["one_shot"]["traces"]
-    assert any("were those of nasi:batch=4:steps=8, and are now those of nasi-ridge:" in n for n in ridge_found.notes)
+    assert any("belonged to nasi:batch=4:steps=8, and now belong to nasi-ridge:" in n for n in ridge_found.notes)
     assert "nasi-ridge search" in write_report(tmp_path).read_text()
     search(out=tmp_path)  # the report is of what was run last, not of what was begun last
     assert "nasi search" in write_report(tmp_path).read_text()

@@ -118,7 +118,7 @@ def test_workers_judge_states_alike() -> None:
 
 
 def test_networks_beyond_the_limits_cannot_win() -> None:
-    with pytest.raises(LimitError, match=r"at most 5,000 parameters.*nearest has [\d,]+ parameters"):
+    with pytest.raises(LimitError, match=r"at most 5,000 parameters.*closest one has [\d,]+ parameters"):
         run("zero-cost-pt:proposals=1", nasbench201(max_params=5000))
     task = run("zero-cost-pt:proposals=1", nasbench201(min_params=5000))
     assert found(task).operations == LARGEST
@@ -134,5 +134,7 @@ def test_a_space_without_a_supernet() -> None:
 
 
 def test_a_proxy_that_scores_no_state() -> None:
-    with pytest.raises(FirstlightError, match=r"cannot be searched by dss.*none of 5 states.*ended with unsupported"):
+    with pytest.raises(
+        FirstlightError, match=r"cannot be searched with dss.*none of 5 states.*has the status unsupported"
+    ):
         run("zero-cost-pt", nasbench201(parse_criterion("dss")))

@@ -51,16 +51,16 @@ def test_what_was_known_from_before_is_told(found: SearchResult, capsys: pytest.
     show_result(replace(found, states_reused=2, score_seconds=5.0, reused_seconds=3.25))
     said = " ".join(capsys.readouterr().out.split())
     assert "3 steps through the one-shot network, 2 of them reused." in said
-    assert "took 5.0 s of computing (3.2 s of it earlier), as much as" in said
+    assert "took 5.0 s of compute time in total (3.2 s of it earlier), as much as" in said
 
 
 def test_what_an_interrupted_search_leads_to(found: SearchResult, capsys: pytest.CaptureFixture[str]) -> None:
     show_result(replace(found, finished=False))
-    assert "What 3 steps lead to so far:" in capsys.readouterr().out
+    assert "The network after 3 steps so far:" in capsys.readouterr().out
     show_result(
         replace(found, finished=False, setting=replace(found.setting, algorithm=AlgorithmRequest.parse("random")))
     )
-    assert "The best so far, of 1 of 500:" in capsys.readouterr().out
+    assert "The best network so far (1 of 500 scored):" in capsys.readouterr().out
 
 
 def test_commands_to_go_on_with_can_be_pasted_into_a_shell(

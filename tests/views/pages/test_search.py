@@ -131,7 +131,7 @@ def test_a_front_is_shown_with_every_cost(tmp_path: Path) -> None:
     )
     page = write_report(tmp_path).read_text()
     assert f"<h1>Front of {len(result.front)} among 30 networks, highest score: " in page
-    assert f"Front: {len(result.front)} networks that no other" in page
+    assert f"Front: {len(result.front)} networks that no other network dominates" in page
     assert page.count('<circle class="dot chosen"') == 2 * len(result.front) + 1  # against each cost, and over time
     assert "nasbench201, trade-off of MACs, parameters and bytes of memory, random search" in page
     assert "Score against bytes of memory" in page
@@ -151,7 +151,7 @@ def test_a_page_of_very_many_networks_shows_some_of_them() -> None:
     assert rows[0][-1] == CONV
     assert [row[0] for row in rows[:MOST_ROWS]] == [*range(1, MOST_ROWS + 1)]
     assert MOST_ROWS < len(rows) <= MOST_ROWS + dots // 2
-    assert f"The best and those in charts, {len(rows):,} of 20,000 networks" in page
+    assert f"The best networks and those in the charts, {len(rows):,} of 20,000" in page
 
 
 @pytest.mark.parametrize("name", ["nasbench201", "darts", "nasrec-full"])

@@ -1,4 +1,4 @@
-"""From categories to rows of embedding tables: by hashing, or by a vocabulary built from the training part."""
+"""From categories to rows of embedding tables: by hashing, or by a vocabulary built from the training set."""
 
 from __future__ import annotations
 

@@ -121,7 +121,9 @@ def find_layout(
     numbers, categories = tuple(numbers), tuple(categories)
     if name != GENERAL:
         if label is not None or numbers or categories:
-            raise SettingError(f"The layout {name!r} has fixed columns. Use the layout {GENERAL!r} to name columns.")
+            raise SettingError(
+                f"The layout {name!r} has fixed columns. To name the columns yourself, use the layout {GENERAL!r}."
+            )
         if name not in LAYOUTS:
             raise UnknownNameError("layout of clicks", name, [*LAYOUTS, GENERAL])
         return LAYOUTS[name]

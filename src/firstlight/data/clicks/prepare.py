@@ -42,7 +42,7 @@ def prepare_clicks(
         path: The log: text, plain or gzip, or parquet.
         out: The prepared file to write.
         hash_rows: Rows of each field's table, to which categories are hashed (default: 500,000, as published).
-        min_count: Give categories that occur at least so often in the training part rows of their own, instead of
+        min_count: Give categories that occur at least this often in the training set their own rows, instead of
             hashing. The log is then read twice.
         split: Shares of train, validation and test.
         seed: Seed of the split.
@@ -147,14 +147,19 @@ class _Census:
                 "be learned. Check that it is the right column and that the log has rows of both classes."
             )
         if self._empty == total:
-            raise ClickLogError(f"All numbers and categories of {path} are missing, in every row.")
+            raise ClickLogError(
+                f"All numbers and categories of {path} are missing in every row. Check the layout and the columns."
+            )
         for part, share, rows, clicked in zip(PARTS, split, self.rows, self.clicks, strict=True):
             if share and not rows:
                 raise ClickLogError(
-                    f"{path} has {total:,} rows, and none of them fell into the {part} part ({share:g} of all)."
+                    f"{path} has {total:,} rows, and none of them fell into the {part} set ({share:g} of all). Use a "
+                    "larger share or log."
                 )
             if part == "train" and clicked in (0, rows):
-                raise ClickLogError(f"All {rows:,} rows of the train part have one label. {path} has too few rows.")
+                raise ClickLogError(
+                    f"All {rows:,} rows of the training set have the same label. {path} has too few rows."
+                )
 
     def remarks(self) -> list[str]:
         names = (*self._layout.numbers, *self._layout.categories)

@@ -54,7 +54,7 @@ class ClickData(FileBacked):
     facts: dict[str, Any]
 
     def __len__(self) -> int:
-        """Rows of the training part."""
+        """Rows of the training set."""
         return self.rows["train"]
 
     @property
@@ -75,7 +75,7 @@ class ClickData(FileBacked):
         return {"dense": self.dense, "categories": self.tables}
 
     def draw(self, count: int, *, seed: int) -> tuple[Tensor, Tensor]:
-        """Return `count` random rows of the training part, and their labels.
+        """Return `count` random rows of the training set, and their labels.
 
         They are read from as few row groups as possible, so that a file of any size is opened quickly.
         """
@@ -158,9 +158,9 @@ class ClickData(FileBacked):
 
     def _check(self, part: str, share: float) -> None:
         if part not in PARTS:
-            raise UnknownNameError("part of click data", part, PARTS)
+            raise UnknownNameError("split of click data", part, PARTS)
         if not 0 < share <= 1:
-            raise SettingError(f"The share of the {part} part is {share}; it must be above 0 and at most 1.")
+            raise SettingError(f"The share of the {part} rows is {share}; it must be above 0 and at most 1.")
 
 
 def is_clicks(source_name: str) -> bool:
@@ -241,7 +241,7 @@ def _readable(path: Path) -> Iterator[None]:
         yield
     except (OSError, pa.ArrowException, UnicodeDecodeError) as error:  # the last: names of columns
         raise ClickLogError(
-            f"{path} was cut off or changed since it was prepared. Prepare it again: {error}"
+            f"{path} was truncated or changed after it was prepared. Prepare it again: {error}"
         ) from error
 
 

@@ -62,7 +62,7 @@ class BadRows:
         self.examples += [f"line {line:,}: {found[line]}" for line in sorted(found)][: 3 - len(self.examples)]
         if found and self.treatment == STOP:
             raise ClickLogError(
-                f"{path} has rows that cannot be read:\n{self}\nRepair them, or leave them out with --bad-rows skip."
+                f"{path} has rows that cannot be read:\n{self}\nFix them, or skip them with --bad-rows skip."
             )
 
     def __str__(self) -> str:

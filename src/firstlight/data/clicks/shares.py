@@ -1,4 +1,4 @@
-"""A share of the training part of click data, read as it is needed."""
+"""A share of the training set of click data, read as it is needed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from firstlight.data.inputs import InputSource
 
 @dataclass(frozen=True)
 class ClickShare:
-    """Some rows of the training part; `seed` selects them."""
+    """Some rows of the training set; `seed` selects them."""
 
     data: ClickData
     share: float
@@ -36,5 +36,5 @@ class ClickShare:
 
 
 def load_share(source: InputSource, share: float, *, seed: int = 0) -> ClickShare:
-    """Open a share of the training part; see `firstlight.data.shares.open_share`."""
+    """Open a share of the training set; see `firstlight.data.shares.open_share`."""
     return ClickShare(open_clicks(source.name), share, seed)

@@ -35,7 +35,7 @@ ALGORITHMS: Registry[Algorithm] = Registry(
         "search algorithm",
         _read_algorithm,
         "firstlight.algorithms",
-        "Write the decorator @firstlight.algorithm above a function of your own, and give the object or its "
+        "Decorate your own function with @firstlight.algorithm, and pass the object or its "
         f"module:name; or name one of {', '.join(sorted(' '.join(_NAMES.values()).split()))}.",
     ),
     {name: f"{__name__}.{module}" for module, names in _NAMES.items() for name in names.split()},

@@ -17,9 +17,9 @@ from firstlight.spaces.base import Architecture
 def bohb(problem: Problem, *, startup: int = 10) -> None:
     """Tree-structured Parzen estimators propose networks, and Hyperband decides how long each is trained.
 
-    A trial climbs the fidelities, fewest epochs first, each a query of its own, until Hyperband prunes it; the share
-    that is promoted is the ratio of the epochs. With a single fidelity, it is plain TPE. A random network replaces one
-    that is proposed a second time.
+    A trial climbs the fidelities, fewest epochs first, until Hyperband prunes it. Each fidelity is a separate query.
+    The fraction of trials that is promoted is the ratio of the epochs. With a single fidelity, this is plain TPE. If a
+    network is proposed a second time, a random network replaces it.
 
     Args:
         startup: Number of random networks before the first proposal.

@@ -36,24 +36,25 @@ def evolution(
 ) -> None:
     """Regularized evolution: the best of a random tournament has children, and the oldest networks die.
 
-    Aging removes networks that were lucky once. All children of a parent are scored at a time, so that no worker is
-    idle. In a query search it is as published on NAS-Bench-201: the best of ten living networks has the next child.
+    Aging removes networks that were lucky once. All children of a parent are scored together, so that no worker is
+    idle. In a query search, the defaults are those published for NAS-Bench-201: the best of ten living networks has the
+    next child.
 
-    With a number of `generations`, mutations are many at first and few at the end, and children need to differ from
-    each other only (Zhang et al., WWW 2023).
+    With a number of `generations`, the number of mutations decreases from generation to generation, and children only
+    need to differ from each other (Zhang et al., WWW 2023).
 
     Args:
         population: Number of living networks.
-        tournament: Number of networks drawn, the best of which is the next parent.
-        children: Number of children of a parent, which are scored at a time.
+        tournament: Number of networks drawn for a tournament; the best of them is the next parent.
+        children: Number of children of a parent, which are scored together.
         generations: Stop after this many generations; 0 stops when the budget is spent.
-        mutations: Number of mutations between parent and child. Default: 1, or a falling number with `generations`.
+        mutations: Number of mutations between parent and child. Default: 1, or a decreasing number with `generations`.
     """
     living = deque(first_population(problem, problem.distinct_samples(), population))
     seen = set() if generations else {candidate.network.architecture for candidate in living}
     if generations and problem.remaining < generations * children:
         problem.notes.append(
-            f"The evolution ends before its last generation: the budget is {problem.budget:,} networks, and "
+            f"The evolution ended before its last generation: the budget is {problem.budget:,} networks, and "
             f"{generations} generations need {population + generations * children:,}."
         )
     for generation in range(generations) if generations else itertools.count():
@@ -86,15 +87,15 @@ def evolution_budget(
 ) -> None:
     """Evolution up to a budget: each child has a parent among the best networks so far.
 
-    It starts from an initial network, or else from a few random ones. An ensemble ranks all networks again in every
-    round. Networks beyond the limits cost nothing, and none is scored twice, as may happen in the papers; networks with
-    more layers than the papers allow count as beyond the limits.
+    It starts from an initial network, or from a few random ones. An ensemble ranks all networks again in every round.
+    Networks outside the limits do not count toward the budget. Unlike in the papers, no network is scored twice.
+    Networks with more layers than the papers allow count as outside the limits.
 
     Args:
         population: Parents are drawn from this many of the best networks so far.
         mutations: Number of mutations between parent and child.
-        children: Number of children that are scored at a time.
-        initial: Text of the architecture to start from. Default: that of the space, if it has one.
+        children: Number of children that are scored together.
+        initial: Text of the architecture to start from. Default: the initial architecture of the space, if it has one.
     """
     seen: set[str] = set()
     start = initial or problem.space.initial
@@ -113,16 +114,16 @@ def evolution_budget(
 def autoformer_evolution(
     problem: Problem, *, population: int = 50, parents: int = 10, mutants: int = 25, crossings: int = 25
 ) -> None:
-    """Generations of mutants and crossings of the best networks so far, filled up with random ones.
+    """Generations of mutants and crossovers of the best networks so far, filled up with random ones.
 
-    A crossing takes each choice from one of two parents of equal depth. In a space whose architectures cannot be
-    crossed, there are only mutants and random networks.
+    A crossover takes each choice from one of two parents of equal depth. In a space without crossover, there are only
+    mutants and random networks.
 
     Args:
         population: Number of networks in a generation.
-        parents: Number of best networks that have children.
+        parents: Number of the best networks that become parents.
         mutants: Number of mutants in a generation.
-        crossings: Number of crossings in a generation.
+        crossings: Number of crossovers in a generation.
     """
     seen: set[str] = set()
     newcomers = _unseen(problem, seen, problem.distinct_samples())

@@ -1,4 +1,4 @@
-"""Several objectives at once: a front of networks, none of which is beaten in everything by another."""
+"""Several objectives at once: a Pareto front of networks."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from firstlight.search.problem import Problem
 
 @algorithm(reference="Deb2002nsga", costs=("macs",))
 def pareto(problem: Problem, *, population: int = 64, children: int = 32, mutations: int = 1) -> None:
-    """Evolution towards a front of score against costs (NSGA-II).
+    """Evolution toward a Pareto front of score against costs (NSGA-II).
 
-    The objectives are the score and the costs of `--objectives`. Networks are sorted into layers, each the front of
-    what is left without the layers before it; within a layer, networks with a larger crowding distance are better.
+    The objectives are the score and the costs of `--objectives`. Networks are sorted into layers: each layer is the
+    Pareto front of the networks outside the previous layers. Within a layer, a larger crowding distance is better.
     Parents win a tournament of two, and the best of parents and children survive.
 
     Args:
         population: Number of networks that survive.
-        children: Number of children that are scored at a time.
+        children: Number of children that are scored together.
         mutations: Number of mutations between parent and child.
     """
     first = first_population(problem, problem.distinct_samples(), population)

@@ -31,11 +31,11 @@ def prune(
     """TE-NAS: prune operations that make the tangent kernel worse and add few linear regions.
 
     In each round, every operation on every edge of the supernet is ranked by how much the condition number of the
-    tangent kernel (`te_ntk`) falls without it, and by how little `linear_regions` fall. On each edge, the operations
-    with the lowest sum of ranks go, until one is left. At the end, nodes with too many edges lose edges in the same
-    way. Both quantities are means over initializations of thin networks with as few cells as possible. Regions are
-    counted with one channel on a circle of 4x4 images; published are 3,000 crops of 3x3 pixels. What is left of an edge
-    has the weights of `zero-cost-pt`.
+    tangent kernel (`te_ntk`) decreases without it, and by how little `linear_regions` decreases. On each edge, the
+    operations with the lowest sum of ranks are pruned, until one is left. At the end, nodes with too many edges lose
+    edges in the same way. Both quantities are means over initializations of thin networks with as few cells as
+    possible. Regions are counted with one channel on a circle of 4x4 images; the paper uses 3,000 crops of 3x3 pixels.
+    The remaining operations of an edge are weighted as in `zero-cost-pt`.
 
     The proxy of the search only scores the final network.
 

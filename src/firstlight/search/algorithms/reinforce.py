@@ -20,13 +20,13 @@ def reinforce(
 
         logits += learning_rate * advantage * (one_hot(choice) - softmax(logits))    for each choice of the network
 
-    The advantage is the reward minus the baseline, in standard deviations of all rewards so far, so that any scale of
-    scores works. The baseline is a moving average. No network is scored twice.
+    The advantage is the reward minus the baseline, in standard deviations of all rewards so far, so the scale of the
+    scores does not matter. The baseline is a moving average. No network is scored twice.
 
     Args:
         learning_rate: Step size of the logits.
-        decay: Share of the baseline that is kept at each reward.
-        batch: Number of networks drawn from one policy, which are scored at a time.
+        decay: Decay of the moving average per reward.
+        batch: Number of networks drawn before the policy is updated, which are scored together.
     """
     policy = Policy([len(options) for options in problem.space.choices()])
     seen: set[str] = set()

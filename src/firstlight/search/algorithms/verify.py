@@ -22,14 +22,14 @@ def verify(
     channels: int = 4,
     side: int = 16,
 ) -> None:
-    """Evaluate the best networks of a pool by a proxy or an ensemble.
+    """Evaluate the networks of a pool that are best by a proxy or an ensemble.
 
-    All queries are known before the first answer, so that no worker is idle.
+    All queries are known in advance, so that no worker is idle.
 
     Args:
         by: Proxy or ensemble that ranks the pool.
         pool: Number of random networks in the pool.
-        batch: Inputs in a batch that proxies see.
+        batch: Number of inputs in a batch for the proxies.
         narrow: Measure `ntk_condition` on a narrow twin of each network, with 64 images.
         channels: Channels of the twin.
         side: Width and height of the twin's images, in pixels.
@@ -50,12 +50,12 @@ def portfolio(
     channels: int = 4,
     side: int = 16,
 ) -> None:
-    """Evaluate the best networks of a pool by several proxies in turn, so that a bad proxy costs only its share.
+    """Evaluate the networks of a pool that are best by several proxies in turn: a bad proxy costs only its share.
 
     Args:
         by: Proxies or ensembles that rank the pool, separated by +.
         pool: Number of random networks in the pool.
-        batch: Inputs in a batch that proxies see.
+        batch: Number of inputs in a batch for the proxies.
         narrow: Measure `ntk_condition` on a narrow twin of each network, with 64 images.
         channels: Channels of the twin.
         side: Width and height of the twin's images, in pixels.

@@ -1,4 +1,4 @@
-"""Zero-Cost-PT: operations of a supernet are chosen by what its score loses without them."""
+"""Zero-Cost-PT: operations of a supernet are chosen by how much its score drops without them."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ def zero_cost_pt(
 ) -> None:
     """On each edge of a supernet, keep the operation without which the supernet scores lowest.
 
-    A proposal decides one edge after the other, in turn in each kind of cell, on a supernet that is never trained; then
-    nodes with too many edges lose those without which it scores highest. Every proposal that is new and within the
-    limits is scored as a network, with the `repeats` of the search, and the best one wins.
+    A proposal decides one edge at a time, alternating between the kinds of cells, on a supernet that is never trained.
+    Then nodes with too many edges lose the edges without which the supernet scores highest. Every new proposal within
+    the limits is scored as a network, with the `repeats` of the search, and the best one wins.
 
-    The published code draws another batch for each decision; here all states see the batches of the run, so that a
-    score depends only on what is asked. The supernet of `darts` has a ReLU before its pooling, without which its output
-    would not change (`rectified`); for its networks that is a setting of the skeleton.
+    The published code draws a new batch for each decision. Here, all states see the batches of the run, so that a score
+    depends only on the request. The supernet of `darts` has a ReLU before its pooling, without which its output would
+    not change. For its networks, this is the skeleton setting `rectified`.
 
     Args:
         proposals: Number of proposals.
         order: The order in which edges and nodes are decided; `global` picks the one that makes the largest difference.
-        topology: What edges are compared by: the `criterion` of the search, or `naswot`, as in the published code of
+        topology: How edges are compared: by the `criterion` of the search, or by `naswot`, as in the published code of
             Dextr and MeCo.
     """
     judge = problem.supernet()

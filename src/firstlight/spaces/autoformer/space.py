@@ -25,7 +25,7 @@ T = TypeVar("T")
 
 
 class AutoFormer(Space[Transformer]):
-    """One width and depth, and for each block the heads and the MLP ratio. The text is `WIDTH:HEADSxRATIO-...`."""
+    """One width and depth, and the number of heads and MLP ratio of each block. The text is `WIDTH:HEADSxRATIO-...`."""
 
     reference = "Chen2021autoformer"
     used_by: tuple[str, ...] = ("Asthana2025dextr", "Lee2024aznas", "Zhou2022tftas")

@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 
 
 class DARTS(Space[Genotype]):
-    """Pairs of cells. Each node of a cell reads two different earlier states, each through an operation."""
+    """Pairs of cells. Each node of a cell has two different earlier nodes as inputs, each through an operation."""
 
     name = "darts"
-    summary = "two cells of four nodes that read two states each, seven operations: 10^18 genotypes, as NAS-Bench-301"
+    summary = "two cells of four nodes with two inputs each, seven operations: 10^18 genotypes, as in NAS-Bench-301"
     reference = "Liu2019darts"
     benchmark = "NAS-Bench-301: accuracies on CIFAR-10, predicted by a surrogate model"
     used_by = ("Asthana2025dextr", "Chen2021tenas", "Shu2022hnas", "Shu2022nasi", "Zheng2023sigeo")

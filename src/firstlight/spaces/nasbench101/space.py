@@ -22,10 +22,10 @@ from firstlight.spaces.nasbench101.network import Space101
 
 
 class NASBench101(Space101):
-    """Cells whose vertices carry one of three operations.
+    """Cells in which every vertex has one of three operations.
 
-    As in the benchmark, a cell may have vertices on no path from input to output. They have no effect, and their edges
-    do not count toward the nine. Evolution may pass through such cells.
+    As in the benchmark, a cell may have vertices that are on no path from input to output. They have no effect, and
+    their edges do not count toward the nine. Evolution may pass through such cells.
     """
 
     name = "nasbench101"

@@ -33,9 +33,9 @@ if TYPE_CHECKING:
 
 
 class NASBench1Shot1(Space101):
-    """Every vertex chooses its parents among the vertices before it, and one of three operations.
+    """Every vertex has parents among the previous vertices, and one of three operations.
 
-    Vertices that lead nowhere ("loose ends") are allowed and have no effect.
+    Vertices that do not lead to the output ("loose ends") are allowed and have no effect.
     """
 
     reference = "Zela2020nasbench1shot1"

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class NASBench201(Space[Cell201]):
-    """Cells with four nodes and six edges; every edge carries one of five operations."""
+    """Cells with four nodes and six edges; every edge has one of five operations."""
 
     name = "nasbench201"
     summary = "cells of four nodes, five operations on six edges: 15,625 architectures, 6,466 distinct"

@@ -45,7 +45,7 @@ CONTENTS = ("operators", "width", "rows", "interaction", "fm")
 
 
 class NasRec(Space[Recommender]):
-    """Blocks of a dense and a sparse operator. Each block reads the input or any blocks before it."""
+    """Blocks with a dense and a sparse operator, which read the input of the network or any previous blocks."""
 
     reference = "Zhang2023nasrec"
     used_by: tuple[str, ...] = ("Zheng2023sigeo",)

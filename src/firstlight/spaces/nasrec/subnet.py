@@ -92,7 +92,7 @@ class Body(nn.Module):
         if len(architecture.blocks) != len(shared.blocks):
             raise SettingError(
                 f"The architecture has {len(architecture.blocks)} blocks and the weight-sharing network "
-                f"{len(shared.blocks)}; make both of the same space."
+                f"{len(shared.blocks)}; use the same space for both."
             )
         self.embeddings = sharing_copy(shared.embeddings)
         width, rows = shared.dense, len(shared.embeddings)

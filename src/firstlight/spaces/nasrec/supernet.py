@@ -72,7 +72,7 @@ class SharedNetwork(ClickNetwork):
         if len(paths) != len(self.blocks):
             raise SettingError(
                 f"The architecture has {len(paths)} blocks and the weight-sharing network {len(self.blocks)}; "
-                "make both of the same space."
+                "use the same space for both."
             )
         for block, path in zip(self.blocks, paths, strict=True):
             assert isinstance(block, SharedBlock)

@@ -188,10 +188,10 @@ def split(structure: Structure) -> Structure:
 
 
 class MobileNetV2(PlainNetSpace):
-    """Inverted residual blocks of four expansions and three kernels; the last 1x1 convolution is fixed."""
+    """Inverted residual blocks with four expansion ratios and three kernel sizes; the last 1x1 convolution is fixed."""
 
     name = "mobilenetv2"
-    summary = "chains of inverted residual blocks for ImageNet: kinds, widths and depths change by mutation"
+    summary = "chains of inverted residual blocks for ImageNet: block types, widths and depths change by mutation"
     used_by = ("Asthana2025dextr", "Lee2024aznas", "Li2023zico")
     skeleton_type = ImageNetSkeleton
     initial = (
@@ -208,11 +208,11 @@ class MobileNetV2(PlainNetSpace):
 
 
 class PlainNetResNet(PlainNetSpace):
-    """Residual blocks of two convolutions or of bottlenecks, with three kernels, for CIFAR."""
+    """Residual blocks of two convolutions or a bottleneck, with three kernel sizes, for CIFAR."""
 
     name = "plainnet-resnet"
     used_by = ("Li2023zico", "Zheng2023sigeo")
-    summary = "chains of residual and bottleneck blocks for CIFAR: kinds, widths and depths change by mutation"
+    summary = "chains of residual and bottleneck blocks for CIFAR: block types, widths and depths change by mutation"
     initial = (
         "SuperConvK3BNRELU(3,8,1,1)SuperResK3K3(8,16,1,8,1)SuperResK3K3(16,32,2,16,1)"
         "SuperResK3K3(32,64,2,32,1)SuperResK3K3(64,64,2,32,1)SuperConvK1BNRELU(64,128,1,1)"

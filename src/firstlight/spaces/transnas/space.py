@@ -58,16 +58,16 @@ class MicroSkeleton(TransNASSkeleton):
 
 
 class TransNASMicro(Space[MicroCell]):
-    """Cells of four nodes; every edge carries one of four operations.
+    """Cells of four nodes; every edge has one of four operations.
 
-    The texts name 64 channels and the modules 41414 of the benchmark; the skeleton decides what a network is built
-    with.
+    The text always names the 64 channels and the modules 41414 of the benchmark. The channels and modules of a network
+    are those of the skeleton.
     """
 
     name = "transnas-micro"
     summary = "cells of four nodes, four operations on six edges: 4,096 architectures, trained on seven tasks"
     reference = "Duan2021transnas"
-    benchmark = "TransNAS-Bench-101: all trained on seven tasks of vision"
+    benchmark = "TransNAS-Bench-101: all trained on seven vision tasks"
     used_by = ("Asthana2025dextr",)
     skeleton_type = MicroSkeleton
     proxy = "independence"  # the part of Dextr that works without a ReLU before the pooling
@@ -197,9 +197,9 @@ class TransNASMacro(Space[MacroModules]):
     """The number of modules, and which of them halve the image or double the channels."""
 
     name = "transnas-macro"
-    summary = "four to six modules of residual blocks that double or halve: 3,256 architectures, trained on seven tasks"
+    summary = "four to six modules that may double the channels or halve the image: 3,256 architectures, seven tasks"
     reference = "Duan2021transnas"
-    benchmark = "TransNAS-Bench-101: all trained on seven tasks of vision"
+    benchmark = "TransNAS-Bench-101: all trained on seven vision tasks"
     skeleton_type = TransNASSkeleton
     proxy = "independence"  # the part of Dextr that works without a ReLU before the pooling
 

@@ -131,6 +131,6 @@ def _point(
 
 def _damaged(error: Exception) -> StoreError:
     return StoreError(
-        f"The findings of the search are damaged ({type(error).__name__}: {error!s:.80}). Run the search again, which "
-        "repeats no work."
+        f"The findings of the search are damaged ({type(error).__name__}: {error!s:.80}). Run the search again; "
+        "nothing is computed twice."
     )

@@ -1,4 +1,4 @@
-"""What was exported, and where it lies."""
+"""What was exported, and where."""
 
 from __future__ import annotations
 

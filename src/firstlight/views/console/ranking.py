@@ -1,4 +1,4 @@
-"""Networks in their order, and how far proxies agree about it."""
+"""Networks in ranked order, and how well proxies agree."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from firstlight.views.console.terminal import console, show_figures
 
 
 def show_ranking(ranking: Ranking, top: int | None = None) -> None:
-    """The best networks, why some have no value, and how far the proxies agree."""
+    """The best networks, why some have no value, and how well the proxies agree."""
     rows = ranking.table()[:top]
     headers = [name for name in rows[0] if name not in ("rank", "network", "remarks")]
     cells = []
@@ -47,10 +47,10 @@ def _show_agreement(ranking: Ranking) -> None:
     if not known:
         return
     if len(ranking.rows) < FEWEST_TO_COMPARE:
-        console.print(f"\nHow far the proxies agree can be said of {FEWEST_TO_COMPARE} networks or more.")
+        console.print(f"\nThe agreement between proxies needs at least {FEWEST_TO_COMPARE} networks.")
         return
     for title, statistic in (("Spearman's rho", "spearman"), ("Kendall's tau", "kendall")):
-        console.print(f"\nAgreement of the proxies, {title}:")
+        console.print(f"\nAgreement between proxies, {title}:")
         cells = []
         for one in names:
             pairs = (known.get((one, other)) or known.get((other, one)) for other in names)
@@ -59,8 +59,8 @@ def _show_agreement(ranking: Ranking) -> None:
         show_figures(["", *names], cells, "")
     few = [pair for pair in ranking.agreement if pair.networks < FEWEST_TO_COMPARE]
     constant = [pair for pair in ranking.agreement if pair.spearman is None and pair not in few]
-    _explain_dashes(few, f"fewer than {FEWEST_TO_COMPARE} networks have values by both")
-    _explain_dashes(constant, "one of the two is the same for all networks")
+    _explain_dashes(few, f"fewer than {FEWEST_TO_COMPARE} networks have a score by both")
+    _explain_dashes(constant, "all networks have the same score by one of the two")
 
 
 def _explain_dashes(pairs: Sequence[Agreement], reason: str) -> None:

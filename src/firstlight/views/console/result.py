@@ -1,4 +1,4 @@
-"""What a search found, what it took, and how to go on."""
+"""What a search found, what it cost, and the next steps."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from firstlight.views.console.retraining import show_retraining
 from firstlight.views.console.scores import figure, show_network
 from firstlight.views.console.terminal import console, program, show_figures
 
-# So many networks of a front are shown; all are in the files of the run
+# Number of networks of a front that are shown; the files of the run have all of them
 SHOWN_OF_FRONT = 12
 
 
@@ -33,7 +33,7 @@ def show_result(result: SearchResult) -> None:
         console.print(note, markup=False, soft_wrap=True)
     if result.directory is not None:
         console.print(f"Files of this run: {result.directory}", markup=False, soft_wrap=True)
-        console.print("Go on with:")
+        console.print("Next steps:")
         for words in next_steps(result):
             console.print(f"  {program()} {words}", markup=False, soft_wrap=True)
     if result.setting.setting.own_space is None:
@@ -42,7 +42,7 @@ def show_result(result: SearchResult) -> None:
 
 
 def _show_trained(result: SearchResult) -> None:
-    """What the network reaches, in the place of what a proxy says of it."""
+    """Show the accuracy of the network instead of the score of a proxy."""
     truth, value = result.setting.truth, result.score.value
     assert truth is not None
     show_network(replace(result.best, scores={}))
@@ -53,8 +53,8 @@ def _headline(result: SearchResult) -> str:
     if result.finished:
         return "The chosen network"
     if result.setting.algorithm.algorithm.takes_steps:
-        return f"What {result.states:,} steps lead to so far"
-    return f"The best so far, of {result.scored + result.reused} of {result.setting.samples}"
+        return f"The network after {result.states:,} steps so far"
+    return f"The best network so far ({result.scored + result.reused} of {result.setting.samples} scored)"
 
 
 def _show_front(result: SearchResult) -> None:
@@ -62,7 +62,7 @@ def _show_front(result: SearchResult) -> None:
         return
     costs = result.setting.wanted_costs
     shown = result.front[:SHOWN_OF_FRONT]
-    console.print(f"\nThe front of {len(result.front)} networks, none of which is beaten in everything:")
+    console.print(f"\nThe Pareto front, {len(result.front)} networks:")
     by = result.setting.by
     sign = -1 if isinstance(by, ProxyRequest) and not by.proxy.higher_is_better else 1
     rows = [

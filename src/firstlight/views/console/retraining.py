@@ -1,4 +1,4 @@
-"""What found networks came to when trained from scratch, beside those made by hand."""
+"""Results of the found networks after training from scratch, next to handcrafted ones."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from firstlight.views.console.terminal import console, show_figures
 if TYPE_CHECKING:
     from firstlight.training.retrained import Retraining, Standing
 
-# So much of an architecture's text is shown; all of it is in the files of the run
+# Number of characters of an architecture that are shown; the files of the run have the whole text
 LONGEST = 48
 
 
 def show_retraining(found: Retraining) -> None:
     times = "" if len(found.seeds) == 1 else f", {len(found.seeds)} times each"
-    console.print(f"\nTrained from scratch{times} ({found.recipe}), best on the validation part first:", markup=False)
+    console.print(f"\nRetrained from scratch{times} ({found.recipe}), best on the validation set first:", markup=False)
     rows = [
         [
             _figure(standing, "validation", "log_loss"),
@@ -34,14 +34,14 @@ def show_retraining(found: Retraining) -> None:
             if result.status != "ok":
                 console.print(f"{_name(standing)}: {result.status} ({result.note})", markup=False, soft_wrap=True)
     if found.median_random is not None:
-        console.print(
-            f"The median of those drawn at random has a log loss of {found.median_random:.4f} on the test part."
-        )
+        console.print(f"Median test log loss of random networks: {found.median_random:.4f}.")
     if found.best is not None:
-        console.print("The best of those that were found, by its log loss on the validation part:")
+        console.print("Best found network by validation log loss:")
         console.print(found.best.name, style="bold", markup=False, soft_wrap=True)
         if found.best.weights is not None:
-            console.print(f"Its weights: {found.best.weights} of the run's folder; `export` takes them.", markup=False)
+            console.print(
+                f"Its weights: {found.best.weights} in the run folder; `firstlight export` uses them.", markup=False
+            )
 
 
 def _figure(standing: Standing, part: str, figure: str) -> str:
@@ -53,6 +53,6 @@ def _figure(standing: Standing, part: str, figure: str) -> str:
 
 def _name(standing: Standing) -> str:
     if standing.kind == "by hand":
-        return f"{standing.name}, by hand"
+        return f"{standing.name} (handcrafted)"
     short = standing.name if len(standing.name) <= LONGEST else f"{standing.name[: LONGEST - 3]}..."
-    return short if standing.kind == "found" else f"at random: {short}"
+    return short if standing.kind == "found" else f"random: {short}"

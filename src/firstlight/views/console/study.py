@@ -31,7 +31,7 @@ def show_study(study: Study, *, ensemble: bool = False) -> None:
             said = (
                 describe(judged)
                 if judged
-                else "Too few networks to choose an ensemble on one half and judge it on the other."
+                else "Too few networks to choose an ensemble on one half and evaluate it on the other."
             )
             console.print(said, markup=False, soft_wrap=True)
         console.print()

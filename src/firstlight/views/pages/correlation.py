@@ -35,14 +35,14 @@ COLUMNS = {
 }
 # Meaning of the columns, for the console and the page
 LEGEND = {
-    "Spearman": "rank correlation with the truth: 1 is the same order, 0 no relation, -1 the reverse order. In "
-    "brackets, here and in all columns: the 95% interval over resampled networks",
+    "Spearman": "rank correlation with true performance: 1 is the same order, 0 is no relation, -1 is the reverse "
+    "order. The 95% interval over resampled networks is in brackets, in this and all other columns",
     "Kendall": "the same, counting pairs of networks in the right order",
-    "top 10% found": "the share of the truly best tenth that is in the proxy's best tenth",
+    "top 10% found": "the fraction of the truly best tenth that is in the proxy's best tenth",
     "best of top 10": "the best true value among the ten networks that the proxy ranks first",
     "behind the best": "how much lower the Spearman correlation is than that of the proxy in the first row",
     "networks": "networks with a true value, on which all statistics are computed",
-    "no score": "networks among these that the proxy cannot score; they rank last, since none would be chosen",
+    "no score": "how many of these networks the proxy cannot score; they rank last, since it would choose none of them",
 }
 # With fewer networks in a tenth, a single one would change the share too much
 FEWEST_OF_A_TENTH = 5

@@ -58,8 +58,8 @@ def write_report(directory: Path) -> Path:
     target, path = directory / PAGE_NAME, store_of_run(directory)
     if not path.is_file():
         raise StoreError(
-            f"{directory} holds no run ({path.name} is missing). Give the folder named by `firstlight search --out`; a "
-            "search with --store has a report when it has finished."
+            f"{directory} holds no run ({path.name} is missing). Give the folder named by `firstlight search --out`. A "
+            "search with --store has a report only after it has finished."
         )
     with Store(path) as store:
         page = last_run_page(store, directory)
@@ -87,8 +87,8 @@ def last_run_page(store: Store, directory: Path, *, live: str = "") -> str | Non
     except _MISFITS as error:  # a damaged file may hold anything
         raise StoreError(
             f"Run {run.id} of the store {store.path} cannot be shown: its settings or its result are damaged, or from "
-            f"another version of Firstlight ({type(error).__name__}: {error!s:.80}). Run the search again, which "
-            "repeats no work and stores its result again, or name a new folder."
+            f"another version of Firstlight ({type(error).__name__}: {error!s:.80}). Run the same search "
+            "again: it reuses all scores and rewrites the result. Or name a new folder."
         ) from error
 
 

@@ -63,7 +63,7 @@ def advise(found: Trust) -> list[str]:
     """Say what to do, and why, a sentence or two each."""
     advice = found.advice
     if advice is None:
-        return ["No proxy ranks these networks. Train more of them, or others.", *_unfinished(found)]
+        return ["No proxy can rank these networks. Train more of them, or different ones.", *_unfinished(found)]
     expected = advice.expected
     if not found.have_learned:
         use = (
@@ -74,10 +74,12 @@ def advise(found: Trust) -> list[str]:
         use = "No proxy can be recommended: on held-out networks, the choice is no better than chance."
     else:
         use = f"Use {advice.choice}."
-    alike = "At least half of the networks reached the same accuracy: make it harder, with fewer epochs or less data."
+    alike = (
+        "At least half of the networks reached the same accuracy. Make the task harder: use fewer epochs or less data."
+    )
     return [
         use,
-        f"Expected Spearman correlation of such a choice on held-out networks: {expected.value:.2f} "
+        f"Expected Spearman correlation of this choice on held-out networks: {expected.value:.2f} "
         f"(95% interval {expected.low:.2f} to {expected.high:.2f}).",
         *advice.warnings,
         *([alike] if found.have_learned and found.are_alike else []),
@@ -91,6 +93,6 @@ def _unfinished(found: Trust) -> list[str]:
         return []
     first = without[0]
     return [
-        f"{len(without)} of {len(found.evaluations)} networks did not finish training and are left out, such as "
+        f"{len(without)} of {len(found.evaluations)} networks did not finish training and are excluded, such as "
         f"{first.architecture}: {first.result.status} ({first.result.note})"
     ]

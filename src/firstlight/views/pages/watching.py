@@ -71,7 +71,7 @@ class _Answer(BaseHTTPRequestHandler):
             # DNS rebinding: another site whose name leads to this machine
             self._send(HTTPStatus.FORBIDDEN, "This page is for browsers on this machine.")
         elif self.path != "/":
-            self._send(HTTPStatus.NOT_FOUND, "There is one page here: /")
+            self._send(HTTPStatus.NOT_FOUND, "The only page here is /")
         else:
             self._send_page()
 
