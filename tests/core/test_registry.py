@@ -133,7 +133,7 @@ def test_a_broken_package_does_not_hide_the_others(shelf: Registry[Number], monk
 
 def test_an_entry_goes_by_one_name(shelf: Registry[Number], monkeypatch: pytest.MonkeyPatch) -> None:
     plug(monkeypatch, half_a_dozen="shelf_other:SIX")
-    with pytest.raises(PluginError, match="goes by the name 'half_a_dozen', and the number itself by 'six'. Use one"):
+    with pytest.raises(PluginError, match=r"goes by the name 'half_a_dozen', and the number itself by 'six'\. Use one"):
         shelf["half_a_dozen"]
     with pytest.warns(PluginWarning, match="'half_a_dozen' is left out"):
         assert [number.name for number in shelf.values()] == ["one", "ten", "two"]

@@ -27,7 +27,7 @@ def search(**settings: Any) -> firstlight.SearchResult:
 
 
 def test_what_an_algorithm_cannot_be() -> None:
-    with pytest.raises(UnknownNameError, match="no kind of needs 'gpu'. Known: choices"):
+    with pytest.raises(UnknownNameError, match=r"no kind of needs 'gpu'\. Known: choices"):
         firstlight.algorithm(needs=("gpu",))  # type: ignore[call-overload]
     with pytest.raises(SettingError, match="The search algorithm 'aimless' must take a problem"):
 
