@@ -135,7 +135,7 @@ def test_an_entry_goes_by_one_name(shelf: Registry[Number], monkeypatch: pytest.
     plug(monkeypatch, half_a_dozen="shelf_other:SIX")
     with pytest.raises(PluginError, match=r"goes by the name 'half_a_dozen', and the number itself by 'six'\. Use one"):
         shelf["half_a_dozen"]
-    with pytest.warns(PluginWarning, match="'half_a_dozen' is left out"):
+    with pytest.warns(PluginWarning, match="'half_a_dozen' is skipped"):
         assert [number.name for number in shelf.values()] == ["one", "ten", "two"]
 
 

@@ -36,8 +36,8 @@ INTRODUCTION = """# Python API
 
 Everything here is imported from `firstlight`. Authors of proxies, spaces and algorithms also use `firstlight.testing`
 (`check_proxy`, `check_space`, `check_algorithm`), the errors of `firstlight.core.errors`, the feature statistics of
-`firstlight.probe.spectra`, the layers of `firstlight.spaces.ops`, and the marks of settings in `firstlight.core.settings` and
-`firstlight.search.algorithm`. Other modules may change without notice.
+`firstlight.probe.spectra`, the layers of `firstlight.spaces.ops`, and the marks of settings in
+`firstlight.core.settings` and `firstlight.search.algorithm`. Other modules may change without notice.
 
 A call takes each option group as a keyword, such as `limits=Limits(max_params="1.0M")`, and each field of its groups as
 a plain keyword, such as `max_params="1.0M"`.
