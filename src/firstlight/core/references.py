@@ -66,6 +66,13 @@ REFERENCES = {
         "TPAMI",
         2021,
     ),
+    "Dosovitskiy2021vit": Reference(
+        "Alexey Dosovitskiy, Lucas Beyer, Alexander Kolesnikov, Dirk Weissenborn, Xiaohua Zhai, Thomas Unterthiner, "
+        "Mostafa Dehghani, Matthias Minderer, Georg Heigold, Sylvain Gelly, Jakob Uszkoreit, Neil Houlsby",
+        "An Image is Worth 16x16 Words: Transformers for Image Recognition at Scale",
+        "ICLR",
+        2021,
+    ),
     "Duan2021transnas": Reference(
         "Yawen Duan, Xin Chen, Hang Xu, Zewei Chen, Xiaodan Liang, Tong Zhang, Zhenguo Li",
         "TransNAS-Bench-101: Improving Transferability and Generalizability of Cross-Task Neural Architecture Search",
@@ -77,6 +84,12 @@ REFERENCES = {
         "BOHB: Robust and Efficient Hyperparameter Optimization at Scale",
         "ICML",
         2018,
+    ),
+    "He2016resnet": Reference(
+        "Kaiming He, Xiangyu Zhang, Shaoqing Ren, Jian Sun",
+        "Deep Residual Learning for Image Recognition",
+        "CVPR",
+        2016,
     ),
     "Jiang2023meco": Reference(
         "Tangyu Jiang, Haodi Wang, Rongfang Bie",
@@ -114,6 +127,12 @@ REFERENCES = {
         "ICLR",
         2019,
     ),
+    "Liu2022convnext": Reference(
+        "Zhuang Liu, Hanzi Mao, Chao-Yuan Wu, Christoph Feichtenhofer, Trevor Darrell, Saining Xie",
+        "A ConvNet for the 2020s",
+        "CVPR",
+        2022,
+    ),
     "Lopes2021epenas": Reference(
         "Vasco Lopes, Saeid Alirezazadeh, Luís A. Alexandre",
         "EPE-NAS: Efficient Performance Estimation Without Training for Neural Architecture Search",
@@ -137,6 +156,12 @@ REFERENCES = {
         "Regularized Evolution for Image Classifier Architecture Search",
         "AAAI",
         2019,
+    ),
+    "Sandler2018mobilenetv2": Reference(
+        "Mark Sandler, Andrew Howard, Menglong Zhu, Andrey Zhmoginov, Liang-Chieh Chen",
+        "MobileNetV2: Inverted Residuals and Linear Bottlenecks",
+        "CVPR",
+        2018,
     ),
     "Shu2022hnas": Reference(
         "Yao Shu, Zhongxiang Dai, Zhaoxuan Wu, Bryan Kian Hsiang Low",
