@@ -36,6 +36,12 @@ REFERENCES = {
         "TMLR",
         2025,
     ),
+    "Casarin2025lswag": Reference(
+        "Sofia Casarin, Sergio Escalera, Oswald Lanz",
+        "L-SWAG: Layer-Sample Wise Activation with Gradients Information for Zero-Shot NAS on Vision Transformers",
+        "CVPR",
+        2025,
+    ),
     "Chen2021autoformer": Reference(
         "Minghao Chen, Houwen Peng, Jianlong Fu, Haibin Ling",
         "AutoFormer: Searching Transformers for Visual Recognition",
@@ -47,6 +53,12 @@ REFERENCES = {
         "Neural Architecture Search on ImageNet in Four GPU Hours: A Theoretically Inspired Perspective",
         "ICLR",
         2021,
+    ),
+    "Chen2025zerolm": Reference(
+        "Zhen-Song Chen, Hong-Wei Ding, Xian-Jia Wang, Witold Pedrycz",
+        "ZeroLM: Data-Free Transformer Architecture Search for Language Models",
+        "arXiv:2503.18646",
+        2025,
     ),
     "Deb2002nsga": Reference(
         "Kalyanmoy Deb, Amrit Pratap, Sameer Agarwal, T. Meyarivan",
@@ -85,17 +97,36 @@ REFERENCES = {
         "ICML",
         2018,
     ),
+    "Gracheva2021epsilon": Reference(
+        "Ekaterina Gracheva",
+        "Trainless Model Performance Estimation Based on Random Weights Initialisations for Neural Architecture Search",
+        "Array",
+        2021,
+    ),
     "He2016resnet": Reference(
         "Kaiming He, Xiangyu Zhang, Shaoqing Ren, Jian Sun",
         "Deep Residual Learning for Image Recognition",
         "CVPR",
         2016,
     ),
+    "Javaheripi2022lts": Reference(
+        "Mojan Javaheripi, Gustavo H. de Rosa, Subhabrata Mukherjee, Shital Shah, Tomasz L. Religa, "
+        "Caio C. T. Mendes, Sebastien Bubeck, Farinaz Koushanfar, Debadeepta Dey",
+        "LiteTransformerSearch: Training-free Neural Architecture Search for Efficient Language Models",
+        "NeurIPS",
+        2022,
+    ),
     "Jiang2023meco": Reference(
         "Tangyu Jiang, Haodi Wang, Rongfang Bie",
         "MeCo: Zero-Shot NAS with One Data and Single Forward Pass via Minimum Eigenvalue of Correlation",
         "NeurIPS",
         2023,
+    ),
+    "Jing2025wrcor": Reference(
+        "Kun Jing, Luoyu Chen, Jungang Xu, Jianwei Tai, Yiyu Wang, Shuaimin Li",
+        "Zero-Shot Neural Architecture Search with Weighted Response Correlation",
+        "arXiv:2507.08841",
+        2025,
     ),
     "Lee2019snip": Reference(
         "Namhoon Lee, Thalaiyasingam Ajanthan, Philip H. S. Torr",
@@ -186,6 +217,12 @@ REFERENCES = {
         "BlockSwap: Fisher-guided Block Substitution for Network Compression on a Budget",
         "ICLR",
         2020,
+    ),
+    "Tybl2025vkdnw": Reference(
+        "Ondřej Týbl, Lukáš Neumann",
+        "Training-free Neural Architecture Search through Variance of Knowledge of Deep Network Weights",
+        "CVPR",
+        2025,
     ),
     "Wang2020grasp": Reference(
         "Chaoqi Wang, Guodong Zhang, Roger Grosse",
