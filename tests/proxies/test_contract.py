@@ -22,7 +22,7 @@ Batches = list[tuple[Tensor, Tensor]]
 # What makes no sense for a network, by its kind; everything else must answer with a number
 UNSUPPORTED = {
     "residual": {"dss", "zerolm"},
-    "attention": {"naswot", "linear_regions", "swap", "swap_reg", "wrcor"}
+    "attention": {"naswot", "linear_regions", "swap", "swap_reg", "wrcor", "epsilon"}
     | {f"az_{part}" for part in ("expressivity", "progressivity", "trainability")},
     "mlp": {"dss", "zerolm", "wrcor", "zen", "swap", "swap_reg", "independence", "meco", "meco_opt"}
     | {f"az_{part}" for part in ("expressivity", "progressivity", "trainability")},

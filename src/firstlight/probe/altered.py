@@ -83,7 +83,7 @@ class AlteredQuantities(BackwardQuantities):
 
         twin = self._with(variants.constant(self.model, value))
         with twin._watched("constant weights", training=True), torch.no_grad():
-            return twin._logits(self.batches[0]).flatten().double().cpu()
+            return twin._logits(self.batches[0]).flatten().cpu()
 
     @quantity
     def fisher_matrix(self, *, tensors: int = 128, given: bool = False) -> Tensor:
