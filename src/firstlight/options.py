@@ -234,7 +234,8 @@ class Truth(Group):
     title = "Trained networks"
 
     table: Any = None
-    """Table of trained networks: FILE.parquet or FILE.csv."""
+    """Table of trained networks: FILE.parquet or FILE.csv; or plain, the benchmark of the plain spaces (plain:100k for
+    one of its sizes)."""
     target: str | Sequence[str] | None = None
     """Column of the table; `correlate` needs it. Default elsewhere: validation accuracy after the fewest epochs."""
 

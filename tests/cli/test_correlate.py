@@ -61,7 +61,7 @@ def test_the_columns_are_explained_and_so_is_what_has_no_score(table: str, tmp_p
 def test_a_tenth_of_few_networks_is_too_few_to_tell() -> None:
     truth = np.arange(100.0)
     few, enough = (rank_quality(truth[:count], truth[:count], resamples=2) for count in (44, 46))
-    assert [cell == "too few networks" for cell in cells(few)] == [False, False, True, False]
+    assert [cell == "too few networks" for cell in cells(few)] == [False, False, False, False, True, False, False]
     assert "too few networks" not in cells(enough)
 
 
@@ -81,6 +81,24 @@ def test_bad_options_are_explained(table: str, tmp_path: Path, arguments: list[s
 
 def test_a_missing_target_lists_what_there_is(table: str) -> None:
     assert "toy_test_5, toy_val_5" in refused("--table", table)
+
+
+def test_proxies_are_compared_with_a_named_one(table: str, tmp_path: Path) -> None:
+    asked = ["--table", table, "--target", "toy_test_5", "--proxy", "l2_norm", "--against", "params", *SMALL]
+    shown = run(*asked, "--out", str(tmp_path / "out"))
+    assert "ahead of params" in shown
+    content = json.loads((tmp_path / "out" / "result.json").read_text())
+    norm, params = (content["proxies"][name] for name in ("l2_norm", "params"))
+    assert content["against"] == "params"
+    for name in ("spearman", "kendall", "ndcg", "precision_10", "regret_1"):
+        assert norm[f"{name}_ahead"] == pytest.approx(norm[name] - params[name])
+        assert norm[f"{name}_ahead_ci"][0] <= norm[f"{name}_ahead"] <= norm[f"{name}_ahead_ci"][1]
+    assert "spearman_ahead" not in params
+    assert params["equal_cost"] is None  # it is a cost itself
+    assert -1 <= norm["equal_cost_ci"][0] <= norm["equal_cost"] <= norm["equal_cost_ci"][1] <= 1
+    assert "ahead of params" in (tmp_path / "out" / "report.html").read_text()
+    wrong = ["parms" if word == "params" else word for word in asked]
+    assert "Did you mean 'params'" in refused(*wrong)
 
 
 def test_labels_may_be_random(table: str, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import random
 
 import numpy as np
 import pytest
@@ -16,10 +17,13 @@ from firstlight.core.statistics import (
     bootstrapped,
     difference,
     kendall,
+    ndcg,
+    partial_spearman,
     pearson,
     precision_at,
     rank_quality,
     ranks,
+    regret_of,
     resampled,
     spearman,
     unscored_last,
@@ -51,6 +55,7 @@ def test_only_the_order_of_scores_matters_and_the_order_of_rows_does_not(pairs: 
     a, b = np.array(pairs, dtype=float).T
     if a.min() == a.max() or b.min() == b.max():
         return
+    b += 9  # nDCG takes accuracies, which are not negative
     found = rank_quality(a, b, resamples=2)
     stretched = rank_quality(np.exp(a) - 7, b, resamples=2)
     turned = rank_quality(a[::-1].copy(), b[::-1].copy(), resamples=2)
@@ -71,6 +76,90 @@ def test_precision_and_best_of_top_by_hand() -> None:
     assert best_of_top(utilities, truth) == 97
     assert precision_at(0.05)(truth, truth) == 1
     assert ranks(np.array([3.0, 1.0, 3.0])).tolist() == [2.5, 1.0, 2.5]
+
+
+def test_ndcg_of_published_orders() -> None:
+    """Ten accuracies from 10 to 100 %, in two orders, for which the authors of VKDNW publish the values."""
+    truth = np.arange(10.0, 101, 10)
+    for order, expected in (((80, 70, 100, 90, 60, 50, 40, 30, 20, 10), 0.5001), ((100, 90, 80, 70, 60, 50), 1.0)):
+        places = {value: len(order) - place for place, value in enumerate(order)}
+        utilities = np.array([places.get(int(value), -value) for value in truth], dtype=float)
+        assert ndcg(utilities, truth) == pytest.approx(expected, abs=5e-5)
+
+
+def slow_ndcg(utilities: np.ndarray, truth: np.ndarray, count: int) -> float:
+    """In exact integers, one network after the other."""
+
+    def gain(order: list[int]) -> float:
+        return sum((2 ** int(truth[i]) - 1) / math.log2(1 + j) for j, i in enumerate(order[:count], start=1))
+
+    best = sorted(range(len(truth)), key=lambda i: -truth[i])
+    return gain(sorted(range(len(truth)), key=lambda i: -utilities[i])) / gain(best)
+
+
+@settings(deadline=None)
+@given(st.lists(st.integers(0, 100), min_size=2, max_size=30, unique=True), st.randoms(use_true_random=False))
+def test_ndcg_is_that_of_its_definition(values: list[int], rng: random.Random) -> None:
+    truth = np.array(values, dtype=float)
+    utilities = np.array([rng.random() for _ in values])
+    assert ndcg(utilities, truth) == pytest.approx(slow_ndcg(utilities, truth, 1000), abs=1e-12)
+    assert ndcg(truth, truth) == pytest.approx(1)
+
+
+def test_ndcg_looks_at_a_thousand_networks_of_accuracies() -> None:
+    truth = np.random.default_rng(0).permutation(1200) / 12.0
+    utilities = np.random.default_rng(1).standard_normal(1200)
+    order, best = np.argsort(-utilities)[:1000], np.sort(truth)[::-1][:1000]
+    discounts = np.log2(np.arange(2, 1002))
+    expected = ((2 ** truth[order] - 1) / discounts).sum() / ((2**best - 1) / discounts).sum()
+    assert ndcg(utilities, truth) == pytest.approx(expected)
+    assert math.isnan(ndcg(utilities, truth - 1))
+    assert math.isnan(ndcg(utilities[:5], np.zeros(5)))
+
+
+def test_regret_by_hand() -> None:
+    truth = np.array([90.0, 94.0, 80.0, 93.0])
+    utilities = np.array([1.0, 0.0, 3.0, 2.0])
+    assert [regret_of(count)(utilities, truth) for count in (1, 2, 3, 4)] == [14, 1, 1, 0]
+
+
+@settings(deadline=None)
+@given(st.integers(0, 10_000), st.integers(1, 3))
+def test_correlation_at_equal_cost_is_that_of_inverse_correlations(seed: int, given_columns: int) -> None:
+    """A partial correlation is also an entry of the inverse of the matrix of all correlations."""
+    generator = np.random.default_rng(seed)
+    columns = generator.standard_normal((2 + given_columns, 40)) @ generator.standard_normal((40, 40))
+    precision = np.linalg.inv(np.corrcoef([stats.rankdata(column) for column in columns]))
+    expected = -precision[0, 1] / math.sqrt(precision[0, 0] * precision[1, 1])
+    assert partial_spearman(columns[0], columns[1], *columns[2:]) == pytest.approx(expected, abs=1e-9)
+
+
+def test_what_only_counts_is_worth_nothing_at_equal_cost() -> None:
+    generator = np.random.default_rng(0)
+    params, noise, luck = generator.standard_normal((3, 500))
+    truth, counting = params + noise, params + 0.5 * luck
+    assert spearman(counting, truth) > 0.5
+    assert abs(partial_spearman(counting, truth, params)) < 0.15
+    assert partial_spearman(counting + noise, truth, params) > 0.5
+    assert math.isnan(partial_spearman(np.exp(params), truth, params))  # the same order
+    assert math.isnan(partial_spearman(params, truth, params, params))
+    found = rank_quality(counting + noise, truth, costs=[params], resamples=50).estimates["equal_cost"]
+    assert found.value == pytest.approx(partial_spearman(counting + noise, truth, params))
+    assert found.low < found.value < found.high
+    assert "equal_cost" not in rank_quality(params, truth, costs=[params], resamples=5).estimates
+    unknown = np.where(np.arange(500) == 7, np.nan, params)
+    assert "equal_cost" not in rank_quality(counting, truth, costs=[unknown], resamples=2).estimates
+
+
+@pytest.mark.parametrize("statistic", STATISTICS)
+def test_paired_differences_of_every_statistic(statistic: str) -> None:
+    truth = np.abs(related(0.9, 60, seed=3)[1]) + 90
+    first, second = (truth + np.random.default_rng(seed).standard_normal(60) * 3 for seed in (1, 2))
+    gap = difference(first, second, truth, statistic=statistic, resamples=40)
+    one, other = (rank_quality(values, truth, resamples=40).estimates[statistic] for values in (first, second))
+    assert gap is not None
+    assert gap.value == pytest.approx(one.value - other.value)
+    assert gap.low <= gap.value <= gap.high
 
 
 def test_ties_are_broken_by_lot_and_not_by_the_order_of_the_table() -> None:
@@ -128,13 +217,14 @@ def test_a_paired_difference_is_surer_than_two_intervals() -> None:
 
 def test_networks_without_a_score_rank_last() -> None:
     utilities, truth = related(0.5, 40, seed=0)
+    truth = truth + 90
     some = utilities.copy()
     some[::3] = np.nan
     lowest = np.where(np.isnan(some), utilities.min() - 1, utilities)
     found = rank_quality(some, truth)
     assert (found.networks, found.unscored) == (40, 14)
     for name, statistic in STATISTICS.items():
-        if name != "pearson":
+        if name not in ("pearson", "ndcg"):  # which depends on the order of all networks, and ties are broken by lot
             assert found.estimates[name].value == pytest.approx(statistic(lowest, truth)), name
     assert found.to_dict()["unscored"] == 14
     gap = difference(utilities, some, truth)

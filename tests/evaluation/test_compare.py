@@ -44,6 +44,31 @@ def test_the_best_so_far_is_of_the_highest_value_among_those_of_most_epochs() ->
     assert [run.within(seconds) for seconds in (9, 10, 39, 1000)] == [0, 1, 3, 7]
 
 
+def test_regret_and_the_lead_over_a_named_method() -> None:
+    found = compared(("random", "evolution:population=5"), seeds=4, against="random")
+    figures = a_truth().figures["toy_test_40"]
+    best = max(figures.values())
+    by_method = {row.method: row for row in found.rows if row.point == "25 queries"}
+    reached = {
+        method: [figures[run.incumbents[24].architecture] for run in found.runs[method]]  # type: ignore[union-attr]
+        for method in by_method
+    }
+    for method, row in by_method.items():
+        assert row.regret is not None
+        assert row.regret.mean == pytest.approx(best - fmean(reached[method]))
+    evolution, random = (next(row for m, row in by_method.items() if m.startswith(n)) for n in ("evolution", "random"))
+    assert random.ahead is None
+    assert evolution.ahead is not None
+    leads = [a - b for a, b in zip(reached[evolution.method], reached[random.method], strict=True)]
+    assert evolution.ahead.value == pytest.approx(fmean(leads))
+    assert min(leads) <= evolution.ahead.low <= evolution.ahead.value <= evolution.ahead.high <= max(leads)
+    row = next(row for row in found.to_dict()["rows"] if row["method"] == evolution.method)
+    assert {"regret", "ahead", "ahead_ci"} <= row.keys()
+    assert {"regret", "ahead_low"} <= set(found.table().columns)
+    with pytest.raises(SettingError, match="name one of the methods: random, evolution"):
+        compared(("random", "evolution"), seeds=1, against="bohb")
+
+
 def test_unknown_seconds_stay_unknown() -> None:
     run = Run("a", 0, (Query("b", 1.0, 4, 2.0), Query("c", 1.0, 4, None), Query("d", 1.0, 4, 2.0)))
     assert run.elapsed[0] == 2

@@ -32,6 +32,7 @@ SMALL: dict[str, dict[str, Any]] = {
     "transnas-macro": {"channels": 4, **IMAGE},
     "mobilenetv2": IMAGE,
     "plainnet-resnet": IMAGE,
+    **{f"plain-{kind}": IMAGE for kind in ("resnet", "bottleneck", "mobile", "convnext", "vit")},
     **{f"autoformer-{size}": IMAGE for size in ("tiny", "small", "base")},
     "nasrec-small": {"rows": 5},
     "nasrec-full": {"rows": 5},

@@ -83,3 +83,19 @@ def test_swap_needs_feature_maps() -> None:
     score = firstlight.score(nn.Sequential(nn.Flatten(), nn.ReLU()), nets.images(), "swap")["swap"]
     assert score.status == "unsupported"
     assert "feature maps" in score.note
+
+
+@pytest.mark.parametrize("name", ["residual", "plain", "attention", "smooth", "mlp"])
+def test_swap_of_all_activations_counts_tokens_and_gelus(name: str) -> None:
+    x = nets.images(8)
+    model, seen = nets.build(name).train(), []
+    for module in model.modules():
+        if isinstance(module, (nn.ReLU, nn.GELU)):
+            module.register_forward_pre_hook(lambda module, inputs: seen.append(inputs[0][:5].clone()))
+    with torch.no_grad():
+        model(x[:5])
+    expected = len({tuple(column) for values in seen for column in (values.flatten(1) > 0).T.tolist()})
+    assert swap(Probe(nets.build(name), x), samples=5, activations="all").value == expected
+    assert firstlight.score(nets.build("gated"), x, "swap:activations=all")["swap:activations=all"].status == (
+        "unsupported"
+    )

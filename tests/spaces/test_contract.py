@@ -17,6 +17,7 @@ from scipy.stats import chisquare
 from firstlight.core.errors import ParseError, SettingError, UnsupportedError
 from firstlight.spaces import SPACES
 from firstlight.spaces.nasrec.blocks import Recommender
+from firstlight.spaces.plain.shape import Plain
 from firstlight.testing import check_space
 from firstlight.testing.spaces import (
     damaged,
@@ -108,6 +109,14 @@ def choices_of_blocks(architecture: Recommender) -> dict[Any, Any]:
     return found
 
 
+def choices_of_stages(architecture: Plain) -> dict[Any, Any]:
+    """Of the stem and the first stage; widths are scaled to a size."""
+    first = architecture.stages[0]
+    found = {"stages": len(architecture.stages), "depth": first.depth, "size": first.size, "stride": first.stride}
+    stem = {"stem size": architecture.stem.size, "stem stride": architecture.stem.stride}
+    return found | stem | {"expansion": first.expansion, "gated": first.gated}
+
+
 # What a sampler chooses uniformly: values that must come equally often, under a name for each choice
 CHOICES: dict[str, Callable[[Any], dict[str, Any]]] = {
     "nasbench201": lambda cell: dict(enumerate(cell.operations)),
@@ -129,6 +138,9 @@ CHOICES: dict[str, Callable[[Any], dict[str, Any]]] = {
         lambda net: {"width": net.width, "depth": net.depth, "heads": net.heads[:2], "ratios": net.ratios[:2]},
     ),
     **dict.fromkeys(("nasrec-small", "nasrec-full"), choices_of_blocks),
+    **dict.fromkeys(
+        ("plain-resnet", "plain-bottleneck", "plain-mobile", "plain-convnext", "plain-vit"), choices_of_stages
+    ),
 }
 WALKS = {"mobilenetv2", "plainnet-resnet"}  # sampled by mutation, as their docstrings say
 
@@ -141,7 +153,7 @@ def test_choices_are_uniform(name: str) -> None:
         return
     rng = random.Random(1)
     counts: dict[Any, Counter[Any]] = defaultdict(Counter)
-    for _ in range(20_000):
+    for _ in range(4_000 if name.startswith("plain-") else 20_000):
         for choice, value in CHOICES[name](SPACES[name].sample(rng)).items():
             counts[choice][value] += 1
     assert sum(len(found) > 1 for found in counts.values()) >= len(counts) - 2

@@ -14,8 +14,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from firstlight.core.errors import DataError, FirstlightError
+from firstlight.core.errors import DataError, FirstlightError, MissingFileError, TableError, UnknownNameError
 from firstlight.spaces import SPACES
+from firstlight.tables import table as tables
 from firstlight.tables.table import Table, as_table, load_table, write_table
 
 SPACE = SPACES["nasbench201"]
@@ -206,3 +207,44 @@ def test_the_real_nasbench101(benchmark_data: Path) -> None:
     assert mine.frame["architecture"].nunique() == len(mine) == 30_001
     rows = mine.join(CELLS_101, "val_acc_108").rows
     assert len(rows) == rows["canonical"].nunique() == 30_001
+
+
+def plain_rows() -> pd.DataFrame:
+    rows = []
+    for name in ("plain-resnet", "plain-mobile"):
+        rng = random.Random(0)
+        for number in range(24):
+            text = str(SPACES[name].sample(rng))
+            band = "20k" if number % 2 else "100k"
+            rows.append({"space": name, "band": band, "architecture": text, "cifar10_val_8": 40.0 + number, "seeds": 1})
+    frame = pd.DataFrame(rows)
+    frame.attrs = {"recipe": "epochs=8"}
+    return frame
+
+
+def test_a_table_of_several_spaces_is_joined_by_the_rows_of_each() -> None:
+    table = as_table(plain_rows(), "mine")
+    assert [target.name for target in table.targets()] == ["cifar10_val_8"]
+    for name in ("plain-resnet", "plain-mobile"):
+        space = SPACES[name]
+        joined = table.join(space, "cifar10_val_8").rows
+        assert list(joined["value"]) == [40.0 + number for number in range(24)]
+        assert all(str(space.parse(text)) == text for text in joined["architecture"])
+        assert table.census(space).members == 24
+        assert not table.census(space).strangers
+    with pytest.raises(TableError, match="0 architectures of 'plain-vit'"):
+        table.join(SPACES["plain-vit"], "cifar10_val_8")
+
+
+def test_tables_of_the_package_are_loaded_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tables, "_BUNDLE", tmp_path)
+    with pytest.raises(MissingFileError, match="plain_benchmark"):
+        load_table("plain")
+    plain_rows().to_parquet(tables.bundled_path("plain"), index=False)
+    whole, part = load_table("plain"), load_table(Path("plain:20k"))
+    assert (len(whole), len(part)) == (48, 24)
+    assert (whole.origin, part.origin) == ("plain", "plain-20k")
+    assert whole.frame.attrs == part.frame.attrs == {"recipe": "epochs=8"}
+    assert set(part.frame["band"]) == {"20k"}
+    with pytest.raises(UnknownNameError, match=r"20k"):
+        load_table("plain:20")

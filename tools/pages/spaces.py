@@ -41,6 +41,8 @@ def page(space: Space[Any]) -> str:
 
     known = space_facts(space)
     example = space.sample(random.Random(1))
+    if space.textbook:
+        example = space.read("textbook")
     cost = space.cost(example, space.skeleton())
     drawing = space.drawing(example)
     special = [name for name, entry in ALGORITHMS.items() if entry.needs and can_search(entry, space.name)]
@@ -52,6 +54,7 @@ def page(space: Space[Any]) -> str:
         f"- **Architectures:** {_size(space)}.",
         f"- **Skeleton settings (`--skeleton`):** {_skeleton(space, values=True)}.",
         f"- **Inputs:** {space.data_kind}. **Default proxy:** [`{known.proxy}`](../proxies/{known.proxy}.md).",
+        *([f"- **Textbook network (`textbook`):** `{space.textbook}`."] if space.textbook else []),
         f"- **Benchmark:** {known.benchmark or 'none known'}.",
         f"- **Used by:** {'; '.join(known.used_by) or 'none known'}.",
         f"- **Also searched by:** {', '.join(f'[`{name}`](../algorithms/{name}.md)' for name in special)}.\n",

@@ -30,6 +30,7 @@ def compare(
     methods: str | Sequence[str] = "random,evolution,reinforce,bohb",
     queries: str | Sequence[int] = "20,50,100",
     seeds: int | Sequence[int] = 10,
+    against: str = "",
     callback: Callback = ignore,
 ) -> Comparison:
     """Compare search methods: what they find after a number of queries, and at what cost.
@@ -42,6 +43,7 @@ def compare(
             searches with a proxy instead; its queries are scored networks.
         queries: Numbers of queries after which to report the result, in ascending order.
         seeds: Number of runs of each method, or the seeds themselves.
+        against: A method that the others are compared with, seed by seed, such as random.
         callback: Called with an `Event` as runs finish.
 
     Returns:
@@ -82,7 +84,8 @@ def compare(
     with open_store(folder, same_versions=storage.same_versions) as store:
         fidelities = any(method.asks_fidelities for method in parsed)
         contest, origin = _contest(options, space, place, store, fidelities=fidelities)
-        result = run_methods(contest, parsed, steps, numbers, within=options[Reporting].within, callback=callback)
+        within = options[Reporting].within
+        result = run_methods(contest, parsed, steps, numbers, within=within, against=against, callback=callback)
         result = replace(result, remarks=(*result.remarks, *store.remarks()), directory=folder)
     if folder is not None:
         described = {

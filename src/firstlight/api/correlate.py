@@ -33,6 +33,7 @@ def correlate(
     first: int | None = None,
     exact: bool = False,
     ensemble: bool = False,
+    against: str = "",
     callback: Callback = ignore,
 ) -> Study:
     """Compare proxies with the results of trained networks in a table.
@@ -46,11 +47,12 @@ def correlate(
         first: Use the first N rows instead, as some papers do.
         exact: Score every network, even if it computes the same function as another.
         ensemble: Also choose up to four proxies on one half of the networks, and evaluate them on the other.
+        against: A proxy that the others are compared with, network by network, such as params.
         callback: Called with an `Event` as scores are computed.
 
     Returns:
-        Rank correlations and top networks found, with 95% intervals. With several seeds, the first one determines the
-        sample, and each one gives different weights and inputs.
+        Rank correlations, also at equal cost, and top networks found, with 95% intervals. With several seeds, the first
+        one determines the sample, and each one gives different weights and inputs.
 
     Raises:
         SettingError: Options that do not exist or contradict each other.
@@ -67,8 +69,9 @@ def correlate(
         ['cifar10_test_200']
     """
     check_names(space=space, proxies=proxies)
+    check_names(proxies=against or None)
     from firstlight.data.inputs import check_source_name
-    from firstlight.evaluation.correlate import draw_sample, study
+    from firstlight.evaluation.correlate import draw_sample, study, with_against
     from firstlight.proxies.requests import read_requests
     from firstlight.scoring.service import make_setting
     from firstlight.spaces.finding import find_space
@@ -81,7 +84,7 @@ def correlate(
     check_source_name("input", inputs.input)
     found_space = find_space(space)
     warm_up = read_warm_up(inputs.warmup, found_space)
-    requests = read_requests(proxies, found_space.data_kind if warm_up else None)
+    requests, compared = with_against(read_requests(proxies, found_space.data_kind if warm_up else None), against)
     if truth.table is None:
         raise SettingError("Name a table of trained networks: table=FILE (--table FILE). See `firstlight table`.")
     table = truth.table if isinstance(truth.table, Table) else load_table(Path(truth.table))
@@ -105,7 +108,7 @@ def correlate(
     folder = choose_folder(storage, f"correlate-{settings[0].space_name}-{Path(table.origin).stem}")
     place = choose_executor(options[Compute], callback, first or len(table))
     with open_store(folder, same_versions=storage.same_versions) as store, place.staying():
-        result = study(sample, settings, requests, place, store, callback=callback)
+        result = study(sample, settings, requests, place, store, against=compared, callback=callback)
         result = replace(result, remarks=tuple(filter(None, (source.remark, *store.remarks()))))
     if folder is not None:
         described = {

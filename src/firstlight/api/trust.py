@@ -25,6 +25,7 @@ def trust(
     *,
     train: int = 24,
     proxies: Proxies = "all",
+    against: str = "",
     callback: Callback = ignore,
 ) -> Trust:
     """Find out which proxy to trust on your data: train a few random networks, and see which proxy predicted best.
@@ -35,6 +36,7 @@ def trust(
         space: The search space.
         train: Number of random networks to train.
         proxies: Proxies to choose from, by name, as `module:name`, as objects, or "all".
+        against: A proxy that the others are compared with, network by network, such as params.
         callback: Called with an `Event` as networks are trained and scored.
 
     Returns:
@@ -53,7 +55,9 @@ def trust(
         10
     """
     check_names(space=space, proxies=proxies)
+    check_names(proxies=against or None)
     from firstlight.data.inputs import check_source_name
+    from firstlight.evaluation.correlate import with_against
     from firstlight.evaluation.trust import train_and_compare
     from firstlight.proxies.requests import parse_requests
     from firstlight.scoring.service import make_setting, source_for
@@ -67,7 +71,7 @@ def trust(
     if training.data is None:
         raise SettingError("Name the data to train on: data=NAME (--data digits, --data folder:photos).")
     check_source_name("data", training.data)
-    requests = parse_requests(proxies)
+    requests, compared = with_against(parse_requests(proxies), against)
     recipe = read_recipe(training.recipe, training.epochs).recipe
     settings = EvaluationSetting(
         **in_space(space),
@@ -85,7 +89,7 @@ def trust(
     folder = choose_folder(storage, f"trust-{settings.space_name}-{name}")
     place = choose_executor(options[Compute], callback)
     with open_store(folder, same_versions=storage.same_versions) as store, place.staying():
-        found = train_and_compare(settings, scoring, requests, train, place, store, callback=callback)
+        found = train_and_compare(settings, scoring, requests, train, place, store, against=compared, callback=callback)
         remarks = tuple(filter(None, (source.remark, *store.remarks())))
         found = replace(found, study=replace(found.study, remarks=remarks, directory=folder))
     if folder is not None:

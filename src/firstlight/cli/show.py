@@ -31,7 +31,7 @@ def show(
 
     Args:
         space: The search space, or your own space as module:name.
-        architecture: An architecture, as the space writes it.
+        architecture: An architecture, as the space writes it; or textbook, for spaces that have such a network.
         out: Write the picture to this file: .svg, .png or .pdf.
         skeleton: Settings of the network around the searched part, such as channels=8,cells=2.
         json: Print only JSON, for use in scripts.
@@ -46,13 +46,14 @@ def show(
 
     found = find_space(space)
     parsed = found.read(architecture)
-    drawing = found.drawing(parsed)
+    around = found.skeleton(**dict(read_skeleton(skeleton)))
+    drawing = found.drawing(parsed, around)
     if out is not None:
         check_suffix(out)
         if drawing is None:
             raise SettingError(f"The space {found.name!r} does not draw its architectures. Leave out --out.")
         write_picture(drawing, out)
-    cost = found.cost(parsed, found.skeleton(**dict(read_skeleton(skeleton))))
+    cost = found.cost(parsed, around)
     canonical = str(found.canonical(parsed))
     if json:
         graph = None if drawing is None else asdict(drawing)

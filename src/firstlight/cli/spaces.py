@@ -90,7 +90,7 @@ def _tell(space: Space[Any], name: str, samples: int, skeleton: str, seed: int, 
     if not measured:
         raise failed[0]
     example = measured[0][0]
-    drawing = space.drawing(example)
+    drawing = space.drawing(example, around)
     ranges = {name: _range(getattr(cost, name) for _, cost in measured) for name in ("params", "macs")}
     if as_json:
         graph = None if drawing is None else asdict(drawing)
@@ -107,6 +107,7 @@ def _tell(space: Space[Any], name: str, samples: int, skeleton: str, seed: int, 
         "MACs": _in_words(ranges["macs"], len(measured)),
         **unbuilt,
         "default proxy": known.proxy,
+        **({"textbook": space.textbook} if space.textbook else {}),
         "benchmark": known.benchmark or "none known",
         "reference": known.citation or "none",
         "used by": "\n".join(known.used_by) or "none known",

@@ -55,9 +55,10 @@ def show(path: Path, /, *, space: str | None = None, json: bool = False) -> None
 
     For example:
     firstlight table show nb201.parquet --space nasbench201
+    firstlight table show plain --space plain-resnet
 
     Args:
-        path: A table: FILE.parquet or FILE.csv.
+        path: A table: FILE.parquet or FILE.csv; or plain, the benchmark of the plain spaces.
         space: Count the architectures of this space; see `firstlight spaces`.
         json: Print only JSON, for use in scripts.
     """
@@ -78,7 +79,7 @@ def show(path: Path, /, *, space: str | None = None, json: bool = False) -> None
                 "strangers": len(census.strangers),
                 "examples": census.strangers[:3],
             }
-        print_json(content | {"targets": rows})
+        print_json(content | {"provenance": found.frame.attrs, "targets": rows})
         return
     from firstlight.views.console.terminal import console, show_figures
 
@@ -90,6 +91,8 @@ def show(path: Path, /, *, space: str | None = None, json: bool = False) -> None
         console.print(f"{len(census.strangers):,} {verb} not belong to it, such as:", markup=False)
         for text in census.strangers[:3]:
             say(f"  {text}")
+    for what, told in found.frame.attrs.items():
+        say(f"{what}: {told}")
     show_figures(
         ("column", "rows", "lowest", "highest", "meaning"),
         (

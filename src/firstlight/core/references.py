@@ -36,6 +36,12 @@ REFERENCES = {
         "TMLR",
         2025,
     ),
+    "Casarin2025lswag": Reference(
+        "Sofia Casarin, Sergio Escalera, Oswald Lanz",
+        "L-SWAG: Layer-Sample Wise Activation with Gradients Information for Zero-Shot NAS on Vision Transformers",
+        "CVPR",
+        2025,
+    ),
     "Chen2021autoformer": Reference(
         "Minghao Chen, Houwen Peng, Jianlong Fu, Haibin Ling",
         "AutoFormer: Searching Transformers for Visual Recognition",
@@ -47,6 +53,12 @@ REFERENCES = {
         "Neural Architecture Search on ImageNet in Four GPU Hours: A Theoretically Inspired Perspective",
         "ICLR",
         2021,
+    ),
+    "Chen2025zerolm": Reference(
+        "Zhen-Song Chen, Hong-Wei Ding, Xian-Jia Wang, Witold Pedrycz",
+        "ZeroLM: Data-Free Transformer Architecture Search for Language Models",
+        "arXiv:2503.18646",
+        2025,
     ),
     "Deb2002nsga": Reference(
         "Kalyanmoy Deb, Amrit Pratap, Sameer Agarwal, T. Meyarivan",
@@ -66,6 +78,13 @@ REFERENCES = {
         "TPAMI",
         2021,
     ),
+    "Dosovitskiy2021vit": Reference(
+        "Alexey Dosovitskiy, Lucas Beyer, Alexander Kolesnikov, Dirk Weissenborn, Xiaohua Zhai, Thomas Unterthiner, "
+        "Mostafa Dehghani, Matthias Minderer, Georg Heigold, Sylvain Gelly, Jakob Uszkoreit, Neil Houlsby",
+        "An Image is Worth 16x16 Words: Transformers for Image Recognition at Scale",
+        "ICLR",
+        2021,
+    ),
     "Duan2021transnas": Reference(
         "Yawen Duan, Xin Chen, Hang Xu, Zewei Chen, Xiaodan Liang, Tong Zhang, Zhenguo Li",
         "TransNAS-Bench-101: Improving Transferability and Generalizability of Cross-Task Neural Architecture Search",
@@ -78,11 +97,36 @@ REFERENCES = {
         "ICML",
         2018,
     ),
+    "Gracheva2021epsilon": Reference(
+        "Ekaterina Gracheva",
+        "Trainless Model Performance Estimation Based on Random Weights Initialisations for Neural Architecture Search",
+        "Array",
+        2021,
+    ),
+    "He2016resnet": Reference(
+        "Kaiming He, Xiangyu Zhang, Shaoqing Ren, Jian Sun",
+        "Deep Residual Learning for Image Recognition",
+        "CVPR",
+        2016,
+    ),
+    "Javaheripi2022lts": Reference(
+        "Mojan Javaheripi, Gustavo H. de Rosa, Subhabrata Mukherjee, Shital Shah, Tomasz L. Religa, "
+        "Caio C. T. Mendes, Sebastien Bubeck, Farinaz Koushanfar, Debadeepta Dey",
+        "LiteTransformerSearch: Training-free Neural Architecture Search for Efficient Language Models",
+        "NeurIPS",
+        2022,
+    ),
     "Jiang2023meco": Reference(
         "Tangyu Jiang, Haodi Wang, Rongfang Bie",
         "MeCo: Zero-Shot NAS with One Data and Single Forward Pass via Minimum Eigenvalue of Correlation",
         "NeurIPS",
         2023,
+    ),
+    "Jing2025wrcor": Reference(
+        "Kun Jing, Luoyu Chen, Jungang Xu, Jianwei Tai, Yiyu Wang, Shuaimin Li",
+        "Zero-Shot Neural Architecture Search with Weighted Response Correlation",
+        "arXiv:2507.08841",
+        2025,
     ),
     "Lee2019snip": Reference(
         "Namhoon Lee, Thalaiyasingam Ajanthan, Philip H. S. Torr",
@@ -114,6 +158,12 @@ REFERENCES = {
         "ICLR",
         2019,
     ),
+    "Liu2022convnext": Reference(
+        "Zhuang Liu, Hanzi Mao, Chao-Yuan Wu, Christoph Feichtenhofer, Trevor Darrell, Saining Xie",
+        "A ConvNet for the 2020s",
+        "CVPR",
+        2022,
+    ),
     "Lopes2021epenas": Reference(
         "Vasco Lopes, Saeid Alirezazadeh, Luís A. Alexandre",
         "EPE-NAS: Efficient Performance Estimation Without Training for Neural Architecture Search",
@@ -138,6 +188,12 @@ REFERENCES = {
         "AAAI",
         2019,
     ),
+    "Sandler2018mobilenetv2": Reference(
+        "Mark Sandler, Andrew Howard, Menglong Zhu, Andrey Zhmoginov, Liang-Chieh Chen",
+        "MobileNetV2: Inverted Residuals and Linear Bottlenecks",
+        "CVPR",
+        2018,
+    ),
     "Shu2022hnas": Reference(
         "Yao Shu, Zhongxiang Dai, Zhaoxuan Wu, Bryan Kian Hsiang Low",
         "Unifying and Boosting Gradient-Based Training-Free Neural Architecture Search",
@@ -161,6 +217,12 @@ REFERENCES = {
         "BlockSwap: Fisher-guided Block Substitution for Network Compression on a Budget",
         "ICLR",
         2020,
+    ),
+    "Tybl2025vkdnw": Reference(
+        "Ondřej Týbl, Lukáš Neumann",
+        "Training-free Neural Architecture Search through Variance of Knowledge of Deep Network Weights",
+        "CVPR",
+        2025,
     ),
     "Wang2020grasp": Reference(
         "Chaoqi Wang, Guodong Zhang, Roger Grosse",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,6 +24,8 @@ MANY, RESAMPLES, FEWER_RESAMPLES = 2_000, 500, 200
 FEWEST = 10
 TOP_SHARES = (0.01, 0.05, 0.10)
 TOP_COUNT = 10
+# nDCG looks at this many networks of highest utility
+GAIN_COUNT = 1_000
 
 
 @dataclass(frozen=True)
@@ -50,10 +52,11 @@ class RankQuality:
 
     Attributes:
         networks: The number of networks with a true value.
-        estimates: The statistics by name: "spearman", "kendall", "pearson", "precision_1", "precision_5" and
-            "precision_10" (the share of the truly best 1, 5 and 10 % that are also among as many networks of highest
-            utility), and "best_of_top_10" (the best true value among the ten networks of highest utility). Empty where
-            no statistic is defined.
+        estimates: The statistics by name: "spearman", "kendall", "pearson", "ndcg" (see `ndcg`), "precision_1",
+            "precision_5" and "precision_10" (the share of the truly best 1, 5 and 10 % that are also among as many
+            networks of highest utility), "best_of_top_10" (the best true value among the ten networks of highest
+            utility), "regret_1" and "regret_10" (by how much the network of highest utility, and the best of the ten,
+            miss the best of all), and "equal_cost" (see `partial_spearman`). Without those that are undefined.
         note: Why `estimates` is empty.
         unscored: The number of networks without a utility; they rank last.
     """
@@ -65,7 +68,7 @@ class RankQuality:
 
     def to_dict(self) -> dict[str, Any]:
         flat: dict[str, Any] = {"n": self.networks, "unscored": self.unscored}
-        for name in STATISTICS:
+        for name in (*STATISTICS, EQUAL_COST):
             found = self.estimates.get(name)
             flat[name] = None if found is None else finite(found.value)
             flat[f"{name}_ci"] = None if found is None else [finite(found.low), finite(found.high)]
@@ -78,13 +81,21 @@ def finite(value: float) -> float | None:
 
 
 def rank_quality(
-    utilities: Numbers, truth: Numbers, *, groups: Groups | None = None, seed: int = 0, resamples: int | None = None
+    utilities: Numbers,
+    truth: Numbers,
+    *,
+    costs: Sequence[Numbers] = (),
+    groups: Groups | None = None,
+    seed: int = 0,
+    resamples: int | None = None,
 ) -> RankQuality:
     """Compute all statistics of a ranking, with intervals.
 
     Args:
         utilities: One utility for each network, shape (N,); networks with NaN rank last.
         truth: One true value for each network, shape (N,); networks with NaN are left out.
+        costs: What networks cost, such as parameters and MACs, shape (N,) each, for the correlation at equal cost. It
+            is left out if a cost is unknown.
         groups: The group of each network, shape (N,). Networks of one group share a score, so that they are resampled
             together: they are not independent evidence.
         seed: Decides the resamples and the order of ties.
@@ -93,8 +104,7 @@ def rank_quality(
     Returns:
         The statistics, or a note that says why none is defined.
     """
-    known = np.flatnonzero(np.isfinite(truth))
-    known = np.random.default_rng(derive(seed, "ties")).permutation(known)  # a table may be sorted by the truth
+    known = _by_lot(np.flatnonzero(np.isfinite(truth)), seed)
     utilities, truth = utilities[known], truth[known]
     networks, scored = len(truth), int(np.isfinite(utilities).sum())
     unscored = networks - scored
@@ -105,14 +115,24 @@ def rank_quality(
         if values.min() == values.max():
             note = f"the {name} of all networks is {values[0]:.6g}: no correlation is defined"
             return RankQuality(networks, {}, note, unscored)
-    found = {name: statistic(utilities, truth) for name, statistic in STATISTICS.items()}
-    drawn: dict[str, list[float]] = {name: [] for name in STATISTICS}
-    for rows in resampled(networks if groups is None else groups[known], seed, resamples):
-        for name, statistic in STATISTICS.items():
-            drawn[name].append(statistic(utilities[rows], truth[rows]))
-    return RankQuality(
-        networks, {name: estimate(value, drawn[name]) for name, value in found.items()}, unscored=unscored
-    )
+    held = [cost[known] for cost in costs]
+    held = held if all(np.isfinite(cost).all() for cost in held) else []
+
+    def compute(rows: Any) -> dict[str, float]:
+        found = {name: statistic(utilities[rows], truth[rows]) for name, statistic in STATISTICS.items()}
+        if held:
+            found[EQUAL_COST] = partial_spearman(utilities[rows], truth[rows], *(cost[rows] for cost in held))
+        return found
+
+    found = {name: value for name, value in compute(slice(None)).items() if not math.isnan(value)}
+    drawn = [compute(rows) for rows in resampled(networks if groups is None else groups[known], seed, resamples)]
+    estimates = {name: estimate(value, [draw[name] for draw in drawn]) for name, value in found.items()}
+    return RankQuality(networks, estimates, unscored=unscored)
+
+
+def _by_lot(rows: npt.NDArray[np.intp], seed: int) -> npt.NDArray[np.intp]:
+    """Shuffle rows, so that ties are broken by lot: a table may be sorted by the truth."""
+    return np.random.default_rng(derive(seed, "ties")).permutation(rows)
 
 
 def unscored_last(values: Numbers) -> Numbers:
@@ -132,21 +152,27 @@ def difference(
     second: Numbers,
     truth: Numbers,
     *,
+    statistic: str = "spearman",
     groups: Groups | None = None,
     seed: int = 0,
     resamples: int | None = None,
 ) -> Estimate | None:
-    """Estimate by how much the first follows the truth better than the second, in Spearman's correlation.
+    """Estimate a statistic of the first minus that of the second, by default Spearman's correlation.
 
     Both are resampled together, so that the interval is that of the difference. Unscored networks rank last in each.
-    Returns None if a correlation is undefined. The arguments are those of `rank_quality`.
+    Returns None if the statistic is undefined. The statistic is a name of `STATISTICS`; the other arguments are those
+    of `rank_quality`.
     """
+    compute = STATISTICS[statistic]
 
     def lead(first: Numbers, second: Numbers, truth: Numbers) -> float:
-        return spearman(first, truth) - spearman(second, truth)
+        return compute(first, truth) - compute(second, truth)
 
-    columns = unscored_last(first), unscored_last(second), truth
-    return bootstrapped(lead, *columns, groups=groups, seed=seed, resamples=resamples)
+    known = _by_lot(np.flatnonzero(np.isfinite(truth)), seed)
+    columns = unscored_last(first[known]), unscored_last(second[known]), truth[known]
+    return bootstrapped(
+        lead, *columns, groups=None if groups is None else groups[known], seed=seed, resamples=resamples
+    )
 
 
 def bootstrapped(
@@ -224,6 +250,47 @@ def best_of_top(utilities: Numbers, truth: Numbers) -> float:
     return float(truth[best_first(utilities)[:TOP_COUNT]].max())
 
 
+def regret_of(count: int) -> Statistic:
+    """Return the statistic: by how much the best of so many networks of highest utility misses the best of all."""
+
+    def regret(utilities: Numbers, truth: Numbers) -> float:
+        return float(truth.max() - truth[best_first(utilities)[:count]].max())
+
+    return regret
+
+
+def ndcg(utilities: Numbers, truth: Numbers) -> float:
+    """Return the normalized discounted cumulative gain, as published with VKDNW (CVPR 2025), for accuracies in percent.
+
+        sum over the 1,000 networks of highest utility, j = 1, 2, ...: (2^accuracy - 1) / log2(1 + j)
+
+    It is divided by that of the best order, so that 1 is the best. A point of accuracy doubles the gain: only the very
+    best networks count. NaN if a true value is negative, which is then not an accuracy.
+    """
+    if truth.min() < 0:
+        return math.nan
+    top = truth.max()
+    gains = np.exp2(truth - top) - np.exp2(-top)  # relative to the best, so that nothing overflows
+    discounts = 1 / np.log2(np.arange(2, min(len(truth), GAIN_COUNT) + 2))
+    reached, most = (float(gains[best_first(by)[: len(discounts)]] @ discounts) for by in (utilities, truth))
+    return reached / most if most > 0 else math.nan
+
+
+def partial_spearman(first: Numbers, second: Numbers, *given: Numbers) -> float:
+    """Return the correlation of what is left of the ranks of two columns after those of others are accounted for.
+
+    With parameters and MACs given, it says whether a score tells more than the size of a network. NaN if nothing is
+    left, as of a score that is the number of parameters.
+    """
+    others = np.column_stack([np.ones(len(first)), *map(ranks, given)])
+    both = np.column_stack([ranks(first), ranks(second)])
+    left = both - others @ np.linalg.lstsq(others, both, rcond=None)[0]
+    spread = np.linalg.norm(both - both.mean(0), axis=0)
+    if (np.linalg.norm(left, axis=0) <= NOTHING_LEFT * spread).any():
+        return math.nan
+    return pearson(left[:, 0], left[:, 1])
+
+
 def ranks(values: Numbers) -> Numbers:
     """Return the rank of each value, 1 for the lowest; ties share the mean of their ranks."""
     # as `scipy.stats.rankdata`, whose checks take ten times as long as the ranking of some hundred values
@@ -241,9 +308,15 @@ STATISTICS: dict[str, Statistic] = {
     "spearman": spearman,
     "kendall": kendall,
     "pearson": pearson,
+    "ndcg": ndcg,
     **{f"precision_{share * 100:.0f}": precision_at(share) for share in TOP_SHARES},
     f"best_of_top_{TOP_COUNT}": best_of_top,
+    **{f"regret_{count}": regret_of(count) for count in (1, TOP_COUNT)},
 }
+# The name of the correlation given costs, which takes more columns than the others
+EQUAL_COST = "equal_cost"
+# What is left of ranks below this share of their spread is rounding
+NOTHING_LEFT = 1e-9
 
 
 def resampled(networks: int | Groups, seed: int, resamples: int | None = None) -> Iterator[npt.NDArray[np.int64]]:

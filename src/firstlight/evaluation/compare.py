@@ -5,20 +5,22 @@ from __future__ import annotations
 import itertools
 import math
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from firstlight.core.errors import SettingError
 from firstlight.core.events import Callback, Event, ignore
-from firstlight.core.statistics import finite
+from firstlight.core.statistics import Estimate, estimate, finite, resampled
 from firstlight.evaluation.contest import Contest
 from firstlight.evaluation.methods import Method, Query
+from firstlight.evaluation.truth import TableTruth
 from firstlight.search.curves import Against, Curve, mean_curves
 
 
@@ -98,6 +100,9 @@ class Row:
         value: The value that the method has seen of it.
         epochs: The numbers of epochs of the best networks.
         seconds: The seconds of all queries.
+        regret: By how much the first reported result misses the best of the table; None if there is no table.
+        ahead: The first reported result minus that of the method that others are compared with, seed by seed, with the
+            95 % interval over the seeds; None for that method itself, and if there is none.
     """
 
     method: str
@@ -107,6 +112,8 @@ class Row:
     value: Spread
     epochs: tuple[int, ...]
     seconds: Spread
+    regret: Spread | None = None
+    ahead: Estimate | None = None
 
 
 @dataclass(frozen=True)
@@ -122,6 +129,8 @@ class Comparison:
         seconds: Where durations come from, in words; None if they are unknown.
         within: After how many seconds, if asked for.
         remarks: Notes on the results.
+        best: The best value of the first reported column in the table; None if there is no table.
+        against: The method that the others are compared with, seed by seed; "" for none.
 
     Example:
         >>> from firstlight.evaluation.compare import Comparison, Run
@@ -141,6 +150,8 @@ class Comparison:
     within: float | None = None
     remarks: tuple[str, ...] = ()
     directory: Path | None = None
+    best: float | None = None
+    against: str = ""
 
     @cached_property
     def labels(self) -> dict[str, str]:
@@ -151,20 +162,19 @@ class Comparison:
     def rows(self) -> list[Row]:
         """For each method, a row for each number of queries, and one for the seconds that were asked for."""
         rows = []
-        for method, runs in self.runs.items():
+        for method in self.runs:
             for count in self.queries:
-                rows.append(self._row(method, f"{count} queries", [run.after(count) for run in runs]))
+                rows.append(self._row(method, f"{count} queries", partial(Run.after, count=count)))
             if self.within is not None:
-                rows.append(self._row(method, f"{self.within:,.0f} s", [run.within(self.within) for run in runs]))
+                rows.append(self._row(method, f"{self.within:,.0f} s", partial(Run.within, seconds=self.within)))
         return rows
 
-    def _row(self, method: str, point: str, counts: Sequence[int]) -> Row:
-        reached = [
-            (run, count, run.incumbents[count - 1] if count else None)
-            for run, count in zip(self.runs[method], counts, strict=True)
-        ]
-        best = [incumbent for _, _, incumbent in reached]
+    def _row(self, method: str, point: str, count_of: Callable[[Run], int]) -> Row:
+        counts = [count_of(run) for run in self.runs[method]]
+        reached = list(zip(self.runs[method], counts, strict=True))
+        best = [run.incumbents[count - 1] if count else None for run, count in reached]
         values = [math.nan if query is None or query.value is None else query.value for query in best]
+        first = [self.figure(query, self.report[0]) for query in best]
         return Row(
             method,
             point,
@@ -172,8 +182,19 @@ class Comparison:
             {column: Spread.of([self.figure(query, column) for query in best]) for column in self.report},
             Spread.of(values),
             tuple(sorted({query.epochs for query in best if query and query.epochs is not None})),
-            Spread.of([run.elapsed[count - 1] if count else 0.0 for run, count, _ in reached]),
+            Spread.of([run.elapsed[count - 1] if count else 0.0 for run, count in reached]),
+            None if self.best is None else Spread.of([self.best - value for value in first]),
+            self._ahead(method, first, count_of),
         )
+
+    def _ahead(self, method: str, figures: Sequence[float], count_of: Callable[[Run], int]) -> Estimate | None:
+        if not self.against or method == self.against or len(figures) < 2:
+            return None
+        others = [(run, count_of(run)) for run in self.runs[self.against]]
+        other = [self.figure(run.incumbents[count - 1] if count else None, self.report[0]) for run, count in others]
+        leads = np.array(figures) - np.array(other)
+        drawn = [float(leads[rows].mean()) for rows in resampled(len(leads), seed=0)]
+        return None if np.isnan(leads).any() else estimate(float(leads.mean()), drawn)
 
     def figure(self, incumbent: Query | None, column: str) -> float:
         """Return a reported result of the best network; NaN if there is none."""
@@ -191,6 +212,12 @@ class Comparison:
                 ("seconds", row.seconds),
             ):
                 entry |= {name: spread.mean, f"{name}_std": spread.deviation}
+            if row.regret is not None:
+                entry |= {"regret": row.regret.mean, "regret_std": row.regret.deviation}
+            if self.against:
+                ahead = row.ahead
+                entry |= {"ahead": ahead and ahead.value, "ahead_low": ahead and ahead.low}
+                entry |= {"ahead_high": ahead and ahead.high}
             flat.append(entry | {"epochs": " ".join(map(str, row.epochs))})
         return pd.DataFrame(flat)
 
@@ -222,6 +249,10 @@ class Comparison:
                 "best_value": row.value.to_dict(),
                 "epochs": list(row.epochs),
                 "seconds": row.seconds.to_dict(),
+                **({} if row.regret is None else {"regret": row.regret.to_dict()}),
+                **(
+                    {} if row.ahead is None else {"ahead": row.ahead.value, "ahead_ci": [row.ahead.low, row.ahead.high]}
+                ),
             }
             for row in self.rows
         ]
@@ -231,6 +262,7 @@ class Comparison:
             "report": list(self.report),
             "seeds": seeds,
             "seconds": self.seconds,
+            **({"against": self.against} if self.against else {}),
             "remarks": list(self.remarks),
             "rows": rows,
         }
@@ -253,10 +285,12 @@ def run_methods(
     seeds: Sequence[int],
     *,
     within: float | None = None,
+    against: str = "",
     callback: Callback = ignore,
 ) -> Comparison:
-    """Each method with each seed, as far as the largest number of queries."""
+    """Run each method with each seed, as far as the largest number of queries. `against` names one of the methods."""
     _check(contest, methods, queries, seeds, within)
+    compared = _named(methods, against)
     runs: dict[str, list[Run]] = {str(method): [] for method in methods}
     total, done = len(methods) * len(seeds) * queries[-1], 0
 
@@ -280,7 +314,23 @@ def run_methods(
         contest.seconds,
         within,
         tuple(_remarks(contest, methods, runs, queries[-1], within)),
+        best=max(contest.truth.figures[contest.report[0]].values()) if isinstance(contest.truth, TableTruth) else None,
+        against=compared,
     )
+
+
+def _named(methods: Sequence[Method], against: str) -> str:
+    """Return the text of the method that the user named, with or without its settings; "" for none."""
+    texts = [str(method) for method in methods]
+    labels = short_labels(texts)
+    if not against or against in texts:
+        return against
+    found = [text for text, label in labels.items() if label == against]
+    if len(found) != 1:
+        raise SettingError(
+            f"against (--against) is {against!r}; name one of the methods: {', '.join(labels.values())}."
+        )
+    return found[0]
 
 
 def _remarks(

@@ -35,6 +35,9 @@ from firstlight.scoring.service import ScoreService, Setting, with_cost
 from firstlight.storage.store import Store
 from firstlight.tables.table import Table
 
+# Statistics of which a study has paired differences
+PAIRED = ("spearman", "kendall", "ndcg", "precision_10", "regret_1")
+
 
 @dataclass(frozen=True)
 class Sample:
@@ -69,6 +72,8 @@ class Study:
         resamples: The number of bootstrap resamples.
         remarks: Notes on the results.
         reasons: The most frequent reason of each proxy that has no score for some networks.
+        costs: Parameters and MACs of each network, for the correlation at equal cost; empty if unknown.
+        against: The proxy that the others are compared with in pairs; "" for none.
 
     Example:
         >>> import numpy as np
@@ -87,6 +92,8 @@ class Study:
     remarks: tuple[str, ...] = ()
     reasons: Mapping[str, str] = field(default_factory=dict)
     directory: Path | None = None
+    costs: Mapping[str, Numbers] = field(default_factory=dict)
+    against: str = ""
 
     @property
     def names(self) -> list[str]:
@@ -111,7 +118,7 @@ class Study:
         """The statistics for the first seed, by target and proxy."""
         return {
             target: {
-                name: rank_quality(values, self.truth(target), **self._drawing)
+                name: rank_quality(values, self.truth(target), costs=list(self.costs.values()), **self._drawing)
                 for name, values in self.utilities[0].items()
             }
             for target in self.sample.targets
@@ -155,6 +162,28 @@ class Study:
     def _lead(self, first: Numbers, second: Numbers, target: str) -> Estimate | None:
         return difference(first, second, self.truth(target), **self._drawing)
 
+    @cached_property
+    def ahead(self) -> dict[str, dict[str, dict[str, Estimate]]]:
+        """How far each proxy is ahead of the one named by `against`, by target, proxy and statistic.
+
+        A regret is lower if it is better, so that a proxy with the smaller one has a negative difference.
+        """
+        found: dict[str, dict[str, dict[str, Estimate]]] = {}
+        first = self.utilities[0]
+        for target in self.sample.targets:
+            found[target] = {}
+            for name in first if self.against else ():
+                if name == self.against or not self.quality[target][name].estimates:
+                    continue
+                leads = {
+                    statistic: difference(
+                        first[name], first[self.against], self.truth(target), statistic=statistic, **self._drawing
+                    )
+                    for statistic in PAIRED
+                }
+                found[target][name] = {statistic: lead for statistic, lead in leads.items() if lead is not None}
+        return found
+
     def over_seeds(self, target: str, name: str) -> tuple[float, float] | None:
         """Return mean and deviation of Spearman's correlation over seeds; None for a single seed, or if undefined."""
         values = [spearman(unscored_last(utilities[name]), self.truth(target)) for utilities in self.utilities]
@@ -190,6 +219,9 @@ class Study:
                 if name in behind:
                     gap = behind[name]
                     found |= {"behind_best": gap.value, "behind_best_ci": [gap.low, gap.high]}
+                for statistic, lead in self.ahead[target].get(name, {}).items():
+                    found[f"{statistic}_ahead"] = lead.value
+                    found[f"{statistic}_ahead_ci"] = [lead.low, lead.high]
                 if spread := self.over_seeds(target, name):
                     found |= {"spearman_mean": spread[0], "spearman_std": spread[1], "seeds": len(self.seeds)}
             targets[target] = {"best": self.best(target), "proxies": proxies}
@@ -197,8 +229,9 @@ class Study:
                 targets[target]["ensemble"] = judged.to_dict()
         first = targets[self.sample.targets[0]]
         shape = {"networks": len(self.sample.rows), "classes": len(self.sample.classes), "seeds": list(self.seeds)}
+        against = {"against": self.against} if self.against else {}
         remarks = {"remarks": list(self.remarks)} if self.remarks else {}
-        return {**shape, "target": self.sample.targets[0], **first, "targets": targets, **remarks}
+        return {**shape, "target": self.sample.targets[0], **first, "targets": targets, **against, **remarks}
 
 
 def draw_sample(
@@ -254,14 +287,16 @@ def study(
     store: Store,
     *,
     resamples: int | None = None,
+    against: str = "",
     callback: Callback = ignore,
 ) -> Study:
     """Score the sample's classes once for each setting (which differ in their seed), and spread them to the members.
 
-    `callback` is called with an `Event` for each score.
+    `callback` is called with an `Event` for each score. `against` names one of the requests.
     """
     found: list[dict[str, Numbers]] = []
     reasons: dict[str, str] = {}
+    costs: dict[str, Numbers] = {}
     classes = sample.classes
     for number, setting in enumerate(settings):
         known: dict[str, NetworkScore] = {}
@@ -271,9 +306,32 @@ def study(
         texts = zip(sample.rows["architecture"], sample.rows["canonical"], strict=True)
         members = [_member(setting, text, known[canonical]) for text, canonical in texts]
         utilities = {str(r): np.array([m.scores[str(r)].utility for m in members]) for r in requests}
-        reasons = reasons if found else _reasons(members)  # of the first seed, as the statistics are
+        if not found:  # of the first seed, as the statistics are
+            reasons, costs = _reasons(members), _costs(members)
         found.append(utilities)
-    return Study(sample, tuple(setting.seed for setting in settings), tuple(found), resamples, reasons=reasons)
+    seeds = tuple(setting.seed for setting in settings)
+    return Study(sample, seeds, tuple(found), resamples, reasons=reasons, costs=costs, against=against)
+
+
+def with_against(requests: Sequence[ProxyRequest], against: str) -> tuple[list[ProxyRequest], str]:
+    """Return the requests with the proxy that others are compared with among them, and its name; "" for none.
+
+    Raises:
+        SettingError: If there is no such proxy.
+    """
+    if not against:
+        return list(requests), ""
+    request = ProxyRequest.parse(against)
+    return [*requests, *([] if request in requests else [request])], str(request)
+
+
+def _costs(members: Sequence[NetworkScore]) -> dict[str, Numbers]:
+    """Return parameters and MACs; NaN for networks whose cost could not be counted."""
+    known = [member.cost for member in members]
+    return {
+        "params": np.array([math.nan if cost is None else cost.params for cost in known], dtype=float),
+        "macs": np.array([math.nan if cost is None else cost.macs for cost in known], dtype=float),
+    }
 
 
 def _reasons(members: Sequence[NetworkScore]) -> dict[str, str]:

@@ -94,6 +94,7 @@ def train_and_compare(
     executor: Executor,
     store: Store,
     *,
+    against: str = "",
     callback: Callback = ignore,
 ) -> Trust:
     """Train `count` random networks, score them by all proxies, and compare. What the store knows is not done again."""
@@ -122,6 +123,6 @@ def train_and_compare(
     target = f"{training.source_name.partition(':')[0]}_val_{training.recipe.epochs}"
     columns = {"architecture": texts, "canonical": texts, target: [None if a is None else 100 * a for a in accuracies]}
     rows = pd.DataFrame(columns).astype({target: float})
-    result = study(Sample(rows, (target,)), [scoring], requests, executor, store, callback=callback)
+    result = study(Sample(rows, (target,)), [scoring], requests, executor, store, against=against, callback=callback)
     data = training.dataset
     return Trust(evaluations, result, data.classes, len(data.x_val))

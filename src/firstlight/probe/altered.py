@@ -53,6 +53,62 @@ class AlteredQuantities(BackwardQuantities):
             return attention.synaptic_terms(twin._logits(twin._ones()).sum(), weights, others)
 
     @quantity
+    def matrix_energies(self) -> tuple[float, float]:
+        """Return the sums of ||W||^2 / min(rows, columns) over attention weights and over other linear weights.
+
+        Cost: none but that of drawing the weights by Xavier's rule, on a copy.
+        """
+        from firstlight.probe import attention
+
+        weights = attention.attention_weights(self.model)
+        others = attention.other_linear_weights(self.model, weights)
+        generator = torch_generator(self.seed, "matrix energies")
+
+        def energy(shapes: list[Tensor]) -> float:
+            total = 0.0
+            for rows, columns in (weight.shape for weight in shapes):
+                drawn = torch.randn(rows, columns, generator=generator, dtype=torch.float64)
+                total += float(drawn.square().sum()) * 2 / (rows + columns) / min(rows, columns)
+            return total
+
+        return energy(weights), energy(others)
+
+    @quantity
+    def constant_outputs(self, *, value: float) -> Tensor:
+        """Return the logits of the first batch in train mode, all in one row, when all weights are equal.
+
+        Cost: one forward pass on a copy.
+        """
+        from firstlight.probe import variants
+
+        twin = self._with(variants.constant(self.model, value))
+        with twin._watched("constant weights", training=True), torch.no_grad():
+            return twin._logits(self.batches[0]).flatten().cpu()
+
+    @quantity
+    def fisher_matrix(self, *, tensors: int = 128, given: bool = False) -> Tensor:
+        """Return the Fisher information in the first parameter of each of the first `tensors` parameter tensors.
+
+        Cost: one forward pass for each sample, and one backward pass for each of its logits, in eval mode, on a copy
+        with Kaiming initialization and noise as input. `given` keeps the weights and inputs.
+        """
+        from firstlight.probe import fisher, variants
+
+        generator = torch_generator(self.seed, "fisher")
+        batch, model = self.batches[0], self.model
+        if not given:
+            batch = batch.map(lambda x: torch.randn(x.shape, generator=generator).to(x) if x.is_floating_point() else x)
+            model = variants.reinitialized(model, generator, kaiming=True)
+        twin = self._with(model)
+        chosen = [parameter for _, parameter in model.named_parameters()][:tensors]
+        with twin._watched("fisher", training=False), gradients.differentiable(model, *chosen):
+            return fisher.fisher_information((twin._logits(sample) for sample in batch.chunks(1)), chosen)
+
+    def parameter_tensors(self) -> int:
+        """Return the number of parameter tensors: weights and biases count one each."""
+        return sum(1 for _ in self.model.parameters())
+
+    @quantity
     def training_steps(self, *, recipe: Literal["sgd", "adagrad"], batches: int = 4) -> steps.TrainingSteps:
         """Train a copy for one step on each of the first batches, in train mode, and return the gradients on the way.
 

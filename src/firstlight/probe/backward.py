@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 
+import torch
 from torch import Tensor
 
 from firstlight.core.errors import UnsupportedError
@@ -55,6 +56,22 @@ class BackwardQuantities(FirstBatchQuantities):
             raise UnsupportedError("the network has no parameters named weight.")
         with self._watched("output kernel", training=training), gradients.differentiable(self.model, *chosen):
             return kernel.coupled_gram(self._logits(batch).flatten(1).sum(1), chosen)
+
+    @quantity
+    def response_correlations(self) -> Tensor:
+        """Return the correlations between samples of ReLU inputs and their gradients, weighted by block, shape (N, N).
+
+        Cost: one forward and one backward pass of the first batch, in train mode. See `responses.ResponseRecorder`.
+        """
+        from firstlight.probe import responses
+
+        batch = self._batch_for_loss(0)
+        recorder = responses.ResponseRecorder(responses.block_numbers(self.model), len(batch))
+        parameters = list(self.model.parameters())
+        watched = self._watched("responses", training=True)
+        with watched, gradients.differentiable(self.model, *parameters), recorder.watching():
+            torch.autograd.grad(self._loss_of(batch), parameters, allow_unused=True)
+        return recorder.total
 
     @quantity
     def exact_trace(self, *, samples: int = 8) -> float:

@@ -7,7 +7,7 @@ import functools
 import math
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from firstlight.core.errors import DataError, FirstlightError, UnsupportedError, is_out_of_memory
 from firstlight.probe import curvature, features, rectifiers
@@ -24,6 +24,17 @@ class ForwardQuantities(FirstBatchQuantities):
         with self._watched("cost", training=False), self._explained(batch):
             cost: Cost = batch.feed(functools.partial(measure_cost, self.model))
         return cost
+
+    @quantity
+    def decoder_parameters(self) -> int:
+        """Return the number of parameters that are trained, without those of embeddings. Free."""
+        embedded = {
+            parameter
+            for module in self.model.modules()
+            if isinstance(module, (nn.Embedding, nn.EmbeddingBag))
+            for parameter in module.parameters()
+        }
+        return sum(p.numel() for p in self.model.parameters() if p.requires_grad and p not in embedded)
 
     def classes_if_known(self) -> int | None:
         """Return the number of logits of a sample, by a forward pass in eval mode; None if it cannot be determined."""
@@ -72,6 +83,25 @@ class ForwardQuantities(FirstBatchQuantities):
         if samples == rectifiers.PATTERN_SAMPLES:
             return self.relu_codes()
         return self._relu_pass(rectifiers.CodeRecorder(len(self.batches[0]), pattern_samples=samples)).codes()
+
+    @quantity
+    def activation_patterns(self, samples: int, *, first: float = 0.0, last: float = 1.0) -> int | None:
+        """Return the number of different on/off patterns of the units of ReLUs and GELUs over the first samples.
+
+        Units are those of all shapes, tokens included; None if an input is not finite. Cost: one forward pass of these
+        samples in train mode.
+
+        Args:
+            samples: The number of samples.
+            first: The depth of the first layer that counts, as a share of all ReLUs and GELUs.
+            last: The depth behind the last one.
+        """
+        batch = self.batches[0].head(samples)
+        recorder = rectifiers.PatternRecorder()
+        chosen = rectifiers.within(rectifiers.switches_of(self.model), first, last)
+        with self._watched("patterns", training=True), torch.no_grad(), recorder.watching(chosen):
+            self._forward(batch)
+        return recorder.patterns()
 
     @quantity
     def relu_inner_products(self) -> Tensor:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -41,6 +42,43 @@ def rectifiers_of(model: nn.Module) -> list[nn.Module]:
     if not rectifiers:
         raise UnsupportedError("the network has no ReLU modules (nn.ReLU), whose on/off codes are compared.")
     return rectifiers
+
+
+def switches_of(model: nn.Module) -> list[nn.Module]:
+    """Return the ReLU and GELU modules, whose units are on for positive inputs."""
+    found: list[nn.Module] = [m for m in model.modules() if isinstance(m, (nn.ReLU, nn.ReLU6, nn.GELU))]
+    if not found:
+        raise UnsupportedError("the network has no ReLU or GELU modules, whose on/off patterns are counted.")
+    return found
+
+
+T = TypeVar("T")
+
+
+def within(layers: Sequence[T], first: float, last: float) -> list[T]:
+    """Return the layers at a depth from `first` up to `last`, as shares of their number."""
+    return [layer for place, layer in enumerate(layers) if first <= place / len(layers) < last]
+
+
+class PatternRecorder:
+    """Forward hooks that reduce the inputs of modules to their different on/off patterns over the samples."""
+
+    def __init__(self) -> None:
+        self._patterns: list[Tensor] = []
+        self._finite = True
+
+    def watching(self, modules: Sequence[nn.Module]) -> AbstractContextManager[None]:
+        return hooked(modules, self._see, before=True)
+
+    def _see(self, module: nn.Module, inputs: tuple[Any, ...]) -> None:
+        flat = inputs[0].detach().flatten(1)
+        self._finite &= bool(flat.sum().isfinite())
+        self._patterns.append(_different(_packed(flat > 0)))
+
+    def patterns(self) -> int | None:
+        if not self._finite:
+            return None
+        return _different(torch.cat(self._patterns, 1)).shape[1] if self._patterns else 0
 
 
 class CodeRecorder:

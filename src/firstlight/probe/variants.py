@@ -29,6 +29,18 @@ def absolute(model: nn.Module, *, batch_norm: bool = False) -> nn.Module:
 
 
 @torch.no_grad()
+def constant(model: nn.Module, value: float) -> nn.Module:
+    """Return a copy with all parameters equal to `value`, except biases, which are 0, and fresh running statistics."""
+    twin = copy.deepcopy(model)
+    for name, parameter in twin.named_parameters():
+        parameter.fill_(0.0 if name.rpartition(".")[2].endswith("bias") else value)
+    for module in twin.modules():
+        if isinstance(module, nn.modules.batchnorm._NormBase):
+            module.reset_running_stats()
+    return twin
+
+
+@torch.no_grad()
 def reinitialized(model: nn.Module, generator: torch.Generator, *, kaiming: bool) -> nn.Module:
     """Return a copy with new weights.
 

@@ -12,21 +12,26 @@ if TYPE_CHECKING:
 # Importing this package imports no proxy, and no PyTorch.
 _NAMES = {
     "az": "az_expressivity az_progressivity az_trainability",
-    "cost": "macs params",
+    "cost": "decoder_params macs params",
     "dextr": "curvature dextr dextr_opt independence",
     "dss": "dss",
+    "epsilon": "epsilon",
     "gradients": "fisher grad_norm gradsign grasp l2_norm plain snip",
     "jacobian": "epe_nas jacov",
     "kernel": "knas ntk_condition ntk_trace ntk_trace_batch ntk_trace_exact te_ntk",
+    "l_swag": "l_swag",
     "meco": "meco meco_opt",
     "rectifiers": "linear_regions naswot swap swap_reg",
     "sigeo": "fr_norm loss sigeo zico",
     "synflow": "synflow",
+    "vkdnw": "vkdnw",
+    "wrcor": "wrcor",
     "zen": "zen",
+    "zerolm": "zerolm",
 }
 
 # How ranks are aggregated, and the ensembles that have a name; `ensembles` has the formulas.
-ENSEMBLES = ("log_rank", "rank_mean", "az_nas", "sigeo_rank", "sigeo_loss_rank")
+ENSEMBLES = ("log_rank", "rank_mean", "az_nas", "vkdnw_agg", "sigeo_rank", "sigeo_loss_rank")
 
 
 def _read_proxy(entry: object) -> Proxy | None:

@@ -18,6 +18,20 @@ def params(probe: Probe) -> Parts:
     return Parts(probe.cost().params)
 
 
+@proxy(reference="Javaheripi2022lts", needs="nothing")
+def decoder_params(probe: Probe) -> Parts:
+    """Number of trained parameters without embeddings.
+
+        M = number of parameters that are trained and not part of an embedding
+
+    Made for language models, in which most parameters are embeddings that say little about the loss. Without embeddings
+    it is `params`.
+
+    Scale: the count itself. Higher is better. Cost: none.
+    """
+    return Parts(probe.decoder_parameters())
+
+
 @proxy(needs="nothing")
 def macs(probe: Probe) -> Parts:
     """Multiply-accumulates for one input (FLOPs / 2).

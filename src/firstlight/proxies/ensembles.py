@@ -41,6 +41,7 @@ LARGEST_WEIGHT = 1e9
 # Ensembles with a name of their own; members are looked up when one is asked for.
 NAMED = {
     "az_nas": "log_rank(az_expressivity,az_progressivity,az_trainability,macs)",
+    "vkdnw_agg": "log_rank(vkdnw,jacov,az_expressivity,az_trainability,macs)",
     # SiGeo's terms, independent of their scales; and those of them that carried information in our measurements
     "sigeo_rank": "rank_mean(zico:batches=4,fr_norm,loss)",
     "sigeo_loss_rank": "rank_mean(zico:batches=4,loss*0.5)",

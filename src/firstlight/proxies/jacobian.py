@@ -5,10 +5,10 @@ from __future__ import annotations
 from math import nan
 
 import torch
-from torch import Tensor
 
 from firstlight.core.errors import UnsupportedError
 from firstlight.probe import Probe
+from firstlight.probe.responses import correlations
 from firstlight.proxies.base import Parts, proxy
 
 # Keeps logarithms and inverses away from zero, as published.
@@ -30,10 +30,10 @@ def jacov(probe: Probe) -> Parts:
     """
     if len(probe.batches[0]) < 2:
         raise UnsupportedError("correlations between samples need a batch of two or more samples.")
-    correlations = _correlations(probe.input_jacobian().double())
-    if not bool(correlations.isfinite().all()):
+    matrix = correlations(probe.input_jacobian().double())
+    if not bool(matrix.isfinite().all()):
         return Parts(nan)
-    eigenvalues = torch.linalg.eigvalsh(correlations).clamp(min=0) + K
+    eigenvalues = torch.linalg.eigvalsh(matrix).clamp(min=0) + K
     return Parts(-float((eigenvalues.log() + 1 / eigenvalues).sum()))
 
 
@@ -58,17 +58,9 @@ def epe_nas(probe: Probe) -> Parts:
         raise UnsupportedError("no class has two samples in the batch; use a larger batch.")
     for label in classes[counts > 1] if many else classes:
         rows = jacobian[labels == label]
-        total = (_correlations(rows).abs() + K).log().sum()
+        total = (correlations(rows).abs() + K).log().sum()
         per_class.append(total / len(rows) if many else total)
     energies = torch.stack(per_class)
     if many:
         return Parts(float((energies[:, None] - energies[None]).abs().sum()) / len(energies))
     return Parts(float(energies.abs().sum()))
-
-
-def _correlations(rows: Tensor) -> Tensor:
-    """Return the Pearson correlations between rows; a constant row has the correlation 0."""
-    centred = rows - rows.mean(1, keepdim=True)
-    norms = torch.linalg.vector_norm(centred, dim=1, keepdim=True)
-    unit = torch.where(norms == 0, 0.0, centred / norms)
-    return unit @ unit.T

@@ -50,18 +50,24 @@ def linear_regions(probe: Probe) -> Parts:
 
 
 @proxy(reference="Peng2024swap", batch_size=64, expects=("codes",))
-def swap(probe: Probe, *, samples: int = 16) -> Parts:
+def swap(probe: Probe, *, samples: int = 16, activations: Literal["relu", "all"] = "relu") -> Parts:
     """Number of different patterns of ReLU units over samples.
 
         M = number of different patterns over the samples among the units
 
     The units are those of ReLUs after feature maps of images.
 
-    Scale: 1 to 2^samples or the number of units. Higher is better. Cost: that of `naswot`, shared with it.
+    Scale: 1 to 2^samples or the number of units. Higher is better. Cost: that of `naswot`, shared with it; with
+    `activations=all` one forward pass of the samples.
 
     Args:
         samples: Number of samples of the batch.
+        activations: The units of `relu` after feature maps, as published; or those of `all` ReLUs and GELUs, tokens
+            included, for transformers. A unit of a GELU is on if its input is positive.
     """
+    if activations == "all":
+        found = probe.activation_patterns(samples)
+        return Parts(nan if found is None else found)
     return Parts(_patterns(probe, samples))
 
 

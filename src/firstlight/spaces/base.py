@@ -105,6 +105,7 @@ class Space(ABC, Generic[A]):
         used_by: Keys of publications that search the space.
         proxy: The proxy that scores its networks by default.
         initial: Text of a small architecture to start from; empty if the space has none.
+        textbook: Text of the best-known architecture, which `read` accepts as "textbook"; empty if there is none.
         benchmark: The benchmark that holds results of trained networks; empty if there is none.
         data_kind: The kind of data that its networks take: "images", or another key of `firstlight.data.sources.KINDS`.
         warm_up_weights: What a warm-up trains by default: each network's "own" weights, or those that all networks
@@ -132,6 +133,7 @@ class Space(ABC, Generic[A]):
     used_by: tuple[str, ...] = ()
     proxy: str = "dextr"
     initial: str = ""
+    textbook: str = ""
     benchmark: str = ""
     data_kind: str = "images"
     warm_up_weights: Literal["own", "shared"] = "own"
@@ -176,13 +178,13 @@ class Space(ABC, Generic[A]):
         """
 
     def read(self, text: str) -> A:
-        """Parse text written by a user.
+        """Parse text written by a user, who may also write "textbook" if the space has such an architecture.
 
         Raises:
             ParseError: As `parse`, with an example of an architecture added.
         """
         try:
-            return self.parse(text)
+            return self.parse(self.textbook if self.textbook and text.strip() == "textbook" else text)
         except ParseError as error:
             example = ""
             with contextlib.suppress(Exception):  # a user's space may be unable to give one
@@ -371,8 +373,13 @@ class Space(ABC, Generic[A]):
             f"The space {self.name!r} has no {title}, {purpose}. Use one of {', '.join(able)}, or {otherwise}."
         )
 
-    def drawing(self, architecture: A) -> Drawing | None:
-        """Return the architecture as a graph, or None if the space cannot draw it."""
+    def drawing(self, architecture: A, skeleton: Skeleton | None = None) -> Drawing | None:
+        """Return the architecture as a graph, or None if the space cannot draw it.
+
+        Args:
+            architecture: An architecture of the space.
+            skeleton: The fixed part of the network, for drawings that show it; the default skeleton if None.
+        """
         return None
 
 

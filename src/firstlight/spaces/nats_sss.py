@@ -118,7 +118,7 @@ class NATSSizes(Space[Sizes]):
         tally.head(architecture.channels[-1])
         return tally.cost()
 
-    def drawing(self, architecture: Sizes) -> Drawing:
+    def drawing(self, architecture: Sizes, skeleton: Skeleton | None = None) -> Drawing:
         nodes = ("input", *map(str, (architecture.channels[0], *architecture.channels)), "output")
         steps = ("stem", *POSITIONS, "pool, linear")
         return Drawing(nodes, tuple((place, place + 1, step) for place, step in enumerate(steps)), "chain")

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NoReturn
 
 from firstlight.core.errors import ParseError
 
 _NUMBER = re.compile("0|[1-9][0-9]{0,8}")  # not \d, which also matches digits of other scripts
+LONGEST_LIST = 16  # ranges with more numbers are told by their ends
 
 
 class Reader:
@@ -46,14 +47,21 @@ class Reader:
         self.position += len(longest)
         return longest
 
-    def number(self, allowed: range, what: str) -> int:
+    def number(self, allowed: Sequence[int], what: str) -> int:
         """Read one of the allowed numbers, without leading zeros."""
         digits = _NUMBER.match(self.text, self.position)
         if not digits or int(digits[0]) not in allowed:
-            self.fail(f"{what} of {', '.join(map(str, allowed))}")
+            self.fail(f"{what} of {_listed(allowed)}")
         self.position = digits.end()
         return int(digits[0])
 
     def end(self, expected: str = "the end of the text") -> None:
         if not self.at_end:
             self.fail(expected)
+
+
+def _listed(numbers: Sequence[int]) -> str:
+    if isinstance(numbers, range) and len(numbers) > LONGEST_LIST:
+        steps = f" in steps of {numbers.step}" if numbers.step > 1 else ""
+        return f"{numbers[0]} to {numbers[-1]}{steps}"
+    return ", ".join(map(str, numbers))

@@ -5,6 +5,7 @@ docs/tables.md describes the form. A table is independent of any space until it 
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import os
 from collections.abc import Mapping, Sequence
@@ -22,8 +23,16 @@ from firstlight.spaces.nasbench201.cell import Cell201
 from firstlight.tables.targets import Target
 
 ARCHITECTURE = "architecture"
+# Names the space of each row, in tables of several spaces
+SPACE = "space"
 # Columns that identify the architecture of a row, and are not targets
-_IDENTITIES = (ARCHITECTURE, "arch_str", "adjacency", "ops", "num_vertices", "module_hash", "index", "isomorph")
+_IDENTITIES = (
+    *(ARCHITECTURE, "arch_str", "adjacency", "ops", "num_vertices", "module_hash", "index", "isomorph"),
+    *("space", "band", "seeds"),
+)
+# Tables that come with the package, by name, and the folder that they are in
+BUNDLED = ("plain",)
+_BUNDLE = Path(__file__).parent / "bundled"
 _TEXTS = (ARCHITECTURE, "arch_str", "adjacency", "ops", "module_hash")
 # The smallest number of architectures for which a rank correlation is meaningful
 FEWEST_ROWS = 10
@@ -130,7 +139,10 @@ class Table:
 
     def census(self, space: Space[Any]) -> Census:
         """Count the architectures that belong to a space."""
-        places = [(text, _place(space, text)) for text in self.frame[ARCHITECTURE].unique()]
+        texts = self.frame[ARCHITECTURE]
+        if SPACE in self.frame:
+            texts = texts[self.frame[SPACE] == space.name]
+        places = [(text, _place(space, text)) for text in texts.unique()]
         known = [place for _, place in places if not isinstance(place, FirstlightError)]
         strangers = [text for text, place in places if isinstance(place, FirstlightError)]
         return Census(len({exact for exact, _ in known}), len({canonical for _, canonical in known}), strangers)
@@ -168,6 +180,8 @@ class Table:
                 same value.
         """
         values = self.values(target)
+        if SPACE in self.frame:  # a table of several spaces
+            values = values[self.frame[SPACE][values.index] == space.name]
         rows = self._placed(space, values.index).assign(value=values)
         once = rows.drop_duplicates([ARCHITECTURE, "value"]).reset_index(drop=True)
         twice = once[once.duplicated(ARCHITECTURE, keep=False)]
@@ -221,7 +235,9 @@ def as_table(frame: pd.DataFrame, origin: str) -> Table:
     else:
         texts = [str(text) for text in first]
     columns = {ARCHITECTURE: texts} | {name: frame[name] for name in frame.columns if name not in written_in}
-    return Table(pd.DataFrame(columns), origin, written_in)
+    made = pd.DataFrame(columns)
+    made.attrs = dict(frame.attrs)  # where the data come from, if the file says so
+    return Table(made, origin, written_in)
 
 
 def _architecture_columns(columns: Sequence[str], origin: str) -> tuple[str, ...]:
@@ -235,11 +251,36 @@ def _architecture_columns(columns: Sequence[str], origin: str) -> tuple[str, ...
     )
 
 
+def bundled_path(name: str) -> Path:
+    """Return the file of a table that comes with the package."""
+    return _BUNDLE / f"{name}.parquet"
+
+
+def _load_bundled(name: str, band: str) -> Table:
+    """Read a table that comes with the package, or the rows of one band of sizes, as in `plain:100k`."""
+    path = bundled_path(name)
+    if not path.exists():
+        raise MissingFileError(
+            f"The table {name!r} is not part of this installation. Make it in the source repository with "
+            f"`python -m tools.{name}_benchmark`; see docs/tables.md."
+        )
+    table = _read(path, name)
+    if not band:
+        return table
+    bands = list(table.frame["band"].unique())
+    if band not in bands:
+        raise UnknownNameError(f"band of the table {name!r} named", band, bands)
+    return dataclasses.replace(
+        table, frame=table.frame[table.frame["band"] == band].reset_index(drop=True), origin=f"{name}-{band}"
+    )
+
+
 def load_table(path: str | Path) -> Table:
     """Read a table of trained networks from a file.
 
     Args:
-        path: A .parquet or .csv file in the form of docs/tables.md.
+        path: A .parquet or .csv file in the form of docs/tables.md; or the name of a table that comes with the package:
+            plain, or plain:100k for networks of about 100,000 parameters.
 
     Returns:
         The table.
@@ -257,7 +298,14 @@ def load_table(path: str | Path) -> Table:
         >>> len(load_table(path))
         2
     """
+    name, _, band = str(path).partition(":")
+    if name in BUNDLED:
+        return _load_bundled(name, band)
     path = Path(path).expanduser()
+    return _read(path, path.name)
+
+
+def _read(path: Path, origin: str) -> Table:
     check_suffix(path)
     try:
         whole = path.absolute()  # a relative name with a colon would be read as a URL, and requested
@@ -266,7 +314,7 @@ def load_table(path: str | Path) -> Table:
         raise MissingFileError(f"There is no file {path}.") from None
     except (OSError, ValueError) as error:
         raise TableError(f"{path} cannot be read as a table: {error}") from error
-    return as_table(frame, path.name)
+    return as_table(frame, origin)
 
 
 def _read_csv(path: Path) -> pd.DataFrame:

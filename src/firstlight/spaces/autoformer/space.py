@@ -131,7 +131,7 @@ class AutoFormer(Space[Transformer]):
         """Return the operations as AutoFormer counts them, at 224x224 and 1,000 classes. Differs from `cost`."""
         return published_complexity(architecture)
 
-    def drawing(self, architecture: Transformer) -> Drawing:
+    def drawing(self, architecture: Transformer, skeleton: Skeleton | None = None) -> Drawing:
         nodes = (f"patches, {architecture.width} wide", *(str(number) for number in range(1, architecture.depth + 1)))
         blocks = enumerate(zip(architecture.heads, architecture.ratios, strict=True))
         labels = [(number, f"{heads} heads, MLP {ratio:g}x") for number, (heads, ratio) in blocks]

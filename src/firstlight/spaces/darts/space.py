@@ -85,7 +85,7 @@ class DARTS(Space[Genotype]):
 
         return DartsOneShot()
 
-    def drawing(self, architecture: Genotype) -> Drawing:
+    def drawing(self, architecture: Genotype, skeleton: Skeleton | None = None) -> Drawing:
         """Draw both cells. n0, n1 and r0, r1 are the outputs of the two cells before."""
         nodes: list[str] = []
         edges: list[tuple[int, int, str]] = []

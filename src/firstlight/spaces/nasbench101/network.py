@@ -71,7 +71,7 @@ class Space101(Space[Cell101]):
             macs += weights * height * width
         return Cost(params + (outputs + 1) * skeleton.classes, macs + outputs * skeleton.classes)
 
-    def drawing(self, architecture: Cell101) -> Drawing:
+    def drawing(self, architecture: Cell101, skeleton: Skeleton | None = None) -> Drawing:
         cell = architecture.pruned()
         edges = [(source, vertex, "") for vertex, sources in enumerate(cell.sources, start=1) for source in sources]
         return Drawing(("input", *cell.operations, OUTPUT), tuple(edges))

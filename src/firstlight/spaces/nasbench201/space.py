@@ -105,7 +105,7 @@ class NASBench201(Space[Cell201]):
 
         return SharedCells()
 
-    def drawing(self, architecture: Cell201) -> Drawing:
+    def drawing(self, architecture: Cell201, skeleton: Skeleton | None = None) -> Drawing:
         edges = [
             (source, target, operation)
             for (target, source), operation in zip(EDGES, architecture.operations, strict=True)

@@ -185,7 +185,7 @@ class NasRec(Space[Recommender]):
         ]
         return "".join([*connections, *contents])
 
-    def drawing(self, architecture: Recommender) -> Drawing:
+    def drawing(self, architecture: Recommender, skeleton: Skeleton | None = None) -> Drawing:
         """Draw the blocks. An edge tells whether the dense tensor, the sparse tensor or both are read."""
         nodes, edges = ["input"], []
         for number, block in enumerate(architecture.blocks, start=1):

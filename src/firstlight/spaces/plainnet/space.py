@@ -154,7 +154,7 @@ class PlainNetSpace(Space[Structure]):
         assert isinstance(known, PlainNetSkeleton)
         return known
 
-    def drawing(self, architecture: Structure) -> Drawing:
+    def drawing(self, architecture: Structure, skeleton: Skeleton | None = None) -> Drawing:
         """Draw a chain. Nodes show the number of channels; `/2` marks a stride, `x3` three sub-layers."""
         nodes = ("input", *(str(block.outputs) for block in architecture.blocks))
         labels = (

@@ -147,7 +147,7 @@ class TransNASMicro(Space[MicroCell]):
         tally.classifier(width)
         return tally.cost()
 
-    def drawing(self, architecture: MicroCell) -> Drawing:
+    def drawing(self, architecture: MicroCell, skeleton: Skeleton | None = None) -> Drawing:
         edges = [
             (source, target, NAMES[number])
             for (target, source), number in zip(EDGES, architecture.operations, strict=True)
@@ -257,7 +257,7 @@ class TransNASMacro(Space[MacroModules]):
         tally.classifier(width)
         return tally.cost()
 
-    def drawing(self, architecture: MacroModules) -> Drawing:
+    def drawing(self, architecture: MacroModules, skeleton: Skeleton | None = None) -> Drawing:
         """Draw the modules in a chain, with the fraction of the image's sides and the channels after each."""
         names, sides, channels = ["input"], 4, 1
         for module in (1, *architecture.modules):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from firstlight.evaluation.correlate import Study
 from firstlight.tables.targets import Target
 from firstlight.views.console.terminal import console, show_figures
-from firstlight.views.pages.correlation import COLUMNS, LEGEND, cells, describe
+from firstlight.views.pages.correlation import COLUMNS, ahead_cell, ahead_header, cells, describe, legend
 
 
 def show_study(study: Study, *, ensemble: bool = False) -> None:
@@ -20,9 +20,11 @@ def show_study(study: Study, *, ensemble: bool = False) -> None:
             spread = study.over_seeds(target, name)
             seeds = [f"{spread[0]:.3f} ± {spread[1]:.3f}" if spread else "-"] if len(study.seeds) > 1 else []
             counted = [f"{found.networks:,}", f"{found.unscored:,}"]
-            shown.append([name, *cells(found), *seeds, str(behind.get(name, "-")), *counted])
+            ahead = [ahead_cell(study, target, name)] if study.against else []
+            shown.append([name, *cells(found), *seeds, str(behind.get(name, "-")), *ahead, *counted])
         over = [f"over {len(study.seeds)} seeds"] if len(study.seeds) > 1 else []
-        show_figures(["proxy", *COLUMNS.values(), *over, "behind the best", "networks", "no score"], shown, "proxy")
+        compared = ["behind the best", *filter(None, [ahead_header(study)])]
+        show_figures(["proxy", *COLUMNS.values(), *over, *compared, "networks", "no score"], shown, "proxy")
         for name, found in study.ordered(target):
             for note in filter(None, (found.note, study.without_score(target, name))):
                 console.print(f"{name}: {note}.", markup=False, soft_wrap=True)
@@ -35,7 +37,7 @@ def show_study(study: Study, *, ensemble: bool = False) -> None:
             )
             console.print(said, markup=False, soft_wrap=True)
         console.print()
-    for column, meaning in LEGEND.items():
+    for column, meaning in legend(study).items():
         console.print(f"{column}: {meaning}.", markup=False, soft_wrap=True, style="dim")
     for remark in study.remarks:
         console.print(remark, markup=False, soft_wrap=True)

@@ -38,7 +38,10 @@ def write_comparison(found: Comparison, settings: Mapping[str, Any], directory: 
 
 def headers(found: Comparison) -> list[str]:
     """Return the headers of the table, for the console and the page."""
-    return ["method", "after", *(["queries"] if found.within else []), *found.report, "best value", "seconds"]
+    regret = [] if found.best is None else ["regret"]
+    ahead = [f"ahead of {found.labels[found.against]}"] if found.against else []
+    counts = ["queries"] if found.within else []
+    return ["method", "after", *counts, *found.report, *regret, *ahead, "best value", "seconds"]
 
 
 def cells(found: Comparison, row: Row) -> list[str]:
@@ -47,7 +50,9 @@ def cells(found: Comparison, row: Row) -> list[str]:
     epochs = f" ({'/'.join(map(str, row.epochs))} epochs)" if row.epochs else ""
     spent = row.seconds.mean
     seconds = "-" if math.isnan(spent) else f"{spent:,.0f}" if spent >= 10 else f"{spent:.2g}"
-    figures = map(str, row.figures.values())
+    regret = [] if row.regret is None else [str(row.regret)]
+    ahead = ["-" if row.ahead is None else str(row.ahead)] if found.against else []
+    figures = [*map(str, row.figures.values()), *regret, *ahead]
     return [found.labels[row.method], row.point, *queries, *figures, f"{row.value}{epochs}", seconds]
 
 
@@ -59,6 +64,12 @@ def notes(found: Comparison) -> list[str]:
     settings = [f"{label} stands for {method}." for method, label in found.labels.items() if method != label]
     return [
         f"Mean{deviation} over {counted(seeds, 'seed')}, of the best network of each search.",
+        *(
+            []
+            if found.best is None
+            else [f"Regret: the best {found.report[0]} of the table minus that of the network."]
+        ),
+        *([f"Ahead: {found.report[0]}, seed by seed, with its 95% interval."] if found.against else []),
         *settings,
         *filter(None, [costs]),
         *found.remarks,

@@ -30,16 +30,24 @@ from firstlight.views.wording import counted
 COLUMNS = {
     "spearman": "Spearman",
     "kendall": "Kendall",
+    "equal_cost": "at equal cost",
+    "ndcg": "nDCG",
     "precision_10": "top 10% found",
     "best_of_top_10": "best of top 10",
+    "regret_1": "regret",
 }
 # Meaning of the columns, for the console and the page
 LEGEND = {
     "Spearman": "rank correlation with true performance: 1 is the same order, 0 is no relation, -1 is the reverse "
     "order. The 95% interval over resampled networks is in brackets, in this and all other columns",
     "Kendall": "the same, counting pairs of networks in the right order",
+    "at equal cost": "the Spearman correlation of what parameters and MACs do not explain, in the score and in the "
+    "true performance; near 0 for a proxy that only counts",
+    "nDCG": "how good the networks are that the proxy ranks first, from 0 to 1; a point of accuracy doubles the weight "
+    "of a network, so that only the very best count",
     "top 10% found": "the fraction of the truly best tenth that is in the proxy's best tenth",
     "best of top 10": "the best true value among the ten networks that the proxy ranks first",
+    "regret": "the best true value of all networks minus that of the network that the proxy ranks first",
     "behind the best": "how much lower the Spearman correlation is than that of the proxy in the first row",
     "networks": "networks with a true value, on which all statistics are computed",
     "no score": "how many of these networks the proxy cannot score; they rank last, since it would choose none of them",
@@ -100,7 +108,8 @@ def study_content(study: Study, settings: Mapping[str, Any], *, ensemble: bool =
         "count": len(study.sample.rows),
         "classes": len(study.sample.classes),
         "headers": list(COLUMNS.values()),
-        "legend": LEGEND,
+        "ahead": ahead_header(study),
+        "legend": legend(study),
         "targets": [_target(study, name, study.ensembles[name] if ensemble else None) for name in study.sample.targets],
         "scatters": _scatters(study, target, shown),
         "networks": _networks(study, shown),
@@ -130,7 +139,23 @@ def cells(found: RankQuality) -> list[str]:
     if not found.estimates:
         return ["-"] * len(COLUMNS)
     too_few = {"precision_10": "too few networks"} if round(found.networks / 10) < FEWEST_OF_A_TENTH else {}
-    return [too_few.get(column, str(found.estimates[column])) for column in COLUMNS]
+    return [too_few.get(column, str(found.estimates.get(column, "-"))) for column in COLUMNS]
+
+
+def ahead_header(study: Study) -> str:
+    """Return the header of the differences to the proxy that others are compared with; "" for none."""
+    return f"ahead of {study.against}" if study.against else ""
+
+
+def ahead_cell(study: Study, target: str, name: str) -> str:
+    """Return how far a proxy is ahead of the one that others are compared with, as text."""
+    return str(study.ahead[target].get(name, {}).get("spearman", "-"))
+
+
+def legend(study: Study) -> dict[str, str]:
+    """Return the meaning of all columns."""
+    ahead = f"the Spearman correlation minus that of {study.against}, on the same networks"
+    return LEGEND | ({ahead_header(study): ahead} if study.against else {})
 
 
 def _target(study: Study, name: str, ensemble: JudgedEnsemble | None) -> dict[str, Any]:
@@ -146,6 +171,7 @@ def _target(study: Study, name: str, ensemble: JudgedEnsemble | None) -> dict[st
                 "name": proxy,
                 "cells": cells(found),
                 "behind": behind.get(proxy, "-"),
+                "ahead": ahead_cell(study, name, proxy),
                 "networks": f"{found.networks:,}",
                 "unscored": f"{found.unscored:,}",
                 "note": _note(study, name, proxy, found),

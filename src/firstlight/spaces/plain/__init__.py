@@ -1,0 +1,1 @@
+"""Plain networks: stages of one kind of block."""

@@ -1,0 +1,74 @@
+"""The Fisher information against finite differences, and the entropy of its deciles."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from tests import nets
+from torch import Tensor, nn
+
+from firstlight.core.errors import UnsupportedError
+from firstlight.probe import Probe
+from firstlight.probe.fisher import fisher_information, quantile_entropy
+
+
+def slow_fisher(model: nn.Module, x: Tensor, tensors: int, step: float = 1e-6) -> np.ndarray:
+    """Each parameter is moved by itself; expectations over classes are sums."""
+    model.eval()
+    chosen = list(model.parameters())[:tensors]
+    with torch.no_grad():
+        probabilities = 0.95 * model(x).softmax(1).numpy() + 0.05 / model(x).shape[1]
+        derivatives = []
+        for parameter in chosen:
+            outs = []
+            for sign in (1, -1):
+                parameter.view(-1)[0] += sign * step
+                outs.append(model(x).numpy())
+                parameter.view(-1)[0] -= sign * step
+            derivatives.append((outs[0] - outs[1]) / (2 * step))
+    jacobian = np.array(derivatives)  # tensors, samples, classes
+    total = np.zeros((len(chosen), len(chosen)))
+    for n, p in enumerate(probabilities):
+        centered = jacobian[:, n] - jacobian[:, n] @ p[:, None]  # derivatives minus their mean under p
+        for c in range(len(p)):
+            total += p[c] * np.outer(centered[:, c], centered[:, c])
+    return total / len(x)
+
+
+@pytest.mark.parametrize("name", ["smooth", "attention", "gated", "mlp"])
+@pytest.mark.parametrize("tensors", [3, 128])
+def test_against_finite_differences(name: str, tensors: int) -> None:
+    x = nets.images(3)
+    found = Probe(nets.build(name), x).fisher_matrix(tensors=tensors, given=True)
+    np.testing.assert_allclose(found.numpy(), slow_fisher(nets.build(name), x, tensors), rtol=1e-5, atol=1e-9)
+
+
+def test_weights_and_inputs_are_drawn_and_follow_the_seed() -> None:
+    def found(weights: int, inputs: int, seed: int) -> Tensor:
+        return Probe(nets.build("residual", seed=weights), nets.images(2, seed=inputs), seed=seed).fisher_matrix()
+
+    assert torch.equal(found(0, 0, 0), found(5, 6, 0))
+    assert not torch.equal(found(0, 0, 0), found(0, 0, 1))
+
+
+def test_equal_singular_values_have_the_highest_entropy() -> None:
+    assert quantile_entropy(torch.eye(20, dtype=torch.float64)) == pytest.approx(math.log(9), abs=1e-8)
+    single = torch.zeros(20, 20, dtype=torch.float64)
+    single[0, 0] = 1
+    assert quantile_entropy(single) == pytest.approx(0, abs=1e-6)
+    assert math.isnan(quantile_entropy(single * math.nan))
+
+
+def test_entropy_by_hand() -> None:
+    values = [float(n) for n in range(11)]  # whose deciles are 1 to 9
+    shares = [n / 45 for n in range(1, 10)]
+    expected = -sum(share * math.log(share) for share in shares)
+    assert quantile_entropy(torch.diag(torch.tensor(values, dtype=torch.float64))) == pytest.approx(expected, abs=1e-8)
+
+
+def test_logits_must_be_a_row() -> None:
+    with pytest.raises(UnsupportedError, match="one row of logits"):
+        fisher_information([torch.zeros(1, 5, 2, 2)], [])
