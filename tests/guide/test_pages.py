@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tools import docs
 from tools.pages import proxies
 
 from firstlight.core.references import REFERENCES
@@ -23,6 +22,7 @@ from firstlight.spaces import SPACES
 from firstlight.training.recipes import WARM_UPS
 from firstlight.training.warm_up import WarmUp, read_warm_up
 from firstlight.views.catalog import ensemble_facts, facts
+from tools import docs
 
 ROOT = Path(__file__).parent.parent.parent
 WRITTEN = [*ROOT.glob("*.md"), *sorted((ROOT / "docs").rglob("*.md")), ROOT / "examples" / "README.md"]
