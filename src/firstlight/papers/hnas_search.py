@@ -23,7 +23,8 @@ from firstlight.papers.hnas_bounds import METRICS, OTHER_METRICS
 from firstlight.papers.lab import Lab
 from firstlight.papers.lookup import Lookup, few_seeds_remark
 from firstlight.papers.published import PublishedTable
-from firstlight.search.algorithms.hnas import measured
+from firstlight.search.algorithms.hnas import MeasuredPool
+from firstlight.search.guides import draw_pool
 from firstlight.search.measuring import Measuring, Twin
 from firstlight.search.objective import Objective
 from firstlight.search.queries import Queries
@@ -124,8 +125,9 @@ def lowest_ratio(lab: Lab, metric: str, batch_size: int, twin: Twin | None) -> l
     found = []
     for seed, half in zip(lab.seeds, halves(lab, short_training(lab)), strict=True):
         problem = Queries(half, Objective(TRUTH), python_generator(seed, "least ratio"), 1, measuring=measuring)
-        candidates = measured(problem, metric, len(half), batch_size, twin)
-        found.append(min(zip(candidates.ratio, candidates.texts, strict=True))[1])
+        pool = MeasuredPool(problem, metric, batch_size, twin)
+        pool.add(draw_pool(problem, len(half)))
+        found.append(min(zip(pool.candidates.ratio, pool.candidates.texts, strict=True))[1])
     return found
 
 
