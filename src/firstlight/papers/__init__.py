@@ -18,6 +18,7 @@ _NAMES = {
     "hnas_cells": "hnas-table2",
     "hnas_figures": "hnas-figure2 hnas-figure4 hnas-figure5",
     "hnas_search": "hnas-table15 hnas-table16 hnas-table3",
+    "hnas_topology": "hnas-theorem3",
     "nasi": "nasi-figure1 nasi-table3 nasi-table6 nasi-table7",
     "nasi_search": "nasi-nb201 nasi-table2 nasi-table8",
     "sigeo": "sigeo-table2",
