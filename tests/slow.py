@@ -181,12 +181,21 @@ def loss(model: nn.Module, x: Tensor, y: Tensor) -> float:
 
 def along_weights(model: nn.Module, x: Tensor, y: Tensor, step: float = 1e-5) -> float:
     """How fast the loss changes as all weights of convolutions and linear maps grow together: central differences."""
-    originals = {layer: layer.weight.detach().clone() for layer in layers(model).values()}
+    return _growing(model, [layer.weight for layer in layers(model).values()], x, y, step)
+
+
+def along_parameters(model: nn.Module, x: Tensor, y: Tensor, step: float = 1e-5) -> float:
+    """How fast the loss changes as all parameters grow together: central differences."""
+    return _growing(model, list(model.parameters()), x, y, step)
+
+
+def _growing(model: nn.Module, parameters: list[nn.Parameter], x: Tensor, y: Tensor, step: float) -> float:
+    originals = [parameter.detach().clone() for parameter in parameters]
     sides = []
     for factor in (1 + step, 1 - step, 1.0):
         with torch.no_grad():
-            for layer, weight in originals.items():
-                layer.weight.copy_(factor * weight)
+            for parameter, original in zip(parameters, originals, strict=True):
+                parameter.copy_(factor * original)
         sides.append(loss(model, x, y))
     return (sides[0] - sides[1]) / (2 * step)
 

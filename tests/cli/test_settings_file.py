@@ -12,8 +12,10 @@ from tests.cli.command import SMALL, firstlight
 
 from firstlight.cli.settings_file import bundled, read_settings_file
 from firstlight.core.errors import FirstlightError, SettingError
+from firstlight.options import Network
 from firstlight.search.algorithm import AlgorithmRequest
 from firstlight.spaces import SPACES
+from firstlight.training.recipes import RecipeRequest
 
 
 def test_what_is_written_takes_the_place_of_defaults_and_the_command_line_goes_before(tmp_path: Path) -> None:
@@ -30,7 +32,26 @@ def test_recipes_are_searches_that_can_be_run(name: str) -> None:
     found = read_settings_file(name)
     assert found["space"] in SPACES
     AlgorithmRequest.parse(found["algorithm"]).algorithm.check(SPACES[found["space"]])
-    assert int(found["samples"]) > 0
+    assert int(found.get("samples") or found["queries"]) > 0
+    if "recipe" in found:
+        RecipeRequest.parse(found["recipe"])
+    if "skeleton" in found:
+        SPACES[found["space"]].skeleton(**Network(skeleton=found["skeleton"]).skeleton_settings)
+
+
+def test_the_published_searches_of_hnas() -> None:
+    darts = dict(AlgorithmRequest.parse(read_settings_file("hnas-darts")["algorithm"]).settings)
+    assert darts == {
+        "pool": 60_000,
+        "form": "official",
+        "scale": 100.0,
+        "highest": 1.0,
+        "acquisition": "ucb",
+        "narrow": False,
+    }
+    assert read_settings_file("hnas-darts")["queries"] == "25"
+    nb201 = dict(AlgorithmRequest.parse(read_settings_file("hnas-nasbench201")["algorithm"]).settings)
+    assert nb201 == {"growing": True, "form": "official", "scale": 5000.0, "narrow": False}
 
 
 def test_the_recipe_of_plainnet_searches_within_its_budget(tmp_path: Path) -> None:

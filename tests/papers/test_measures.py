@@ -20,7 +20,7 @@ from firstlight.papers.benchmarks import NB201_C10, DataFolder
 from firstlight.papers.dextr_curves import CurveShape, ScoreSpread
 from firstlight.papers.dextr_layers import LargeMaps, LayerRatios
 from firstlight.papers.dextr_tables import harmonic_mean
-from firstlight.papers.hnas_bounds import bound, condition_only, size, tuned
+from firstlight.papers.hnas_bounds import Penalty, bound, condition_only, official_penalty, paper_penalty, size, tuned
 from firstlight.papers.lab import Lab
 from firstlight.papers.nasi import bins
 from firstlight.papers.picked import best_and_worst, nearest
@@ -155,21 +155,28 @@ def test_what_is_made_of_a_metric_and_the_condition_number() -> None:
     assert np.isnan(bound("GraSP")(utilities, nothing)).all()  # too few to choose by
 
 
-def test_the_bound_is_chosen_on_one_half_and_judged_on_the_other() -> None:
+@pytest.mark.parametrize("penalty", [paper_penalty, official_penalty])
+def test_the_bound_is_chosen_on_one_half_and_judged_on_the_other(penalty: Penalty) -> None:
     generator = np.random.default_rng(0)
-    m, ratio = generator.uniform(0, 1, 80), generator.uniform(0, 1e-6, 80)
+    m, ratio = generator.uniform(0, 1, 80), generator.uniform(0, 1, 80)
     truth = -np.abs(m**2 - 0.25)  # best where nu is half the largest M
-    values = tuned(m, ratio, known(truth))
+    values = tuned(m, ratio, known(truth), penalty)
     judged = np.isfinite(values)
     assert judged.sum() == 40
     assert spearman(values[judged], truth[judged]) > 0.95
     assert abs(spearman(m, truth)) < 0.8
     scrambled = truth.copy()
     scrambled[judged] = 0.0  # what it is judged on has no say in the choice
-    assert (tuned(m, ratio, known(scrambled))[judged] == values[judged]).all()
+    assert (tuned(m, ratio, known(scrambled), penalty)[judged] == values[judged]).all()
     classes = np.arange(80) // 4
-    in_fours = np.isfinite(tuned(m, ratio, Known(truth, classes, 0))).reshape(20, 4)
+    in_fours = np.isfinite(tuned(m, ratio, Known(truth, classes, 0), penalty)).reshape(20, 4)
     assert (in_fours.all(1) | ~in_fours.any(1)).all()  # networks that share a score are never in both halves
+
+
+def test_penalties_by_hand() -> None:
+    m = np.array([1.0, 2.0, 3.0])
+    assert paper_penalty(m, 2.0) == pytest.approx([9, 0, 25])
+    assert official_penalty(m, 2.0) == pytest.approx([3, 0, 5])
 
 
 def test_bins_hold_networks_in_order_of_their_trace() -> None:

@@ -40,14 +40,14 @@ def test_the_space_of_widths() -> None:
 def test_statistics_by_autograd() -> None:
     found = Now()(SETTING, "6").parts
     network = SETTING.network("6")
-    weights = [p for p in network.parameters() if p.ndim == 2]
+    parameters = list(network.parameters())
     losses, along, sizes = [], [], []
     for x, y in SETTING.inputs.batches:
         loss = F.cross_entropy(network(x), y)
-        gradients = torch.autograd.grad(loss, weights)
+        gradients = torch.autograd.grad(loss, parameters)
         losses.append(float(loss.detach()))
-        along.append(sum(float((w.detach() * g).sum()) for w, g in zip(weights, gradients, strict=True)))
-        sizes.append(sum(float(g.abs().sum()) for g in gradients))
+        along.append(sum(float((p.detach() * g).sum()) for p, g in zip(parameters, gradients, strict=True)))
+        sizes.append(sum(float(g.abs().sum()) for g in gradients if g.ndim == 2))
     expected = {
         "loss": sum(losses) / 4,
         "fisher_rao": log(sum(product**2 for product in along) / 4 + 1e-5),

@@ -35,6 +35,10 @@ def test_loss_gradients(name: str) -> None:
     for layer, gradient in expected.items():
         assert torch.allclose(found.weights[layer], gradient, rtol=1e-9, atol=1e-14)
     assert found.loss == pytest.approx(F.cross_entropy(nets.build(name).train()(x), y).item(), rel=1e-12)
+    model = nets.build(name).train()
+    F.cross_entropy(model(x), y).backward()
+    products = [float((p.detach() * p.grad).sum()) for p in model.parameters() if p.grad is not None]
+    assert found.along == pytest.approx(sum(products), rel=1e-9)
 
 
 @pytest.mark.parametrize("name", NETS)

@@ -96,6 +96,7 @@ def test_chunks_do_not_change_a_value(name: str, monkeypatch: pytest.MonkeyPatch
     found = probe.loss_gradients()
     assert sizes == [6, 3, 3, 2, 2, 2]
     assert found.loss == pytest.approx(expected.loss, rel=1e-12)
+    assert found.along == pytest.approx(expected.along, rel=1e-9)
     for layer, gradient in expected.weights.items():
         assert torch.allclose(found.weights[layer], gradient, rtol=1e-9, atol=1e-14)
     assert torch.allclose(probe.input_jacobian(), jacobian, rtol=1e-9, atol=1e-14)

@@ -216,14 +216,18 @@ def test_json_holds_no_numbers_that_json_cannot() -> None:
         ("sigeo:variant=official-cv", "images", "sigeo:lambda2=50.0:lambda3=1.0:variant=official-cv"),
         ("sigeo:variant=official-rec", "clicks", "sigeo:lambda3=1.0:variant=official-rec"),
         ("sigeo", "clicks", "sigeo:lambda3=1.0"),
-        ("sigeo:lambda2=1", "images", "sigeo"),  # written, and what it would have been without a warm-up
-        ("sigeo:lambda1=0", "images", "sigeo:lambda1=0.0"),
+        ("sigeo:lambda3=1", "images", "sigeo:lambda2=50.0:lambda3=1.0"),
+        ("sigeo:lambda1=0", "images", "sigeo:lambda1=0.0:lambda2=50.0:lambda3=1.0"),
+        ("sigeo:lambda2=3", "clicks", "sigeo:lambda2=3.0:lambda3=1.0"),
+        ("sigeo:lambda2=1", "images", "sigeo:lambda3=1.0"),  # written, and the default without a warm-up
+        ("sigeo:lambda1=1:lambda2=1:lambda3=0", "images", "sigeo"),
         ("zico", "images", "zico"),
     ],
 )
 def test_settings_for_warmed_up_weights(asked: str, shown: Literal["images", "clicks"], resolved: str) -> None:
     request = ProxyRequest.parse(asked).after_warm_up(shown)
     assert str(request) == resolved
+    assert request.after_warm_up(shown) == request
     assert ProxyRequest.parse(resolved) == request
     assert read_requests(asked, shown)[0] == request
     assert read_requests(asked)[0] == ProxyRequest.parse(asked)

@@ -29,7 +29,12 @@ def test_norms_and_products_weight_by_weight(name: str) -> None:
         norm += sum(float(g) ** 2 for g in gradient.flatten()) ** 0.5
         products += [float(w) * float(g) for w, g in zip(weights[key].flatten(), gradient.flatten(), strict=True)]
     assert grad_norm(probe_of(name)).value == pytest.approx(norm, rel=1e-9)
+    everything = [float(g) for gradient in gradients.values() for g in gradient.flatten()]
+    assert grad_norm(probe_of(name), form="whole").value == pytest.approx(
+        sum(g**2 for g in everything) ** 0.5, rel=1e-9
+    )
     assert snip(probe_of(name)).value == pytest.approx(sum(map(abs, products)), rel=1e-9)
+    assert snip(probe_of(name), form="product").value == pytest.approx(abs(sum(products)), rel=1e-7, abs=1e-12)
     assert plain(probe_of(name)).value == pytest.approx(sum(products), rel=1e-7, abs=1e-12)
     assert l2_norm(probe_of(name)).value == pytest.approx(sum(float(w.norm()) for w in weights.values()), rel=1e-12)
 
@@ -44,6 +49,13 @@ def test_plain_is_the_slope_of_the_loss_as_all_weights_grow(name: str) -> None:
 def test_grasp_by_finite_differences(name: str) -> None:
     expected = -slow.hessian_product(nets.build(name), *nets.labelled(1)[0])
     assert grasp(probe_of(name)).value == pytest.approx(expected, rel=1e-5)
+
+
+@pytest.mark.parametrize("name", ["smooth", "attention", "gated"])
+def test_grasp_sample_by_sample(name: str) -> None:
+    x, y = nets.labelled(1)[0]
+    each = [slow.hessian_product(nets.build(name), x[i : i + 1], y[i : i + 1]) for i in range(len(x))]
+    assert grasp(probe_of(name), form="samples").value == pytest.approx(-sum(each) / len(each), rel=1e-4)
 
 
 @pytest.mark.parametrize("name", NETS)

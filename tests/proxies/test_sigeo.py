@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import exp, log
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from tests import nets, slow
 from torch import Tensor, nn
 
 import firstlight
+from firstlight.core.errors import SettingError
 from firstlight.probe import Probe
 from firstlight.proxies.sigeo import EPSILON, fr_norm, loss, sigeo, steadiness, zico
 
@@ -60,11 +62,29 @@ def test_the_order_of_batches_does_not_matter() -> None:
     assert fewer == zico(Probe(nets.build("plain"), batches[:2])).value != pytest.approx(max(values))
 
 
+SUMMED_OVER = {"all": slow.along_parameters, "weights": slow.along_weights}
+
+
 @pytest.mark.parametrize("name", ["smooth", "attention", "gated"])
-def test_fisher_rao_norm_by_finite_differences(name: str) -> None:
-    slopes = [slow.along_weights(nets.build(name), x, y) for x, y in nets.labelled(3)]
+@pytest.mark.parametrize("parameters", SUMMED_OVER)
+def test_fisher_rao_norm_by_finite_differences(name: str, parameters: Literal["all", "weights"]) -> None:
+    slopes = [SUMMED_OVER[parameters](nets.build(name), x, y) for x, y in nets.labelled(3)]
     expected = log(sum(slope**2 for slope in slopes) / 3 + EPSILON)
-    assert fr_norm(Probe(nets.build(name), nets.labelled(3)), batches=3).value == pytest.approx(expected, rel=1e-4)
+    probe = Probe(nets.build(name), nets.labelled(3))
+    assert fr_norm(probe, batches=3, parameters=parameters).value == pytest.approx(expected, rel=1e-4)
+
+
+def test_the_fisher_rao_norm_is_over_all_parameters_of_the_network() -> None:
+    """Embeddings, normalization and biases count: their products with gradients are taken one by one."""
+    model = nn.Sequential(nn.Embedding(7, 3), nn.Flatten(), nn.LayerNorm(6), nn.Linear(6, 2)).double()
+    x, y = torch.tensor([[0, 3], [5, 5], [6, 1]]), torch.tensor([0, 1, 1])
+    F.cross_entropy(model(x), y).backward()
+    products = {name: float((p.detach() * p.grad).sum()) for name, p in model.named_parameters() if p.grad is not None}
+    assert len(products) == 5
+    model.zero_grad()
+    found = {over: fr_norm(Probe(model, [(x, y)]), batches=1, parameters=over).value for over in ("all", "weights")}
+    assert found["all"] == pytest.approx(log(sum(products.values()) ** 2 + EPSILON), rel=1e-9)
+    assert found["weights"] == pytest.approx(log(products["3.weight"] ** 2 + EPSILON), rel=1e-9)
 
 
 def test_layers_before_batch_norm_do_not_move_the_loss_as_they_grow() -> None:
@@ -74,7 +94,26 @@ def test_layers_before_batch_norm_do_not_move_the_loss_as_they_grow() -> None:
         net = nets.build("smooth")
         products.append(float((slow.loss_gradients(net, x, y)["head"] * net.head.weight.detach()).sum()))
     expected = log(np.mean(np.square(products)) + EPSILON)
-    assert fr_norm(Probe(nets.build("smooth"), batches), batches=2).value == pytest.approx(expected, abs=0.02)
+    found = fr_norm(Probe(nets.build("smooth"), batches), batches=2, parameters="weights").value
+    assert found == pytest.approx(expected, abs=0.02)
+
+
+@pytest.mark.parametrize("name", NETS)
+def test_the_loss_is_that_of_the_last_batch_of_the_other_terms(name: str) -> None:
+    """Eq. 7 has the loss of D_k, where D_0 to D_k are the batches of T1; further batches are not looked at."""
+    probe, batches = Probe(nets.build(name), nets.labelled(6)), nets.labelled(6)
+    for count in (2, 4):
+        found = sigeo(probe, lambda1=0.0, lambda2=0.0, lambda3=1.0, batches=count)
+        assert found.value == pytest.approx(-slow.loss(nets.build(name), *batches[count - 1]), rel=1e-9)
+        assert found.parts["steadiness"] == zico(probe, batches=count).value
+
+
+def test_settings_of_the_paper_only() -> None:
+    probe = Probe(nets.build("mlp"), nets.labelled(4))
+    with pytest.raises(SettingError, match="parameters applies to variant=paper"):
+        sigeo(probe, parameters="weights", variant="official-cv")
+    with pytest.raises(SettingError, match="neuron_wise applies to variant=paper"):
+        sigeo(probe, neuron_wise=True, variant="official-rec")
 
 
 @pytest.mark.parametrize("name", NETS)
@@ -87,6 +126,8 @@ def test_the_weighted_sum_of_its_parts(name: str) -> None:
     assert found.value == pytest.approx(2 * t1 + 50 * t2 - 3 * loss, rel=1e-9)
     assert sigeo(probe).value == pytest.approx(t1 + t2, rel=1e-9)
     assert sigeo(probe, lambda2=0.0).value == t1
+    by_weights = t1 + fr_norm(probe, parameters="weights").value
+    assert sigeo(probe, parameters="weights").value == pytest.approx(by_weights, rel=1e-9)
 
 
 @pytest.mark.parametrize("name", NETS)

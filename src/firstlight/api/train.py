@@ -26,6 +26,7 @@ def train(
     architecture: str | Architecture | None = None,
     *,
     tensorboard: bool = False,
+    threads: int | None = None,
     callback: Callback = ignore,
 ) -> Trained:
     """Train one network, and measure its accuracy on held-out samples.
@@ -38,6 +39,9 @@ def train(
         architecture: An architecture of the space, as its text or as the object. Default: the one that the search in
             the folder found.
         tensorboard: Also log each epoch for TensorBoard.
+        threads: Number of CPU threads. Default: one for each two billion multiply-accumulates of a batch, at most
+            PyTorch's own number, so a small network is trained by one thread. More slow it down on a busy machine. The
+            last digits of weights may depend on it.
         callback: Called with an `Event` after each step and each epoch.
 
     Returns:
@@ -80,7 +84,9 @@ def train(
         tests_later=True,
     )
     folder = None if storage.out is None else Path(storage.out)
-    return train_network(setting, architecture, request, folder=folder, tensorboard=tensorboard, callback=callback)
+    return train_network(
+        setting, architecture, request, folder=folder, tensorboard=tensorboard, threads=threads, callback=callback
+    )
 
 
 def _of_run(folder: Any) -> tuple[str, str, dict[str, Any]]:

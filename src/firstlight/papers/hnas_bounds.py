@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -17,13 +18,29 @@ OTHER_METRICS = {"KNAS": "knas", "Fisher": "fisher", "SynFlow": "synflow", "NASW
 PROXY_OF = METRICS | OTHER_METRICS
 KAPPA = "ntk_condition"
 TINY = 1e-6
-# The grid for the free numbers of the bound: nu as a share of the largest M, and the exponent of mu
-SHARES = tuple(np.linspace(0, 1, 11))
-EXPONENTS = tuple(np.linspace(-4, 0, 9))
+# The grid for the free numbers of the bound: nu is a quantile of M (or of M^2), and mu is relative to the typical sizes
+# of both terms, so that either may decide
+QUANTILES = tuple(np.linspace(0, 1, 11))
+EXPONENTS = tuple(np.linspace(-3, 3, 13))
 TUNED = (
-    "The non-realizable bound, kappa / M + mu |M^2 - nu^2|, has two free numbers. They are tuned on one half of the "
-    "networks, by accuracy, and judged on the other half."
+    "The non-realizable bound, kappa / M + mu (M^2 - nu)^2, has two free numbers. They are tuned on one half of the "
+    "networks, by accuracy, and judged on the other half. The paper tunes and judges them on all networks. Rows of the "
+    "published code have mu |M^2 - nu^2| instead."
 )
+# The second term of the bound, given M and the M at which it is to vanish
+Penalty = Callable[[Numbers, float], Numbers]
+
+
+def paper_penalty(m: Numbers, at: float) -> Numbers:
+    """Return (M^2 - nu)^2 with nu = at^2 (Eq. 7)."""
+    found: Numbers = (m**2 - at**2) ** 2
+    return found
+
+
+def official_penalty(m: Numbers, at: float) -> Numbers:
+    """Return |M^2 - nu^2| with nu = at, as in the published code."""
+    found: Numbers = np.abs(m**2 - at**2)
+    return found
 
 
 def size_of(values: Numbers) -> Numbers:
@@ -42,16 +59,31 @@ def condition_only(metric: str) -> Formula:
     return lambda utilities, _known: -_ratio(utilities, metric)
 
 
-def bound(metric: str) -> Formula:
-    """Return the formula -(kappa / M + mu |M^2 - nu^2|): the bound in the non-realizable case; see `tuned`."""
+def trade_off_only(metric: str) -> Formula:
+    """Return the formula -(1 / M + mu (M^2 - nu)^2); see `tuned`."""
 
     def formula(utilities: Utilities, known: Known) -> Numbers:
-        return tuned(size_of(utilities[PROXY_OF[metric]]), _ratio(utilities, metric), known)
+        m = size_of(utilities[PROXY_OF[metric]])
+        return tuned(m, 1 / (m + TINY), known, paper_penalty)
 
     return formula
 
 
-def tuned(m: Numbers, ratio: Numbers, known: Known) -> Numbers:
+def bound(metric: str, penalty: Penalty = paper_penalty) -> Formula:
+    """Return the formula -(kappa / M + mu (M^2 - nu)^2): the bound in the non-realizable case; see `tuned`."""
+
+    def formula(utilities: Utilities, known: Known) -> Numbers:
+        return tuned(size_of(utilities[PROXY_OF[metric]]), _ratio(utilities, metric), known, penalty)
+
+    return formula
+
+
+def official_bound(metric: str) -> Formula:
+    """Return the formula -(kappa / M + mu |M^2 - nu^2|); see `tuned`."""
+    return bound(metric, official_penalty)
+
+
+def tuned(m: Numbers, ratio: Numbers, known: Known, penalty: Penalty) -> Numbers:
     """Return the bound of the half of the networks on which mu and nu were not tuned, NaN for the others.
 
     Networks of one class share a score, so all of them are in one half.
@@ -64,17 +96,19 @@ def tuned(m: Numbers, ratio: Numbers, known: Known) -> Numbers:
     values = np.full(len(m), np.nan)
     if len(tuned_on) < FEWEST:
         return values
-    largest = float(m[tuned_on].max())
+    targets = np.quantile(m[tuned_on], QUANTILES)
+    typical = float(np.median(ratio[tuned_on]))
 
-    def utility(share: float, exponent: float, rows: Any) -> Numbers:
-        found: Numbers = -(ratio[rows] + 10**exponent * np.abs(m[rows] ** 2 - (share * largest) ** 2))
+    def utility(target: float, exponent: float, rows: Any) -> Numbers:
+        unit = typical / max(float(np.median(penalty(m[tuned_on], target))), np.finfo(float).tiny)
+        found: Numbers = -(ratio[rows] + 10**exponent * unit * penalty(m[rows], target))
         return found
 
     def correlation(numbers: tuple[float, float]) -> float:
         found = spearman(utility(*numbers, tuned_on), truth[tuned_on])
         return found if np.isfinite(found) else -1.0
 
-    best = max(itertools.product(SHARES, EXPONENTS), key=correlation)
+    best = max(itertools.product(targets.tolist(), EXPONENTS), key=correlation)
     values[judged_on] = utility(*best, judged_on)
     return values
 

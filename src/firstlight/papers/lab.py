@@ -11,7 +11,7 @@ import numpy as np
 
 from firstlight.core.events import Callback, Event, ignore
 from firstlight.core.settings import Settings
-from firstlight.core.statistics import RESAMPLES, Estimate, Groups, Numbers, bootstrapped
+from firstlight.core.statistics import FEWER_RESAMPLES, MANY, RESAMPLES, Estimate, Groups, Numbers, bootstrapped
 from firstlight.data import InputSource
 from firstlight.data.inputs import CIRCLE, SYNTHETIC, TRUE_LABELS
 from firstlight.evaluation.correlate import Sample, Study, draw_sample, study
@@ -155,7 +155,9 @@ class Lab:
         self, statistic: Callable[..., float], *columns: Numbers, groups: Groups | None = None
     ) -> Estimate | None:
         """Return a statistic with its 95 % interval; None if there are too few networks, or if it is undefined."""
-        return bootstrapped(statistic, *columns, groups=groups, seed=self.seeds[0], resamples=self.resamples)
+        few = len(columns[0]) > MANY  # intervals are narrow, and resampling is slow
+        resamples = min(self.resamples, FEWER_RESAMPLES) if few else self.resamples
+        return bootstrapped(statistic, *columns, groups=groups, seed=self.seeds[0], resamples=resamples)
 
     def mean(
         self,

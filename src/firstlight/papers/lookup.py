@@ -38,6 +38,10 @@ class Lookup:
         """Return the best network. Networks not in the table are left out."""
         return max((text for text in architectures if text in self._figures), key=self._utility)
 
+    def of(self, text: str) -> float:
+        """Return the accuracy, or the error, of a network."""
+        return self._figures[text]
+
     def _utility(self, text: str) -> float:
         return -self._figures[text] if self.errors else self._figures[text]
 

@@ -9,7 +9,7 @@ from statistics import fmean, stdev
 
 import numpy as np
 
-from firstlight.core.statistics import Groups, Numbers, spearman, unscored_last
+from firstlight.core.statistics import STATISTICS, Groups, Numbers, Statistic, unscored_last
 from firstlight.evaluation.correlate import Study
 from firstlight.papers.base import CORRELATION, Finding, Findings, Published
 from firstlight.papers.benchmarks import Benchmark
@@ -72,12 +72,14 @@ class RankTable:
         benchmarks: What to correlate with.
         rows: What to measure.
         batch_sizes: Batch sizes by space, where they are not those of the proxies.
+        kendall: The published figures of Kendall's correlation, which is measured, too, if they are given.
     """
 
     table: PublishedTable
     benchmarks: tuple[Benchmark, ...]
     rows: tuple[RankRow, ...]
     batch_sizes: Mapping[str, int] = field(default_factory=dict, hash=False)
+    kendall: PublishedTable | None = None
 
     def __call__(self, lab: Lab) -> Findings:
         return Findings(self.lines(lab))
@@ -90,13 +92,36 @@ class RankTable:
             found = lab.study(group, proxies, batch_size=self.batch_sizes.get(group[0].space))
             for benchmark in group:
                 for row in self.rows:
-                    published = self.table.at(row.published, benchmark.name) if row.published else None
-                    findings.append(correlation(lab, found, benchmark, row, published))
+                    for kind, table in self._tables:
+                        published = table.at(row.published, benchmark.name) if row.published else None
+                        findings.append(correlation(lab, found, benchmark, row, published, kind))
         return tuple(findings)
 
+    @property
+    def _tables(self) -> list[tuple[str, PublishedTable]]:
+        """The published figures by the kind of correlation."""
+        return [("spearman", self.table), *([("kendall", self.kendall)] if self.kendall else [])]
 
-def correlation(lab: Lab, found: Study, benchmark: Benchmark, row: RankRow, published: Published | None) -> Finding:
-    """Return the Spearman correlation of a row with a benchmark. Networks without a score rank last."""
+
+def correlation(
+    lab: Lab,
+    found: Study,
+    benchmark: Benchmark,
+    row: RankRow,
+    published: Published | None,
+    kind: str = "spearman",
+) -> Finding:
+    """Return the correlation of a row with a benchmark. Networks without a score rank last.
+
+    Args:
+        lab: What to estimate with.
+        found: The scores.
+        benchmark: The benchmark.
+        row: The row.
+        published: The published figure.
+        kind: "spearman" or "kendall".
+    """
+    statistic = STATISTICS[kind]
     truth = found.truth(lab.data.column(benchmark))
     known = Known(truth, found.groups, found.seeds[0])
     columns = [row.values(utilities, known) for utilities in found.utilities]
@@ -108,16 +133,17 @@ def correlation(lab: Lab, found: Study, benchmark: Benchmark, row: RankRow, publ
     elif scored < len(truth):
         notes.append(f"{scored} of {len(truth)} networks")
     if len(columns) > 1:
-        notes.append(_over_seeds(columns, truth))
-    ours = lab.estimate(spearman, columns[0], truth, groups=found.groups)
-    return Finding(row.name, benchmark.name, ours, published, CORRELATION, "; ".join(notes))
+        notes.append(_over_seeds(columns, truth, statistic))
+    ours = lab.estimate(statistic, columns[0], truth, groups=found.groups)
+    name = row.name if kind == "spearman" else f"{row.name}: {kind.title()}"
+    return Finding(name, benchmark.name, ours, published, CORRELATION, "; ".join(notes))
 
 
-def _over_seeds(columns: Sequence[Numbers], truth: Numbers) -> str:
+def _over_seeds(columns: Sequence[Numbers], truth: Numbers, statistic: Statistic = STATISTICS["spearman"]) -> str:
     each = []
     for values in columns:
         known = np.isfinite(values) & np.isfinite(truth)
-        each.append(spearman(values[known], truth[known]) if known.sum() > 1 else math.nan)
+        each.append(statistic(values[known], truth[known]) if known.sum() > 1 else math.nan)
     return over_seeds(each)
 
 

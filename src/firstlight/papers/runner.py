@@ -38,6 +38,7 @@ LEAST: dict[Sampled, tuple[int, str]] = {
     "pool": (12, "networks or more for searches to choose among"),
     "images": (2, "images or more for a condition number of the kernel"),
     "widths": (FEWEST, "widths or more for an interval"),
+    "classes": (FEWEST, "classes or more for an interval"),
 }
 
 
@@ -115,6 +116,11 @@ def reproduce(experiment: Experiment, options: RunOptions | None = None, callbac
     if missing and len(missing) == len(experiment.needs):
         reasons = "\n".join(f"  {name}: {reason}" for name, reason in missing.items())
         raise MissingFileError(f"{experiment.name} cannot run yet. It needs one of these:\n{reasons}")
+    if "classes" in experiment.sampled and (options.input or options.skeleton):
+        raise SettingError(
+            f"{experiment.name} is computed from scores that come with Firstlight: leave input and skeleton out, or "
+            "measure other scores with `python -m benchmarks.hnas_classes`."
+        )
     directory = None if options.out is None else Path(options.out)
     samples, seeds = _samples(experiment, options), _seeds(experiment, options)
     warm_ups = _warm_ups(experiment, options)
@@ -197,7 +203,9 @@ def _remarks(lab: Lab, experiment: Experiment, found: tuple[str, ...], store: St
     usual, name = lab.data.images(lab.usual_images), TITLES.get(lab.usual_images, lab.usual_images)
     caveats = (
         "The skeleton is not the paper's: differences may be due to that." if smaller else "",
-        "" if lab.images == usual else f"Networks are not shown {name} images: differences may be due to that.",
+        ""
+        if lab.images == usual or "classes" in experiment.sampled
+        else f"Networks are not shown {name} images: differences may be due to that.",
     )
     published = (remark for table in experiment.answers for remark in table.remarks)
     return tuple(filter(None, (*caveats, *published, *experiment.remarks, *found, *store.remarks())))
@@ -215,14 +223,16 @@ def _describe(lab: Lab, experiment: Experiment) -> dict[str, str]:
         "pool": f"{lab.samples} networks; each search chooses among a random half of them",
         "images": f"{lab.samples} in a batch",
         "widths": f"{lab.samples}, evenly spaced",
+        "classes": f"at most {lab.samples:,}",
     }
+    measured = "classes" not in experiment.sampled
     warm_ups = ", ".join("none" if entry is None else str(entry) for entry in lab.warm_ups)
     described = {
         **{str(sampled): taken[sampled] for sampled in experiment.sampled},
         "tables": ", ".join(tables),
         "compared with": ", ".join(f"{name}: {column}" for name, column in columns.items()),
-        "input": lab.images_name,
-        "skeleton": "; ".join(f"{space}: {text}" for space, text in skeletons.items()),
+        "input": lab.images_name if measured else "",
+        "skeleton": "; ".join(f"{space}: {text}" for space, text in skeletons.items()) if measured else "",
         "warm-up": warm_ups if experiment.warm_ups else "",
         "seeds": ", ".join(map(str, lab.seeds)),
     }

@@ -40,6 +40,7 @@ TABLE2 = RankTable(
         },
         PUBLISHED_AS,
     ),
+    kendall=SIGEO["table2_kendall"],
 )
 
 sigeo_table2 = Experiment(

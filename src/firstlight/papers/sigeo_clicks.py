@@ -40,6 +40,8 @@ BEST, AT_RANDOM = 3, 5
 SIGEO, ZICO, FISHER_RAO = "SiGeo", "ZiCo", "Fisher-Rao norm alone"
 PROXIES = {SIGEO: "sigeo", "SiGeo, published code": "sigeo:variant=official-rec", ZICO: "zico", FISHER_RAO: "fr_norm"}
 ONE_SHOT = {"loss (one-shot)": "loss"}
+# The published rows of networks by hand
+BY_HAND = {"dlrm, by hand": "DLRM", "deepfm, by hand": "DeepFM"}
 # The number of steps that a small file must allow
 BATCHES = 100
 NO_CLICKS = (
@@ -59,6 +61,11 @@ class Method:
     @property
     def share(self) -> float:
         return self.warm_up.share if self.warm_up else 0.0
+
+    @property
+    def published_as(self) -> str:
+        """The row of the published table."""
+        return f"{self.name}, NASRec-Small, {100 * self.share:g} %"
 
     @property
     def title(self) -> str:
@@ -92,8 +99,10 @@ def _table5(lab: Lab) -> Findings:
                 others.setdefault(f"{name}, by hand", []).append(standing)
             elif standing.kind == "random":
                 others.setdefault("networks at random", []).append(standing)
-    lines = [line for method in methods for line in _lines(lab, method.title, found[method], _note(method))]
-    lines += [line for name, standings in others.items() for line in _lines(lab, name, standings, "")]
+    lines = [line for method in methods for line in _lines(lab, method.title, found[method], method.published_as)]
+    lines += [
+        line for name, standings in others.items() for line in _lines(lab, name, standings, BY_HAND.get(name, ""))
+    ]
     return Findings(tuple(lines), _remarks(lab))
 
 
@@ -127,12 +136,10 @@ def _training(lab: Lab) -> ClickSetting:
     return ClickSetting(SPACE, source_name=lab.images, recipe=recipe, skeleton_settings=lab.skeleton)
 
 
-def _lines(lab: Lab, title: str, standings: Sequence[Standing], note: str) -> Iterator[Finding]:
+def _lines(lab: Lab, title: str, standings: Sequence[Standing], published_as: str) -> Iterator[Finding]:
     for what, figure in (("log loss", "log_loss"), ("AUC", "auc")):
         known = [value for standing in standings if (value := standing.mean("test", figure)) is not None]
-        yield Finding(
-            f"{title}: {what}", Path(lab.images).name, _mean(known), note=note if figure == "log_loss" else ""
-        )
+        yield Finding(f"{title}: {what}", Path(lab.images).name, _mean(known), note=_note(published_as, what))
 
 
 def _mean(values: Sequence[float]) -> Estimate | None:
@@ -144,9 +151,9 @@ def _mean(values: Sequence[float]) -> Estimate | None:
     return Estimate(mean, mean - error, mean + error)
 
 
-def _note(method: Method) -> str:
-    published = TABLE5.at(method.name, f"{100 * method.share:g} %") if method.name in TABLE5.rows else None
-    return "" if published is None else f"published for all of Criteo: {published}"
+def _note(row: str, what: str) -> str:
+    """Return what the paper prints for all of Criteo, if it has the row."""
+    return f"published for all of Criteo: {TABLE5.at(row, f'Criteo {what}')}" if row in TABLE5.rows else ""
 
 
 def _remarks(lab: Lab) -> tuple[str, ...]:
@@ -164,7 +171,7 @@ def _remarks(lab: Lab) -> tuple[str, ...]:
 
 sigeo_table5 = Experiment(
     "sigeo-table5",
-    (TABLE5,),
+    (read_paper("sigeo")["table1"], TABLE5, read_paper("sigeo")["figure3"]),
     "what searches for click networks find with shared weights trained on no data, a little, or all data",
     (),
     samples=24,

@@ -111,14 +111,14 @@ PERCEPTRONS = Perceptrons()
 class Now:
     """Statistics of a network after its warm-up: means over four batches that it was trained on."""
 
-    revision: ClassVar[int] = 1
+    revision: ClassVar[int] = 2  # the Fisher-Rao norm is over all parameters
 
     def __call__(self, setting: Setting, architecture: str) -> Parts:
         probe = Probe(setting.network(architecture), setting.inputs.batches, seed=setting.seed)
         gradients = probe.all_loss_gradients(BATCHES)
         loss = sum(entry.loss for entry in gradients) / len(gradients)
         sizes = [float(gradient.abs().sum()) for entry in gradients for gradient in entry.weights.values()]
-        along, size = fisher_rao(probe.weights(), gradients), sum(sizes) / len(gradients)
+        along, size = fisher_rao(probe, gradients), sum(sizes) / len(gradients)
         weights = sum(weight.numel() for weight in probe.weights().values())
         return Parts(loss, loss=loss, fisher_rao=along, gradient=size, per_weight=size / weights)
 

@@ -10,9 +10,10 @@ import numpy as np
 from firstlight.core.statistics import Numbers, spearman, unscored_last
 from firstlight.evaluation.correlate import Study
 from firstlight.papers.base import Finding, Findings, Published
-from firstlight.papers.benchmarks import NB101, NB201_C10, NB201_VALIDATION, Benchmark
+from firstlight.papers.benchmarks import NB101, NB201_C10, NB201_VALIDATION, NB301, Benchmark
 from firstlight.papers.experiment import Experiment
 from firstlight.papers.lab import Lab
+from firstlight.papers.published import PublishedTable
 from firstlight.papers.rank_rows import Known, RankRow, Utilities, correlation
 from firstlight.papers.sigeo import BY_CODE, BY_PAPER, PUBLISHED_AS, REMARKS, SIGEO
 from firstlight.proxies.ensembles import Ensemble, after_warm_up, members, parse_criterion, pool_utilities
@@ -48,17 +49,19 @@ ABLATION_ROWS = {
     "ZiCo, 2 batches": "zico",
     PARAMS: "params",
 }
+KINDS = {"spearman": SIGEO["table3"], "kendall": SIGEO["table3_kendall"]}
 # The rows whose correlation after a warm-up is compared with that before
 FOLLOWED = (T1, "T3: -loss", BY_PAPER, BY_CODE, BY_RANKS, BY_LOSS_RANK)
-TABLE3_ON = (NB101, *NB201_VALIDATION)
+TABLE3_ON = (NB101, *NB201_VALIDATION, NB301)
 # Smaller versions of the networks of the tables
 SKELETONS = {
     "nasbench201": (("cells", 2), ("channels", 8), ("input_shape", (3, 16, 16))),
     "nasbench101": (("cells", 1), ("channels", 16), ("input_shape", (3, 16, 16))),
+    "darts": (("cells", 5), ("channels", 8), ("input_shape", (3, 16, 16))),
 }
 REMARKS_ON_WARM_UPS = (
     "By default (--skeleton), networks are smaller than those of the benchmark (NB201: 8 channels and 2 cells in each "
-    "stage; NB101: 16 channels and 1 cell) and are shown images of 16 x 16 pixels.",
+    "stage; NB101: 16 channels and 1 cell; NB301: 8 channels and 5 cells) and are shown images of 16 x 16 pixels.",
     "A warm-up uses a share of our training images, which are fewer than the paper's. The published code passes ten "
     "times over 6,000 to 24,000 images at a learning rate of 1 (--warmup 10%:recipe=official). Proxies are shown "
     "images of the warm-up, as in the published code.",
@@ -131,20 +134,17 @@ def _table3(lab: Lab) -> Findings:
             for number, level in enumerate(levels):
                 for row in level.rows:
                     if row.name != PARAMS or number == 0:  # a warm-up does not change it
-                        found = correlation(lab, level.found, benchmark, row, _published(row.name, level, benchmark))
-                        findings.append(_on(found, level))
+                        for kind, table in KINDS.items():
+                            published = _published(row.name, level, benchmark, table)
+                            found = correlation(lab, level.found, benchmark, row, published, kind)
+                            findings.append(_on(found, level))
     return Findings(tuple(findings))
 
 
-def _published(name: str, level: Level, benchmark: Benchmark) -> Published | None:
-    """Return the figure of Table 3 for the share of a warm-up, or that of Table 2 without one."""
-    published, share = PUBLISHED_AS.get(name, name), share_of(level.warm_up)
-    if published not in ("SiGeo", ZICO):
-        return None
-    if not share:
-        return SIGEO["table2"].at(published, benchmark.name)
-    row = f"{published}, {100 * share:g} %"
-    return SIGEO["table3"].at(row, benchmark.name) if row in SIGEO["table3"].rows else None
+def _published(name: str, level: Level, benchmark: Benchmark, table: PublishedTable) -> Published | None:
+    """Return the figure of Table 3 for the share of a warm-up."""
+    row = f"{PUBLISHED_AS.get(name, name)}, {100 * share_of(level.warm_up):g} %"
+    return table.at(row, benchmark.name) if row in table.rows else None
 
 
 def _ablation(lab: Lab) -> Findings:

@@ -34,9 +34,9 @@ class AlteredQuantities(BackwardQuantities):
 
         twin = self._with(variants.absolute(self.model, batch_norm=batch_norm))
         with twin._watched("path sum", training=True):
-            found = gradients.loss_gradients(twin.model, lambda: twin._logits(twin._ones()).sum())
+            found = gradients.weight_gradients(twin.model, lambda: twin._logits(twin._ones()).sum())
         weights = twin.weights()
-        return float(sum((weights[name] * gradient).abs().sum() for name, gradient in found.weights.items()))
+        return float(sum((weights[name] * gradient).abs().sum() for name, gradient in found.items()))
 
     @quantity
     def synaptic_terms(self) -> tuple[float, float]:

@@ -44,6 +44,15 @@ class BackwardQuantities(FirstBatchQuantities):
             return gradients.sample_gradients(self.model, losses)
 
     @quantity
+    def mean_hessian_gradient_product(self) -> float:
+        """Return the mean over samples of the first batch of W times H g, where H and g are those of the sample alone.
+
+        Cost: a forward pass, a backward pass and one through it, for each sample, in train mode.
+        """
+        singles = self._batch_for_loss(0).chunks(1)
+        return sum(self._with(self.model, [one]).hessian_gradient_product() for one in singles) / len(singles)
+
+    @quantity
     def output_kernel(self, *, samples: int = 8, training: bool = True) -> Tensor:
         """Return the Gram matrix of the gradients of each sample's summed outputs, over all parameters named "weight".
 

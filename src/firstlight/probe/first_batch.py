@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import ExitStack
 from typing import Any, Literal, get_args
 
@@ -12,12 +13,14 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from firstlight.core.errors import UnsupportedError, is_out_of_memory
 from firstlight.probe.batch import Batch
 from firstlight.probe.gradients import (
+    NO_WEIGHT,
     FisherRecorder,
     LossGradients,
     average,
     differentiable,
     gradients_of,
     layers_of,
+    other_parameters,
     refuse_hidden_layers,
     weights_of,
 )
@@ -173,7 +176,8 @@ class FirstBatchQuantities(Subject):
         weights = weights_of(self.model) if wanted & (OF_LOSS | {"kernel"}) else {}
         layers = layers_of(self.model) if wanted & {"kernel", "fisher"} else []
         leaves = [x.clone().requires_grad_() for x in batch.inputs if x.is_floating_point()]
-        sources = list(weights.values()) if wanted & OF_LOSS or careful or not leaves else []
+        others = other_parameters(self.model, weights) if wanted & OF_LOSS else {}
+        sources = [*weights.values(), *others.values()] if wanted & OF_LOSS or careful or not leaves else []
         codes = CodeRecorder(len(batch), pattern_samples=PATTERN_SAMPLES)
         gram = GramRecorder(len(batch), copies=careful)
         fisher = FisherRecorder(copies=careful)
@@ -210,12 +214,16 @@ class FirstBatchQuantities(Subject):
                 if wanted & OF_LOSS:
                     loss = self._loss_value(logits, batch.targets)
                     with fisher.listening():
-                        gradient = gradients_of(loss, weights, differentiable="hessian" in wanted)
+                        every = gradients_of(loss, weights | others, differentiable="hessian" in wanted)
+                    gradient = {name: every[name] for name in weights if name in every}
+                    if not gradient:
+                        raise UnsupportedError(NO_WEIGHT)
                     found["fisher"] = fisher.total
                     if "hessian" in wanted:
                         found["hessian"] = _hessian_product(gradient, weights)
                     detached = {name: tensor.detach() for name, tensor in gradient.items()}
-                    found["gradients"] = LossGradients(float(loss.detach()), detached)
+                    along = _sum_of_products(weights | others, every)
+                    found["gradients"] = LossGradients(float(loss.detach()), detached, along)
         if gram.overwritten or fisher.overwritten or (gram.cut_off and not careful):
             return None
         if "codes" in wanted:
@@ -262,5 +270,10 @@ def _hessian_product(gradients: dict[str, Tensor], weights: dict[str, Tensor]) -
         return 0.0
     reached = [weights[name] for name in gradients]
     products = torch.autograd.grad(slope, reached, allow_unused=True)
-    pairs = [(weight, product) for weight, product in zip(reached, products, strict=True) if product is not None]
-    return float(sum((weight.detach() * product).double().sum() for weight, product in pairs))
+    found = {name: product for name, product in zip(gradients, products, strict=True) if product is not None}
+    return _sum_of_products(weights, found)
+
+
+def _sum_of_products(weights: Mapping[str, Tensor], others: Mapping[str, Tensor]) -> float:
+    """Return the sum over all numbers of weight times other; weights without another are left out."""
+    return float(sum((weights[name].detach() * other.detach()).double().sum() for name, other in others.items()))

@@ -14,6 +14,7 @@ from firstlight.probe.observe import LayerListener
 
 Weights = dict[str, Tensor]
 _ATTENTION_WEIGHTS = ("in_proj_weight", "q_proj_weight", "k_proj_weight", "v_proj_weight")
+NO_WEIGHT = "the loss does not depend on the weight of any convolution or linear layer."
 # Computes the scalar that a backward pass starts from
 Scalar = Callable[[], Tensor]
 
@@ -26,10 +27,13 @@ class LossGradients:
         loss: The loss.
         weights: The gradient of each layer's weight by the layer's name; without layers that the loss does not depend
             on.
+        along: The sum over all parameters of the network of parameter times gradient: how fast the loss grows as all
+            of them grow in proportion. Biases, normalization and embeddings count, too.
     """
 
     loss: float
     weights: Weights
+    along: float
 
 
 def layers_of(model: nn.Module) -> list[nn.Conv2d | nn.Linear]:
@@ -60,6 +64,15 @@ def weights_of(model: nn.Module) -> Weights:
     return {name: weight for weight, name in found.items()}
 
 
+def other_parameters(model: nn.Module, weights: Weights) -> Weights:
+    """Return all parameters that are not among the weights by name: biases, normalization, embeddings; tied ones once.
+
+    Numbers without a gradient, such as integers, are left out.
+    """
+    known = set(weights.values())
+    return {name: p for name, p in model.named_parameters() if p not in known and p.is_floating_point()}
+
+
 def refuse_hidden_layers(model: nn.Module) -> None:
     """Raise `UnsupportedError` if the inputs and outputs of single layers cannot be observed."""
     if any(isinstance(module, nn.MultiheadAttention) for module in model.modules()):
@@ -84,12 +97,11 @@ def differentiable(model: nn.Module, *parameters: Tensor) -> Iterator[None]:
             parameter.requires_grad_(required)
 
 
-def loss_gradients(model: nn.Module, loss: Scalar) -> LossGradients:
-    """Compute the loss and its gradients by one forward and one backward pass."""
+def weight_gradients(model: nn.Module, scalar: Scalar) -> Weights:
+    """Compute the gradients of a scalar by one forward and one backward pass."""
     weights = weights_of(model)
     with differentiable(model, *weights.values()):
-        value = loss()
-        return LossGradients(float(value.detach()), gradients_of(value, weights))
+        return gradients_of(scalar(), weights)
 
 
 def average(parts: Sequence[tuple[float, LossGradients]]) -> LossGradients:
@@ -98,13 +110,14 @@ def average(parts: Sequence[tuple[float, LossGradients]]) -> LossGradients:
     for share, part in parts:
         for name, gradient in part.weights.items():
             weights[name] = weights[name].add_(gradient, alpha=share) if name in weights else share * gradient
-    return LossGradients(sum(share * part.loss for share, part in parts), weights)
+    loss, along = (sum(share * getattr(part, name) for share, part in parts) for name in ("loss", "along"))
+    return LossGradients(loss, weights, along)
 
 
 def gradients_of(value: Tensor, weights: Mapping[str, Tensor], *, differentiable: bool = False) -> Weights:
     """Return the gradient of each weight by name; without weights that the value does not depend on."""
     if not value.requires_grad:
-        raise UnsupportedError("the loss does not depend on the weight of any convolution or linear layer.")
+        raise UnsupportedError(NO_WEIGHT)
     gradients = torch.autograd.grad(value, list(weights.values()), allow_unused=True, create_graph=differentiable)
     return {name: gradient for name, gradient in zip(weights, gradients, strict=True) if gradient is not None}
 
@@ -159,7 +172,7 @@ def sample_gradients(model: nn.Module, losses: Iterator[Scalar]) -> SampleGradie
     signs: Weights = {}
     energy = 0.0
     for loss in losses:
-        for name, gradient in loss_gradients(model, loss).weights.items():
+        for name, gradient in weight_gradients(model, loss).items():
             energy += float(gradient.double().square().sum())
             sign = gradient.sign() + 0 * gradient  # keeps NaN
             signs[name] = signs[name].add_(sign) if name in signs else sign

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import hypot
 from typing import Literal
 
 import torch
@@ -14,29 +15,42 @@ ZERO_COST = "Abdelfattah2021zerocost"
 
 
 @proxy(reference=ZERO_COST, needs="labels", batch_size=64, expects=("gradients",))
-def grad_norm(probe: Probe) -> Parts:
+def grad_norm(probe: Probe, *, form: Literal["layers", "whole"] = "layers") -> Parts:
     """Norm of the loss gradient, summed over layers.
 
-        M = sum over layers l of ||g_l||_2
+        M = sum over layers l of ||g_l||_2        form="layers"
+        M = sqrt( sum over layers of ||g_l||^2 )  form="whole": one norm of all weights together
 
-    g_l is the gradient of the batch's mean loss with respect to the layer's weight.
+    g_l is the gradient of the batch's mean loss with respect to the layer's weight. Published code sums over layers;
+    Eq. 2 of HNAS has one norm.
 
     Scale: about 1 to 200 on NAS-Bench-201. Higher is better. Cost: one forward and backward pass of the batch,
     shared by all gradient proxies.
+
+    Args:
+        form: Sum the norms of `layers`, or take one norm of the `whole` gradient.
     """
-    return Parts(sum(_norm(g) for g in probe.loss_gradients().weights.values()))
+    norms = [_norm(g) for g in probe.loss_gradients().weights.values()]
+    return Parts(sum(norms) if form == "layers" else hypot(*norms))
 
 
 @proxy(reference="Lee2019snip", needs="labels", batch_size=64, expects=("gradients",))
-def snip(probe: Probe) -> Parts:
+def snip(probe: Probe, *, form: Literal["weights", "product"] = "weights") -> Parts:
     """How much removing each weight would change the loss.
 
-        M = sum over all weights of |W * g|
+        M = sum over all weights of |W * g|        form="weights"
+        M = | sum over all weights of W * g |      form="product"
 
-    g is the gradient of the batch's mean loss: the change is of first order.
+    g is the gradient of the batch's mean loss: the change is of first order. Published code sums absolute values;
+    Eq. 3 of HNAS is the absolute value of the product, which is that of `plain`.
 
     Scale: about 1 to 500 on NAS-Bench-201. Higher is better. Cost: that of `grad_norm`, shared with it.
+
+    Args:
+        form: Sum the absolute values of `weights`, or take that of the `product`.
     """
+    if form == "product":
+        return Parts(abs(sum(_total(w * g) for w, g in _weights_and_gradients(probe))))
     return Parts(sum(_total((w * g).abs()) for w, g in _weights_and_gradients(probe)))
 
 
@@ -82,16 +96,24 @@ def fisher(probe: Probe) -> Parts:
 
 
 @proxy(reference="Wang2020grasp", needs="labels", batch_size=64, expects=("gradients", "hessian"))
-def grasp(probe: Probe) -> Parts:
+def grasp(probe: Probe, *, form: Literal["batch", "samples"] = "batch") -> Parts:
     """Whether removing weights would slow gradient descent down.
 
-        M = - sum over all weights of W * (H g)
+        M = - sum over all weights of W * (H g)                               form="batch"
+        M = - (1/m) sum over samples i and all weights of W * (H_i g_i)       form="samples"
 
-    H is the Hessian of the batch's mean loss and g its gradient.
+    H is the Hessian of the batch's mean loss and g its gradient; H_i and g_i are those of sample i by itself, in train
+    mode. Published code takes the batch; Eq. 3 of HNAS has the mean over samples, and its absolute
+    value, which `hnas` takes.
 
     Scale: either sign, many orders of magnitude. Higher is better. Cost: about three forward and backward passes
-    beyond `grad_norm`.
+    beyond `grad_norm`; `form="samples"`: four for each sample.
+
+    Args:
+        form: Take the loss of the `batch`, or of its `samples` one by one.
     """
+    if form == "samples":
+        return Parts(-probe.mean_hessian_gradient_product())
     return Parts(-probe.hessian_gradient_product())
 
 

@@ -58,13 +58,12 @@ class ProxyRequest:
         return cls(proxy, name=PROXIES.name_of(proxy) or proxy.full_name)
 
     def after_warm_up(self, data_kind: str) -> ProxyRequest:
-        """Return the request with the settings for warmed-up weights, unless the user wrote one of these settings."""
+        """Return the request with the settings for warmed-up weights. Settings that the user wrote keep theirs."""
         usual = self.proxy.after_warm_up(data_kind)
-        if self.written & usual.keys():
-            return self
         defaults = {name: parameter.default for name, parameter in self.proxy.settings.items()}
-        settings = dict(self.settings) | {name: value for name, value in usual.items() if value != defaults[name]}
-        return replace(self, settings=tuple(sorted(settings.items())))
+        changed = {n: value for n, value in usual.items() if n not in self.written and value != defaults[n]}
+        settings = tuple(sorted((dict(self.settings) | changed).items()))
+        return replace(self, settings=settings, written=self.written | usual.keys())
 
     def __str__(self) -> str:
         return write_settings(self.name, self.settings)

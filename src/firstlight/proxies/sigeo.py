@@ -21,6 +21,8 @@ EPSILON = 1e-5
 TINY = 1e-10
 # The number of batches that a deviation needs.
 Several = Annotated[int, AtLeast(2)]
+# What the Fisher-Rao norm sums over: all parameters of the network, or the weights that T1 sums over.
+SummedOver = Literal["all", "weights"]
 
 
 @proxy(reference="Li2023zico", needs="labels", batch_size=64, expects=("gradients",))
@@ -43,21 +45,30 @@ def zico(probe: Probe, *, batches: Several = 2) -> Parts:
     return Parts(value, note="" if value else note)
 
 
-@proxy(reference="Zheng2023sigeo", needs="labels", batch_size=64, expects=("gradients",))
-def fr_norm(probe: Probe, *, batches: int = 4) -> Parts:
-    """Fisher-Rao norm: how the loss reacts to larger weights.
+@proxy(
+    reference="Zheng2023sigeo",
+    needs="labels",
+    batch_size=64,
+    expects=("gradients",),
+    revision=2,  # over all parameters
+)
+def fr_norm(probe: Probe, *, batches: int = 4, parameters: SummedOver = "all") -> Parts:
+    """Fisher-Rao norm: how the loss reacts to larger parameters.
 
-        M = ln( (1/k) sum over batches i of (W . g_i)^2 + 1e-5 )
+        M = ln( (1/k) sum over batches i of (theta . g_i)^2 + 1e-5 )
 
-    The sum is the empirical Fisher information in the direction of the weights, over k batches.
+    The sum is the empirical Fisher information in the direction of theta, over k batches. As in the paper, theta is
+    every parameter of the network. `parameters="weights"` takes the weights of convolutions, linear layers and
+    attention only, without biases, normalization and embeddings.
 
     Scale: at least ln(1e-5) = -11.5. Higher is better without training; it grows as the network is warmed up. Cost:
     one forward and backward pass for each batch, shared by all gradient proxies.
 
     Args:
         batches: Number of batches k.
+        parameters: Take `all` parameters, or the `weights` that `zico` reads.
     """
-    return Parts(fisher_rao(probe.weights(), probe.all_loss_gradients(batches)))
+    return Parts(fisher_rao(probe, probe.all_loss_gradients(batches), parameters))
 
 
 @proxy(
@@ -89,7 +100,7 @@ def loss(probe: Probe, *, batches: int = 4) -> Parts:
     needs="labels",
     batch_size=64,
     expects=("gradients",),
-    revision=2,  # the rates of official-rec are those of its code
+    revision=3,  # the Fisher-Rao norm is over all parameters
     beside=("zico", "loss", "params"),
 )
 def sigeo(
@@ -100,17 +111,19 @@ def sigeo(
     lambda3: Annotated[float, AfterWarmUp(1.0)] = 0.0,
     batches: Several = 4,
     neuron_wise: bool = False,
+    parameters: SummedOver = "all",
     variant: Literal["paper", "official-cv", "official-rec"] = "paper",
 ) -> Parts:
     """ZiCo plus Fisher-Rao norm minus loss: for warmed-up weights.
 
         M = lambda1 T1 + lambda2 T2 - lambda3 loss_k
         T1 = sum over layers of ln( sum over weights of mean|g| / sigma )
-        T2 = ln( (1/k) sum over batches i of (W . g_i)^2 + 1e-5 )
+        T2 = ln( (1/k) sum over batches i of (theta . g_i)^2 + 1e-5 )
 
-    T1 is the formula of `zico` and T2 that of `fr_norm`, over k batches; loss_k is the loss of the last one (Eq. 7).
-    After a warm-up (`--warmup`), lambda3 = 1, and lambda2 = 50 for images and 1 for other data, unless one of the
-    lambdas is given. ZiCo, loss and parameters are always reported beside it.
+    T1 is the formula of `zico` and T2 that of `fr_norm`, over the same k batches. loss_k is the loss of the last of
+    these batches (Eq. 7). theta is every parameter of the network; `parameters="weights"` takes only the weights that
+    T1 sums over. After a warm-up (`--warmup`), lambda3 = 1, and lambda2 = 50 for images and 1 for other data; a lambda
+    that is given keeps its value. ZiCo, loss and parameters are always reported beside it.
 
     The published code lets the weights change between batches and has another Fisher-Rao term: `variant="official-cv"`
     takes a step of SGD at rate 1 after each batch, and 2 ln( sum over layers of |sum of W . g_i| );
@@ -125,15 +138,18 @@ def sigeo(
         lambda3: Weight of the loss.
         batches: Number of batches k; at least 2.
         neuron_wise: Take one logarithm of the sum over all weights together in T1.
+        parameters: Take `all` parameters in T2, or the `weights` that T1 sums over.
         variant: The `paper`, or the published code for computer vision (`official-cv`) or recommendation
             (`official-rec`).
     """
-    if neuron_wise and variant != "paper":
-        raise SettingError(f"sigeo:neuron_wise applies to variant=paper, and the variant is {variant}.")
+    if variant != "paper":
+        for name, changed in (("neuron_wise", neuron_wise), ("parameters", parameters != "all")):
+            if changed:
+                raise SettingError(f"sigeo:{name} applies to variant=paper, and the variant is {variant}.")
     if variant == "paper":
         gradients = probe.all_loss_gradients(batches)
         first = steadiness([entry.weights for entry in gradients], per_layer=not neuron_wise)
-        second, last = fisher_rao(probe.weights(), gradients), gradients[-1].loss
+        second, last = fisher_rao(probe, gradients, parameters), gradients[-1].loss
     else:
         recipe: Literal["sgd", "adagrad"] = "sgd" if variant == "official-cv" else "adagrad"
         steps = probe.training_steps(recipe=recipe, batches=batches)
@@ -182,12 +198,14 @@ def _ratio_sum(gradients: Sequence[Tensor]) -> float:
     return float(torch.where(deviation != 0, ratio, 0.0).double().sum())
 
 
-def fisher_rao(weights: Weights, gradients: Sequence[LossGradients]) -> float:
-    products = [
-        sum(float((weights[name] * gradient).double().sum()) for name, gradient in entry.weights.items())
-        for entry in gradients
-    ]
+def fisher_rao(probe: Probe, gradients: Sequence[LossGradients], parameters: SummedOver = "all") -> float:
+    """Return the logarithm of the mean over batches of the squared product of parameters and gradients."""
+    products = [entry.along if parameters == "all" else _of_weights(probe.weights(), entry) for entry in gradients]
     return log(sum(product**2 for product in products) / len(products) + EPSILON)
+
+
+def _of_weights(weights: Weights, entry: LossGradients) -> float:
+    return sum(float((weights[name] * gradient).double().sum()) for name, gradient in entry.weights.items())
 
 
 def _official_cv(steps: TrainingSteps) -> tuple[float, float]:

@@ -32,6 +32,12 @@ def draw_pool(problem: Queries, size: int) -> list[str]:
     return found
 
 
+def draw_more(problem: Queries, size: int) -> list[str]:
+    """Return what `size` independent draws from the space bring: different networks that fit, known or not."""
+    drawn = dict.fromkeys(problem.space.identity(problem.space.sample(problem.rng)) for _ in range(size))
+    return [str(architecture) for architecture in drawn if problem.fits(architecture)]
+
+
 def best_first(problem: Queries, by: str, networks: Sequence[str], batch_size: int, twin: Twin | None) -> Iterator[str]:
     """Return networks in the order of a proxy or an ensemble, without those that have no score.
 

@@ -52,6 +52,30 @@ RECIPES = {
         schedule="linear",
         auxiliary_weight=0.4,
     ),
+    # Tables 8 and 9 of HNAS, with 20 and 14 cells; its CIFAR-10 is darts-cifar. The latter without random resized crops
+    "hnas-cifar100": TrainingRecipe(
+        epochs=600,
+        batch_size=96,
+        learning_rate=0.035,
+        min_learning_rate=1e-3,
+        nesterov=False,
+        weight_decay=3e-4,
+        flip=True,
+        crop=4,
+        cutout=16,
+        drop_path=0.3,
+        auxiliary_weight=0.6,
+    ),
+    "hnas-imagenet": TrainingRecipe(
+        epochs=250,
+        batch_size=1024,
+        learning_rate=0.7,
+        nesterov=False,
+        weight_decay=3e-5,
+        flip=True,
+        warm_up_epochs=5,
+        auxiliary_weight=0.4,
+    ),
 }
 # Plain SGD, for warm-ups
 PLAIN = "plain"

@@ -21,6 +21,7 @@ from firstlight.training.fitting import build_for_training, fit_recipe, without_
 from firstlight.training.job import EvaluationSetting
 from firstlight.training.recipe import TrainingRecipe
 from firstlight.training.recipes import RecipeRequest
+from firstlight.training.threads import using_threads, usual_threads
 from firstlight.training.trained import CHECKPOINT_NAME, Trained, find_trained
 
 
@@ -31,6 +32,7 @@ def train_network(
     *,
     folder: Path | None = None,
     tensorboard: bool = False,
+    threads: int | None = None,
     callback: Callback = ignore,
 ) -> Trained:
     """Train one network and test it.
@@ -41,6 +43,7 @@ def train_network(
         request: How to train; `setting.recipe` is its recipe.
         folder: Where checkpoint, weights and result are kept. A training that was interrupted is resumed.
         tensorboard: Log each epoch for TensorBoard as well.
+        threads: The number of threads of the processor. Default: see `usual_threads`.
         callback: Called with an event after each step and each epoch; see `train_classifier`.
 
     Returns:
@@ -61,7 +64,10 @@ def train_network(
         fitted, notes = fit_recipe(request, setting.space, parsed, setting.skeleton)
         _check(request, setting.dataset, ranks)
         job = _Job(setting, parsed, fitted, tuple(notes), ranks, folder)
-        return job.known() or job.run(callback, tensorboard)
+        if threads is None:
+            threads = usual_threads(setting.space.cost(parsed, setting.skeleton).macs, fitted.batch_size // ranks.count)
+        with using_threads(threads):
+            return job.known() or job.run(callback, tensorboard)
 
 
 @dataclass(frozen=True)

@@ -3,26 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from collections.abc import Iterator, Sequence
+from typing import Annotated, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from firstlight.core.errors import NothingScoredError, SettingError
 from firstlight.proxies.requests import ProxyRequest
 from firstlight.search.algorithm import BatchSize, algorithm
-from firstlight.search.guides import draw_pool
+from firstlight.search.bounds import Candidates, Form, best_first, bound_of
+from firstlight.search.guides import draw_more, draw_pool
 from firstlight.search.measuring import OF_THE_TWIN, Twin
 from firstlight.search.queries import Queries
 from firstlight.search.surrogate import Acquisition, Surrogate
 
-Numbers = NDArray[np.float64]
-Form = Literal["rank", "paper"]
-TINY = 1e-6
-# Without a scale, nu of the paper's form is a share of this percentile of the pool's M.
-USUAL_SCALE = 95
 # This share of the queries is spent on fixed points first, and at most this many.
 FIRST_SHARE, MOST_FIRST = 0.25, 10
 # The resolution of the surface in the report.
@@ -35,7 +29,8 @@ def hnas(
     *,
     metric: str = "ntk_trace",
     pool: int = 2000,
-    form: Form = "rank",
+    growing: bool = False,
+    form: Form = "paper",
     scale: float = 0.0,
     lowest: float = -4.0,
     highest: float = 0.0,
@@ -49,8 +44,9 @@ def hnas(
 ) -> None:
     """Choose networks by a proxy M and the condition number kappa of the tangent kernel, with two learned parameters.
 
-        paper: the network of least  mu |M^2 - nu^2| + kappa / M                 nu = u * scale, mu = 10^c
-        rank:  the network of least  10^(c/2 + 1) |R(M) - u| + R(kappa / M)      R: rank in the pool, 0 to 1
+        paper:    the network of least  kappa / M + mu (M^2 - nu)^2                 mu = 10^c, nu = u * scale^2
+        official: the network of least  kappa / M + mu |M^2 - nu^2|                 mu = 10^c, nu = u * scale
+        rank:     the network of least  R(kappa / M) + 10^(c/2 + 1) |R(M) - u|      R: rank in the pool, 0 to 1
 
     A Gaussian process proposes u in [0, 1] and c. Each pair stands for the network of the pool that is best by it and
     not yet evaluated; the process learns from its performance. The first queries are spent at evenly spaced u and the
@@ -59,8 +55,11 @@ def hnas(
     Args:
         metric: Proxy M; higher must be better.
         pool: Number of random networks in the pool.
-        form: The `paper` formula, or the same with `rank`s, which needs no scale.
-        scale: Largest nu of the paper's form. Default: the 95th percentile of M.
+        growing: Draw as many networks again before each query and add them to the pool, as the paper does on
+            NAS-Bench-201. By default, the pool is drawn once, as on DARTS.
+        form: The formula of the `paper` (Eq. 7), that of the `official` code, or the same with `rank`s, which needs no
+            scale.
+        scale: Scale of M in nu. Default: the 95th percentile of M in the first pool.
         lowest: Smallest c.
         highest: Largest c.
         acquisition: Acquisition function: `ei` (expected improvement) or `ucb` (upper confidence bound).
@@ -71,17 +70,21 @@ def hnas(
         channels: Channels of the twin.
         side: Width and height of the twin's images, in pixels.
     """
-    candidates = measured(problem, metric, pool, batch, Twin(channels, side) if narrow else None)
-    bound = RankBound(candidates) if form == "rank" else PaperBound(candidates, scale or candidates.usual_scale)
+    measured = MeasuredPool(problem, metric, batch, Twin(channels, side) if narrow else None)
+    fresh = _draws(problem, pool, growing)
+    measured.add(next(fresh))
+    bound = bound_of(form, scale or measured.candidates.usual_scale)
     surrogate = Surrogate(2, acquisition, problem.rng)
     learned = _Learned(problem, surrogate, lowest, highest)
     first = probes or max(1, min(int(FIRST_SHARE * problem.budget), MOST_FIRST))
     points: list[tuple[float, ...]] = [(float(u), 0.5) for u in np.linspace(0, 1, first)]
     asked: set[str] = set()
-    while problem.remaining and len(asked) < len(candidates.texts):
+    while problem.remaining and len(asked) < len(measured.candidates.texts):
         chosen: dict[str, tuple[float, ...]] = {}
         for point in points[: problem.remaining]:
-            order = bound.order(*learned.numbers(point))
+            if asked:
+                measured.add(next(fresh))
+            order = best_first(bound, measured.candidates, *learned.numbers(point))
             text = next((text for text in order if text not in asked), None)
             if text is not None:
                 chosen[text] = point
@@ -90,88 +93,77 @@ def hnas(
             text = candidate.network.architecture
             learned.add(chosen[text], text, problem.utility(candidate))
         points = surrogate.propose(together) if problem.remaining else []
+    measured.remark()
     problem.findings |= learned.expected()
 
 
-@dataclass(frozen=True)
-class Candidates:
-    """The networks with a signal, with M and kappa of each; kappa is infinite where it cannot be used."""
-
-    texts: Sequence[str]
-    m: Numbers
-    kappa: Numbers
-
-    @property
-    def ratio(self) -> Numbers:
-        return self.kappa / (self.m + TINY)
-
-    @property
-    def usual_scale(self) -> float:
-        return float(np.percentile(self.m, USUAL_SCALE))
+def _draws(problem: Queries, pool: int, growing: bool) -> Iterator[list[str]]:
+    """Yield the networks that join the pool before each query."""
+    yield draw_pool(problem, pool)
+    while True:
+        yield draw_more(problem, pool) if growing else []
 
 
-def measured(problem: Queries, metric: str, pool: int, batch_size: int, twin: Twin | None) -> Candidates:
-    """Draw a pool and measure it. Networks without a signal, which have no gradient and M = 0, are left out."""
-    request = ProxyRequest.parse(metric)
-    if not request.proxy.higher_is_better:
-        raise SettingError(f"hnas:metric is {metric!r}, of which lower is better. Name another proxy.")
-    texts = draw_pool(problem, pool)
-    values = problem.measure(request, texts, batch_size, twin)
-    kappa = -problem.measure(ProxyRequest.parse(OF_THE_TWIN), texts, batch_size, twin)  # lower is better
-    known = np.isfinite(values) & (values != 0)
-    if not known.any():
-        raise NothingScoredError(f"None of the {len(texts)} networks of the pool has a signal by {metric}.")
-    _say(problem, int((~known).sum()), f"of {len(texts)} networks of the pool have no signal and are left out")
-    if not (values[known] > 0).any():
-        raise SettingError(f"hnas:metric is {metric!r}, which is negative for all networks. Name another proxy.")
-    if (values[known] < 0).any():
-        problem.notes.append(f"{metric} has both signs in the pool: its absolute value counts.")
-    useless = known & ~(np.isfinite(kappa) & (kappa > 0))
-    _say(problem, int(useless.sum()), "networks have no usable condition number and count as the worst by it")
-    kappa = np.where(useless, math.inf, kappa)
-    places = np.flatnonzero(known)
-    return Candidates([texts[place] for place in places], np.abs(values[places]), kappa[places])
+class MeasuredPool:
+    """A pool of networks with M and kappa. Networks without a signal, which have no gradient and M = 0, are left out.
 
+    Args:
+        problem: The search, which measures.
+        metric: The proxy M.
+        batch_size: Inputs in a batch for M.
+        twin: The narrow twin on which kappa is measured, if any.
 
-def _say(problem: Queries, count: int, what: str) -> None:
-    if count:
-        problem.notes.append(f"{count} {what}.")
+    Attributes:
+        candidates: The networks with a signal.
+    """
 
+    def __init__(self, problem: Queries, metric: str, batch_size: int, twin: Twin | None) -> None:
+        self._problem, self._metric, self._batch_size, self._twin = problem, metric, batch_size, twin
+        self._request = ProxyRequest.parse(metric)
+        if not self._request.proxy.higher_is_better:
+            raise SettingError(f"hnas:metric is {metric!r}, of which lower is better. Name another proxy.")
+        self._seen: set[str] = set()
+        self._silent, self._useless, self._both_signs = 0, 0, False
+        self.candidates = Candidates([], np.empty(0), np.empty(0))
 
-@dataclass(frozen=True)
-class PaperBound:
-    """mu |M^2 - nu^2| + kappa / M with nu = u * scale."""
+    def add(self, texts: Sequence[str]) -> None:
+        """Measure networks that are not in the pool yet, and add them.
 
-    candidates: Candidates
-    scale: float
+        Raises:
+            NothingScoredError: If no network of the pool has a signal.
+            SettingError: If M is negative for all networks.
+        """
+        new = [text for text in dict.fromkeys(texts) if text not in self._seen]
+        if not new:
+            return
+        self._seen.update(new)
+        values = self._problem.measure(self._request, new, self._batch_size, self._twin)
+        kappa = -self._problem.measure(ProxyRequest.parse(OF_THE_TWIN), new, self._batch_size, self._twin)
+        known = np.isfinite(values) & (values != 0)
+        self._silent += int((~known).sum())
+        if not known.any() and not len(self.candidates.texts):
+            raise NothingScoredError(f"None of the {len(new)} networks of the pool has a signal by {self._metric}.")
+        if known.any() and not (values[known] > 0).any() and not len(self.candidates.texts):
+            raise SettingError(
+                f"hnas:metric is {self._metric!r}, which is negative for all networks. Name another proxy."
+            )
+        self._both_signs |= bool((values[known] < 0).any())
+        useless = known & ~(np.isfinite(kappa) & (kappa > 0))
+        self._useless += int(useless.sum())
+        kappa = np.where(useless, math.inf, kappa)
+        places = np.flatnonzero(known)
+        more = Candidates([new[place] for place in places], np.abs(values[places]), kappa[places])
+        self.candidates = self.candidates.with_more(more)
 
-    def order(self, u: float, exponent: float) -> list[str]:
-        """Return the texts, least first; the text decides between equals."""
-        m = self.candidates.m
-        return _sorted(self.candidates, 10**exponent * np.abs(m**2 - (u * self.scale) ** 2) + self.candidates.ratio)
-
-
-@dataclass(frozen=True)
-class RankBound:
-    """10^(c/2 + 1) |R(M) - u| + R(kappa / M): needs no scale, so that any metric works."""
-
-    candidates: Candidates
-
-    def order(self, u: float, exponent: float) -> list[str]:
-        """Return the texts, least first; the text decides between equals."""
-        distance = np.abs(_places(self.candidates.m) - u)
-        return _sorted(self.candidates, 10 ** (exponent / 2 + 1) * distance + _places(self.candidates.ratio))
-
-
-def _places(values: Numbers) -> Numbers:
-    from scipy.stats import rankdata  # slow to import
-
-    found: Numbers = (rankdata(values) - 1) / max(len(values) - 1, 1)
-    return found
-
-
-def _sorted(candidates: Candidates, values: Numbers) -> list[str]:
-    return [candidates.texts[place] for place in np.lexsort((np.array(candidates.texts), values))]
+    def remark(self) -> None:
+        """Note what the user should know about the pool."""
+        notes = self._problem.notes
+        if self._silent:
+            notes.append(f"{self._silent} of {len(self._seen)} networks of the pool have no signal and are left out.")
+        if self._both_signs:
+            notes.append(f"{self._metric} has both signs in the pool: its absolute value counts.")
+        if self._useless:
+            notes.append(f"{self._useless} networks have no usable condition number and count as the worst by it.")
 
 
 class _Learned:
