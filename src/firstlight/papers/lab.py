@@ -23,6 +23,7 @@ from firstlight.proxies.requests import parse_requests
 from firstlight.scoring.service import Setting, source_for
 from firstlight.storage.records import ScoreKey
 from firstlight.storage.store import Store
+from firstlight.training.recipe import TrainingRecipe
 from firstlight.training.shared_warm_up import SharedWarmUp
 from firstlight.training.warm_up import WarmUp
 
@@ -73,6 +74,7 @@ class Lab:
         usual_images: The images that are shown unless the user names others.
         warm_ups: How networks are trained before they are measured, one after the other; None for not at all.
         skeletons: The default skeletons by space, if smaller than usual.
+        recipe: How networks are trained from scratch; None if the experiment does not do that.
     """
 
     data: DataFolder
@@ -88,6 +90,7 @@ class Lab:
     usual_images: str = USUAL_IMAGES
     warm_ups: tuple[WarmUp | SharedWarmUp | None, ...] = (None,)
     skeletons: Mapping[str, Settings] = field(default_factory=dict)
+    recipe: TrainingRecipe | None = None
 
     @property
     def images(self) -> str:
@@ -106,9 +109,9 @@ class Lab:
         """True if networks are shown images, False if noise."""
         return self.images not in (SYNTHETIC, CIRCLE)
 
-    def progress(self, done: int, total: int) -> None:
-        """Tell the callback how much of the current measuring is done."""
-        self.callback(Event("measuring", done, total))
+    def progress(self, done: int, total: int, note: str = "") -> None:
+        """Tell the callback how much of the current measuring is done, and what is worth showing beside it."""
+        self.callback(Event("measuring", done, total, note=note))
 
     def setting(self, space: str, source: InputSource | None = None, **changes: Any) -> Setting:
         """Return how networks are built and measured, with the first seed unless `changes` name another.
