@@ -31,15 +31,16 @@ NAMES = (
     "dextr-table1 dextr-table4 dextr-table5 dextr-figure1 dextr-stability dextr-layers sigeo-table2 sigeo-table3 "
     "sigeo-ablation sigeo-figure2 sigeo-table5 hnas-table1 "
     "hnas-table4 hnas-table6 hnas-tables10-12 hnas-table13 hnas-table2 hnas-table3 hnas-table15 hnas-table16 "
-    "nasi-table2 nasi-table3 nasi-table6 nasi-table7 nasi-table8 nasi-figure1 nasi-nb201"
+    "nasi-table2 nasi-table3 nasi-table6 nasi-table7 nasi-table8 nasi-figure1 nasi-nb201 darts-small"
 ).split()
 # Those that search are in test_nasi_search.py and test_hnas_search.py; that about cells of DARTS in test_hnas_cells.py,
-# those that train networks a little in test_sigeo_warm.py, test_sigeo_figure2.py and test_sigeo_clicks.py
+# those that train networks a little in test_sigeo_warm.py, test_sigeo_figure2.py and test_sigeo_clicks.py, and that
+# which trains them from scratch in test_darts_small.py
 SEARCHING = ["nasi-table2", "nasi-table8", "nasi-nb201"]
 WARMED = ["sigeo-table3", "sigeo-ablation", "sigeo-figure2", "sigeo-table5"]
-ELSEWHERE = [*SEARCHING, *WARMED, "hnas-table2", "hnas-table3", "hnas-table15", "hnas-table16"]
+ELSEWHERE = [*SEARCHING, *WARMED, "hnas-table2", "hnas-table3", "hnas-table15", "hnas-table16", "darts-small"]
 RUNNING = [name for name in NAMES if name not in ("nasi-table3", *ELSEWHERE)]
-PAPERS = ("dextr", "hnas", "nasi", "sigeo")
+PAPERS = ("darts", "dextr", "hnas", "nasi", "sigeo")
 RANK_TABLES = [name for name in NAMES if isinstance(EXPERIMENTS[name].run, RankTable)]
 
 
@@ -63,7 +64,8 @@ def test_all_that_were_asked_for_are_there() -> None:
     assert set(EXPERIMENTS) == set(NAMES)
     for experiment in EXPERIMENTS.values():
         assert len({table.reference for table in experiment.answers}) == 1
-        assert experiment.needs or experiment.sampled[0] in ("images", "widths") or experiment.name == "sigeo-table5"
+        sampled = experiment.sampled[0]
+        assert experiment.needs or sampled in ("images", "widths", "genotypes") or experiment.name == "sigeo-table5"
         assert experiment.samples >= 10
 
 

@@ -20,6 +20,7 @@ from firstlight.core.statistics import finite
 from firstlight.evaluation.contest import Contest
 from firstlight.evaluation.methods import Method, Query
 from firstlight.search.curves import Against, Curve, mean_curves
+from firstlight.search.objective import Candidate
 
 
 @dataclass(frozen=True)
@@ -262,8 +263,9 @@ def run_methods(
 
     def count(event: Event) -> None:
         nonlocal done
-        done += 1
-        callback(Event("scoring", done, total))
+        if isinstance(event.item, Candidate):  # and not a state of a supernet
+            done += 1
+            callback(Event("scoring", done, total))
 
     with contest.executor.staying():
         for method, seed in itertools.product(methods, seeds):

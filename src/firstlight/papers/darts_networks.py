@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from firstlight.core.events import Event
 from firstlight.core.seeds import python_generator
 from firstlight.evaluation.compare import Run
 from firstlight.evaluation.contest import Contest, training_truth
@@ -39,6 +40,8 @@ _NASNET = (
     "('max_pool_3x3', 1), ('sep_conv_7x7', 0), ('avg_pool_3x3', 1), ('sep_conv_5x5', 0), ('skip_connect', 3), "
     "('avg_pool_3x3', 2), ('sep_conv_3x3', 2), ('max_pool_3x3', 1)], reduce_concat=range(4, 7))"
 )
+# What the searches count, by the stage of their events
+WORDS = {"scoring": "networks", "states": "states"}
 PUBLISHED = ("DARTS, first order", "DARTS, second order", "AmoebaNet")
 
 
@@ -60,8 +63,11 @@ def found(lab: Lab, setting: Setting, source_name: str) -> dict[str, Genotype]:
     contest = Contest(truth, (), None, lab.executor, lab.store, source_name, setting.skeleton_settings)
     cells = {}
     for number, (title, (text, budget)) in enumerate(METHODS.items()):
-        lab.progress(number, len(METHODS), f"search by {title}")
-        asked = parse_method(text).run(contest, budget, SEED)
+
+        def watch(event: Event, done: int = number, title: str = title) -> None:
+            lab.progress(done, len(METHODS), f"search by {title}: {event.done:,} {WORDS.get(event.stage, event.stage)}")
+
+        asked = parse_method(text).run(contest, budget, SEED, watch)
         best = Run(text, SEED, tuple(asked)).incumbents[-1]
         assert best is not None
         cells[title] = DARTS().parse(best.architecture)
