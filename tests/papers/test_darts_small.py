@@ -1,4 +1,4 @@
-"""Cells of the DARTS space, trained from scratch: tiny networks, tiny searches, on handwritten digits."""
+"""Cells of the DARTS space, trained from scratch: tiny networks, tiny searches, few images."""
 
 from __future__ import annotations
 
@@ -31,8 +31,7 @@ SKELETON = {"cells": 3, "channels": 2, "input_shape": (3, 8, 8)}
 TINY: dict[str, Any] = {
     "samples": 3,
     "skeleton": SKELETON,
-    "input": "digits",
-    "recipe": "quick:epochs=1:batch_size=256",
+    "recipe": "quick:epochs=1:batch_size=32",
     "workers": 0,
 }
 BRIEF = {
@@ -50,14 +49,27 @@ def brief(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setitem(METHODS, title, method)
 
 
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """A folder with a few images of noise."""
+    rng, folder = np.random.default_rng(0), tmp_path / "data"
+    folder.mkdir()
+    arrays: dict[str, Any] = {}
+    for part, count in (("train", 80), ("test", 40)):
+        arrays[f"x_{part}"] = rng.integers(0, 256, (count, 3, 16, 16), dtype=np.uint8)
+        arrays[f"y_{part}"] = np.arange(count) % 10
+    np.savez(folder / "cifar10.npz", **arrays)
+    return folder
+
+
 def trained(folder: Path) -> int:
     with Store(folder / STORE_NAME) as store:
         return len(store._execute("SELECT 1 FROM scores WHERE proxy LIKE 'accuracy after %'"))
 
 
 @pytest.mark.usefixtures("brief")
-def test_it_runs_and_trains_each_network_once_for_each_seed(tmp_path: Path) -> None:
-    outcome = run(EXPERIMENTS["darts-small"], data=tmp_path, out=tmp_path, **TINY)
+def test_it_runs_and_trains_each_network_once_for_each_seed(data: Path, tmp_path: Path) -> None:
+    outcome = run(EXPERIMENTS["darts-small"], data=data, out=tmp_path, **TINY)
     lines = outcome.findings.lines
     titles = [line.on for line in lines if line.what == ACCURACY]
     assert titles == [*METHODS, *PUBLISHED, "NASNet", "largest genotype", "random 1", "random 2", "random 3"]
@@ -69,27 +81,27 @@ def test_it_runs_and_trains_each_network_once_for_each_seed(tmp_path: Path) -> N
     texts = {str(network) for network in [*published().values(), largest(), *at_random(3).values()]}
     assert 2 * len(texts) < trained(tmp_path) <= 2 * len(titles)
     before = trained(tmp_path)
-    assert run(EXPERIMENTS["darts-small"], data=tmp_path, out=tmp_path, **TINY) == outcome
+    assert run(EXPERIMENTS["darts-small"], data=data, out=tmp_path, **TINY) == outcome
     assert trained(tmp_path) == before
     assert outcome.settings["recipe"] == str(RecipeRequest.parse(TINY["recipe"]).recipe)
     assert outcome.settings["genotypes"] == "3, drawn at random"
     assert "input_shape=3x8x8" in outcome.settings["skeleton"]
-    assert "--recipe quick:epochs=1:batch_size=256" in outcome.command
+    assert "--recipe quick:epochs=1:batch_size=32" in outcome.command
     assert json.loads((tmp_path / "darts-small.json").read_text())["command"] == outcome.command
 
 
-def test_accuracy_is_that_of_a_plain_training(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_accuracy_is_that_of_a_plain_training(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(darts_small, "_use_channels_last", lambda network: None)  # which only changes the rounding
     recipe = RecipeRequest.parse(TINY["recipe"]).recipe
-    setting = Setting("darts", InputSource("digits", side=8), 3, tuple(sorted(SKELETON.items())))
+    setting = Setting("darts", InputSource(f"npz:{data}/cifar10.npz", side=8), 3, tuple(sorted(SKELETON.items())))
     text = str(published()["DARTS, second order"])
     found = AfterTraining(recipe)(setting, text)
-    data = load_dataset("digits@8", seed=3, test=True)
+    images = load_dataset(f"npz:{data}/cifar10.npz@8", seed=3, test=True)
     network = setting.space.build(text, setting.skeleton, seed=3)
-    result = train_classifier(network, data, recipe, seed=3)
-    assert data.x_test is not None
-    assert data.y_test is not None
-    _, accuracy = evaluate_classifier(network, data.x_test, data.y_test, 256)
+    result = train_classifier(network, images, recipe, seed=3)
+    assert images.x_test is not None
+    assert images.y_test is not None
+    _, accuracy = evaluate_classifier(network, images.x_test, images.y_test, 32)
     assert found.value == 100 * accuracy
     assert found.parts["training"] == 100 * result.epochs[-1].train_accuracy
 
