@@ -22,8 +22,8 @@ from firstlight.training.job import EvaluationSetting
 SPACE = "darts"
 SEED = 0
 LARGEST = "largest genotype"
-# HNAS evaluates networks after a share of the epochs, on half of the images
-QUERIES, POOL, SHARE_OF_EPOCHS, HALF = 10, 100, 0.5, 0.5
+# HNAS evaluates networks after this many epochs at most, on half of the images
+QUERIES, POOL, QUERY_EPOCHS, HALF = 10, 100, 2, 0.5
 STEPS, STEP_BATCH = 100, 64
 _NASI = f"nasi:steps={STEPS}:batch={STEP_BATCH}:mu=2:normalize=running"
 # The method, and the number of networks that it scores or evaluates
@@ -54,7 +54,7 @@ def found(lab: Lab, setting: Setting, source_name: str) -> dict[str, Genotype]:
         source_name: The images, at the size that these networks take.
     """
     assert lab.recipe is not None
-    epochs = max(1, round(SHARE_OF_EPOCHS * lab.recipe.epochs))
+    epochs = min(QUERY_EPOCHS, lab.recipe.epochs)
     recipe = replace(lab.recipe, epochs=epochs, warm_up_epochs=0, auxiliary_weight=0.0, validation=HALF)
     trained = EvaluationSetting(
         SPACE, source_name=source_name, recipe=recipe, seed=SEED, skeleton_settings=setting.skeleton_settings
