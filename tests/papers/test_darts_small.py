@@ -37,8 +37,8 @@ TINY: dict[str, Any] = {
 BRIEF = {
     "Dextr": ("random@dextr", 2),
     "HNAS": ("hnas:pool=4:batch=2:form=paper", 2),
-    "NASI, fixed nu": ("nasi:steps=2:batch=2:variant=fix:nu=100:mu=2:normalize=running@ntk_trace_batch", 1),
-    "NASI, adaptive nu": ("nasi:steps=2:batch=2:variant=ada:nu=500:mu=2:normalize=running@ntk_trace_batch", 1),
+    "NASI, fixed nu": ("nasi:steps=2:batch=2:variant=fix:nu=0:mu=2:normalize=running@ntk_trace_batch", 1),
+    "NASI, adaptive nu": ("nasi:steps=2:batch=2:variant=ada:nu=0:mu=2:normalize=running@ntk_trace_batch", 1),
 }
 
 

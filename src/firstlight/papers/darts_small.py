@@ -252,8 +252,9 @@ darts_small = Experiment(
         "smaller and trained for much shorter than in the papers: accuracies cannot be compared with published ones.",
         f"The searches are short. Dextr: one proposal of Zero-Cost-PT, on one image. HNAS: {QUERIES} queries in a pool "
         f"of {POOL} genotypes, each a training on half of the images for at most {QUERY_EPOCHS} epochs. "
-        f"NASI: {STEPS} steps of {STEP_BATCH} images with the published nu (100 fixed, 500 adaptive) and mu = 2. All "
-        "search for networks of the reduced size; the papers search with 16 channels and 5 or 8 cells.",
+        f"NASI: {STEPS} steps of {STEP_BATCH} images with mu = 2 and nu by Eq. 40, because the published nu (100 and 500) "
+        "are of a larger one-shot network. All search for networks of the reduced size; the papers search with 16 "
+        "channels and 5 or 8 cells.",
         "Seeds decide weights, the order of images and which images are held out; all seeds train the same networks. "
         "Intervals of accuracies are from the deviation between seeds, pooled over all networks. They do not cover the "
         "choice of the test images, which are the same for all.",
