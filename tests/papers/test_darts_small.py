@@ -20,6 +20,7 @@ from firstlight.papers import EXPERIMENTS, darts_small
 from firstlight.papers.darts_networks import METHODS, PUBLISHED, at_random, largest, published
 from firstlight.papers.darts_small import ACCURACY, EXCESS, AfterTraining, Standings, _answer
 from firstlight.papers.equal_size import Trainings
+from firstlight.proxies.base import Parts
 from firstlight.scoring.service import Setting
 from firstlight.spaces import SPACES
 from firstlight.spaces.darts.space import DARTS
@@ -88,6 +89,28 @@ def test_it_runs_and_trains_each_network_once_for_each_seed(data: Path, tmp_path
     assert "input_shape=3x8x8" in outcome.settings["skeleton"]
     assert "--recipe quick:epochs=1:batch_size=32" in outcome.command
     assert json.loads((tmp_path / "darts-small.json").read_text())["command"] == outcome.command
+
+
+@pytest.mark.usefixtures("brief")
+def test_what_is_complete_is_shown_on_an_interrupt(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    trained = 0
+
+    def measure(self: AfterTraining, setting: Setting, architecture: str) -> Parts:
+        nonlocal trained
+        if trained == 14:  # all of the first seed, which are 11 or 12, and a few of the second
+            raise KeyboardInterrupt
+        trained += 1
+        return Parts(40 + trained)
+
+    monkeypatch.setattr(AfterTraining, "__call__", measure)
+    outcome = run(EXPERIMENTS["darts-small"], data=data, **TINY)
+    lines = {line.on: line for line in outcome.findings.lines if line.what == ACCURACY}
+    assert lines["random 3"].note.endswith(", none")
+    assert not lines["Dextr"].note.endswith("none")
+    assert any("trainings are complete" in remark for remark in outcome.findings.remarks)
+    trained = 14
+    with pytest.raises(KeyboardInterrupt):
+        run(EXPERIMENTS["darts-small"], data=data, **TINY)
 
 
 def test_accuracy_is_that_of_a_plain_training(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -153,22 +153,29 @@ def _run(lab: Lab) -> Findings:
     params = [setting.space.cost(genotype, setting.skeleton).params for genotype in genotypes.values()]
     standings = Standings(genotypes, params, trainings, lab.samples)
     lines = (*_accuracies(standings), *_spreads(standings), *_excesses(standings), *_sizes(genotypes))
-    return Findings(lines, (_answer(standings), *_cells(genotypes)), (_chart(standings),))
+    return Findings(lines, (_answer(standings), *_incomplete(trainings), *_cells(genotypes)), (_chart(standings),))
 
 
 def _trained(lab: Lab, texts: Sequence[str]) -> Trainings:
+    """Train all networks with every seed; on Ctrl-C, return what is complete."""
     assert lab.recipe is not None
-    columns = []
-    for seed in lab.seeds:
-        scores = lab.measured(lab.setting(SPACE, seed=seed), texts, AfterTraining(lab.recipe))
-        columns.append([scores[text].value for text in texts])
-    return Trainings(np.array(columns, dtype=float).T)
+    measure, settings = AfterTraining(lab.recipe), [lab.setting(SPACE, seed=seed) for seed in lab.seeds]
+    try:
+        for setting in settings:
+            lab.measured(setting, texts, measure)
+    except KeyboardInterrupt:
+        if not any(lab.known(setting, texts, measure) for setting in settings):
+            raise
+    columns = [lab.known(setting, texts, measure) for setting in settings]
+    return Trainings(
+        np.array([[known[text].value if text in known else math.nan for known in columns] for text in texts])
+    )
 
 
 def _accuracies(standings: Standings) -> Iterator[Finding]:
     for place, title in enumerate(standings.titles):
         row = standings.trainings.values[place]
-        by_seed = ", ".join("not ended" if math.isnan(value) else f"{value:.2f}" for value in row)
+        by_seed = ", ".join("none" if math.isnan(value) else f"{value:.2f}" for value in row)
         note = f"{standings.params[place]:,} parameters; by seed {by_seed}"
         yield Finding(ACCURACY, title, standings.trainings.mean(place), note=note)
 
@@ -223,6 +230,12 @@ def _answer(standings: Standings) -> str:
     return f"Compared with random genotypes of equal size, at 95 % confidence, the cells of the methods are {told}."
 
 
+def _incomplete(trainings: Trainings) -> Iterator[str]:
+    done, total = int(np.isfinite(trainings.values).sum()), trainings.values.size
+    if done < total:
+        yield f"{done} of {total} trainings are complete. The same command, run again, resumes the others."
+
+
 def _cells(genotypes: Mapping[str, Genotype]) -> Iterator[str]:
     for title in METHODS:
         yield f"{title} found {genotypes[title]}."
@@ -251,10 +264,10 @@ darts_small = Experiment(
         "All networks are trained from scratch by the same recipe, with the same skeleton and images. They are much "
         "smaller and trained for much shorter than in the papers: accuracies cannot be compared with published ones.",
         f"The searches are short. Dextr: one proposal of Zero-Cost-PT, on one image. HNAS: {QUERIES} queries in a pool "
-        f"of {POOL} genotypes, each a training on half of the images for at most {QUERY_EPOCHS} epochs. "
-        f"NASI: {STEPS} steps of {STEP_BATCH} images with mu = 2 and nu by Eq. 40, because the published nu (100 and 500) "
-        "are of a larger one-shot network. All search for networks of the reduced size; the papers search with 16 "
-        "channels and 5 or 8 cells.",
+        f"of {POOL} genotypes, each a training on half of the images for at most {QUERY_EPOCHS} epochs. NASI: {STEPS} "
+        f"steps of {STEP_BATCH} images with mu = 2 and nu by Eq. 40, because the published nu (100 and 500) are of a "
+        "larger one-shot network. All search for networks of the reduced size; the papers search with 16 channels and "
+        "5 or 8 cells.",
         "Seeds decide weights, the order of images and which images are held out; all seeds train the same networks. "
         "Intervals of accuracies are from the deviation between seeds, pooled over all networks. They do not cover the "
         "choice of the test images, which are the same for all.",

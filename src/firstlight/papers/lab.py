@@ -177,19 +177,23 @@ class Lab:
 
     def measured(self, setting: Setting, architectures: Sequence[str], measure: Measure) -> dict[str, Score]:
         """Measure architectures, or look them up in the store; return the scores in the given order."""
-
-        def key(text: str) -> ScoreKey:
-            where = (setting.space_key, setting.described, text)
-            repeats = f":{setting.repeats} repeats" if setting.repeats > 1 else ""
-            shown = f"{setting.inputs.fingerprint}{repeats}"
-            return ScoreKey(*where, str(measure), measure.revision, shown, setting.seed)
-
-        texts = list(dict.fromkeys(architectures))
-        found = {text: score for text in texts if (score := self.store.find_score(key(text)))}
+        texts, found = list(dict.fromkeys(architectures)), self.known(setting, architectures, measure)
         missing = [text for text in texts if text not in found]
         for text, answer in self.executor.map(MeasureJob(setting, measure), missing):
             score = Score.without_value(answer.status, answer.reason) if isinstance(answer, Lost) else answer
-            self.store.add_score(key(text), score)
+            self.store.add_score(_key(setting, text, measure), score)
             found[text] = score
             self.progress(len(found), len(texts))
         return {text: found[text] for text in texts}
+
+    def known(self, setting: Setting, architectures: Sequence[str], measure: Measure) -> dict[str, Score]:
+        """Look architectures up in the store; return the scores of those that were measured."""
+        texts = dict.fromkeys(architectures)
+        return {text: score for text in texts if (score := self.store.find_score(_key(setting, text, measure)))}
+
+
+def _key(setting: Setting, architecture: str, measure: Measure) -> ScoreKey:
+    where = (setting.space_key, setting.described, architecture)
+    repeats = f":{setting.repeats} repeats" if setting.repeats > 1 else ""
+    shown = f"{setting.inputs.fingerprint}{repeats}"
+    return ScoreKey(*where, str(measure), measure.revision, shown, setting.seed)
