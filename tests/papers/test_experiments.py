@@ -31,19 +31,20 @@ NAMES = (
     "sigeo-ablation sigeo-figure2 sigeo-table5 hnas-table1 hnas-table1-nb101 "
     "hnas-table4 hnas-table6 hnas-tables10-12 hnas-table13 hnas-table2 hnas-table3 hnas-table15 hnas-table16 "
     "hnas-figure2 hnas-figure4 hnas-figure5 hnas-theorem3 "
-    "nasi-table2 nasi-table3 nasi-table6 nasi-table7 nasi-table8 nasi-figure1 nasi-nb201"
+    "nasi-table2 nasi-table3 nasi-table6 nasi-table7 nasi-table8 nasi-figure1 nasi-nb201 darts-small"
 ).split()
 # Those that search are in test_nasi_search.py; those from the scores of classes in test_hnas.py and
 # test_hnas_search.py; that about cells of DARTS in test_hnas_cells.py,
-# those that train networks a little in test_sigeo_warm.py, test_sigeo_figure2.py and test_sigeo_clicks.py
+# those that train networks a little in test_sigeo_warm.py, test_sigeo_figure2.py and test_sigeo_clicks.py, and that
+# which trains them from scratch in test_darts_small.py
 SEARCHING = ["nasi-table2", "nasi-table8", "nasi-nb201"]
 WARMED = ["sigeo-table3", "sigeo-ablation", "sigeo-figure2", "sigeo-table5"]
 FROM_CLASSES = [name for name in NAMES if "classes" in EXPERIMENTS[name].sampled]
-ELSEWHERE = [*SEARCHING, *WARMED, *FROM_CLASSES, "hnas-table2", "hnas-theorem3"]
+ELSEWHERE = [*SEARCHING, *WARMED, *FROM_CLASSES, "hnas-table2", "hnas-theorem3", "darts-small"]
 RUNNING = [name for name in NAMES if name not in ("nasi-table3", "hnas-table1-nb101", *ELSEWHERE)]
 # Published figures that no experiment measures: their trainings are too long
 NOT_MEASURED = {"HNAS Table 8", "HNAS Table 9", "SiGeo Table 4", "SiGeo Figure 4"}
-PAPERS = ("dextr", "hnas", "nasi", "sigeo")
+PAPERS = ("darts", "dextr", "hnas", "nasi", "sigeo")
 RANK_TABLES = [name for name in NAMES if isinstance(EXPERIMENTS[name].run, RankTable)]
 
 
@@ -67,7 +68,8 @@ def test_all_that_were_asked_for_are_there() -> None:
     assert set(EXPERIMENTS) == set(NAMES)
     for experiment in EXPERIMENTS.values():
         assert len({table.reference for table in experiment.answers}) == 1
-        assert experiment.needs or experiment.sampled[0] in ("images", "widths") or experiment.name == "sigeo-table5"
+        sampled = experiment.sampled[0]
+        assert experiment.needs or sampled in ("images", "widths", "genotypes") or experiment.name == "sigeo-table5"
         assert experiment.samples >= 10
 
 

@@ -19,6 +19,7 @@ def reproduce(
     name: str,
     *,
     samples: int | None = None,
+    recipe: str | None = None,
     data: str | None = None,
     callback: Callback = ignore,
 ) -> Outcome:
@@ -29,6 +30,8 @@ def reproduce(
     Args:
         name: The experiment; `firstlight reproduce` lists them.
         samples: Number of networks, steps per search, or images in a batch. Default: enough for a few minutes of work.
+        recipe: How networks are trained, for experiments that train them from scratch: quick:epochs=10. Default: that
+            of the experiment.
         data: Folder with tables and images. Default: $FIRSTLIGHT_DATA.
         callback: Called with an `Event` as networks are measured.
 
@@ -58,6 +61,7 @@ def reproduce(
         input=options[Inputs].input,
         skeleton=network.skeleton_settings,
         warmup=None if options[Inputs].warmup is None else str(options[Inputs].warmup),
+        recipe=recipe,
         data=data,
         out=storage.out,
         same_versions=storage.same_versions,

@@ -22,6 +22,7 @@ from firstlight.evaluation.contest import Contest
 from firstlight.evaluation.methods import Method, Query
 from firstlight.evaluation.truth import TableTruth
 from firstlight.search.curves import Against, Curve, mean_curves
+from firstlight.search.objective import Candidate
 
 
 @dataclass(frozen=True)
@@ -296,8 +297,9 @@ def run_methods(
 
     def count(event: Event) -> None:
         nonlocal done
-        done += 1
-        callback(Event("scoring", done, total))
+        if isinstance(event.item, Candidate):  # and not a state of a supernet
+            done += 1
+            callback(Event("scoring", done, total))
 
     with contest.executor.staying():
         for method, seed in itertools.product(methods, seeds):

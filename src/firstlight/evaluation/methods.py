@@ -77,7 +77,7 @@ class Method(ABC):
             contest: Where true performance and scores come from.
             budget: The number of queries.
             seed: The seed of its random numbers.
-            callback: Called with an event for each query.
+            callback: Called with an event for each query, whose item is the candidate, and each state of a supernet.
 
         Returns:
             The queries in their order.
@@ -185,6 +185,7 @@ def _run(
     queries: list[Query] = []
 
     def record(event: Event) -> None:
+        callback(event)
         candidate = event.item
         if not isinstance(candidate, Candidate):
             return
@@ -193,7 +194,6 @@ def _run(
         seconds = score.seconds if isfinite(score.seconds) else None
         architecture = candidate.network.architecture
         queries.append(Query(architecture, candidate.utility, None if epochs is None else int(epochs), seconds))
-        callback(event)
 
     rng = python_generator(seed, "compare", str(method))
     problem = Queries(truth, Objective(by), rng, budget, measuring=measuring, callback=record)

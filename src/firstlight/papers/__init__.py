@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from firstlight.papers.experiment import Experiment
 
 _NAMES = {
+    "darts_small": "darts-small",
     "dextr_curves": "dextr-figure1 dextr-stability",
     "dextr_layers": "dextr-layers dextr-table5",
     "dextr_tables": "dextr-table1 dextr-table4",

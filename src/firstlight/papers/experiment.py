@@ -16,9 +16,9 @@ from firstlight.papers.published import PublishedTable
 from firstlight.storage.environment import versions
 
 # What `samples` counts: networks; the steps of each search; the networks that searches choose among; the images of a
-# batch; widths of otherwise equal networks; classes of NAS-Bench-201 whose scores come with Firstlight. An experiment
-# that counts two of these takes the same number of both
-Sampled = Literal["networks", "steps", "pool", "images", "widths", "classes"]
+# batch; widths of otherwise equal networks; classes of NAS-Bench-201 whose scores come with Firstlight; random genotypes.
+# An experiment that counts two of these takes the same number of both
+Sampled = Literal["networks", "steps", "pool", "images", "widths", "classes", "genotypes"]
 
 
 @dataclass(frozen=True)
@@ -40,6 +40,7 @@ class Experiment:
         warm_ups: The default warm-ups. An experiment without any takes none.
         space: The space that warm-ups are for.
         skeletons: Smaller default skeletons by space, where the usual networks cost too much.
+        recipe: The default recipe, as a text. An experiment without one does not train networks from scratch.
     """
 
     name: str
@@ -56,6 +57,7 @@ class Experiment:
     warm_ups: tuple[str, ...] = ()
     space: str = "nasbench201"
     skeletons: Mapping[str, Settings] = field(default_factory=dict, hash=False)
+    recipe: str = ""
 
     @property
     def published_in(self) -> str:

@@ -23,6 +23,7 @@ from firstlight.proxies.requests import parse_requests
 from firstlight.scoring.service import Setting, source_for
 from firstlight.storage.records import ScoreKey
 from firstlight.storage.store import Store
+from firstlight.training.recipe import TrainingRecipe
 from firstlight.training.shared_warm_up import SharedWarmUp
 from firstlight.training.warm_up import WarmUp
 
@@ -73,6 +74,7 @@ class Lab:
         usual_images: The images that are shown unless the user names others.
         warm_ups: How networks are trained before they are measured, one after the other; None for not at all.
         skeletons: The default skeletons by space, if smaller than usual.
+        recipe: How networks are trained from scratch; None if the experiment does not do that.
     """
 
     data: DataFolder
@@ -88,6 +90,7 @@ class Lab:
     usual_images: str = USUAL_IMAGES
     warm_ups: tuple[WarmUp | SharedWarmUp | None, ...] = (None,)
     skeletons: Mapping[str, Settings] = field(default_factory=dict)
+    recipe: TrainingRecipe | None = None
 
     @property
     def images(self) -> str:
@@ -106,9 +109,9 @@ class Lab:
         """True if networks are shown images, False if noise."""
         return self.images not in (SYNTHETIC, CIRCLE)
 
-    def progress(self, done: int, total: int) -> None:
-        """Tell the callback how much of the current measuring is done."""
-        self.callback(Event("measuring", done, total))
+    def progress(self, done: int, total: int, note: str = "") -> None:
+        """Tell the callback how much of the current measuring is done, and what is worth showing beside it."""
+        self.callback(Event("measuring", done, total, note=note))
 
     def setting(self, space: str, source: InputSource | None = None, **changes: Any) -> Setting:
         """Return how networks are built and measured, with the first seed unless `changes` name another.
@@ -176,19 +179,23 @@ class Lab:
 
     def measured(self, setting: Setting, architectures: Sequence[str], measure: Measure) -> dict[str, Score]:
         """Measure architectures, or look them up in the store; return the scores in the given order."""
-
-        def key(text: str) -> ScoreKey:
-            where = (setting.space_key, setting.described, text)
-            repeats = f":{setting.repeats} repeats" if setting.repeats > 1 else ""
-            shown = f"{setting.inputs.fingerprint}{repeats}"
-            return ScoreKey(*where, str(measure), measure.revision, shown, setting.seed)
-
-        texts = list(dict.fromkeys(architectures))
-        found = {text: score for text in texts if (score := self.store.find_score(key(text)))}
+        texts, found = list(dict.fromkeys(architectures)), self.known(setting, architectures, measure)
         missing = [text for text in texts if text not in found]
         for text, answer in self.executor.map(MeasureJob(setting, measure), missing):
             score = Score.without_value(answer.status, answer.reason) if isinstance(answer, Lost) else answer
-            self.store.add_score(key(text), score)
+            self.store.add_score(_key(setting, text, measure), score)
             found[text] = score
             self.progress(len(found), len(texts))
         return {text: found[text] for text in texts}
+
+    def known(self, setting: Setting, architectures: Sequence[str], measure: Measure) -> dict[str, Score]:
+        """Look architectures up in the store; return the scores of those that were measured."""
+        texts = dict.fromkeys(architectures)
+        return {text: score for text in texts if (score := self.store.find_score(_key(setting, text, measure)))}
+
+
+def _key(setting: Setting, architecture: str, measure: Measure) -> ScoreKey:
+    where = (setting.space_key, setting.described, architecture)
+    repeats = f":{setting.repeats} repeats" if setting.repeats > 1 else ""
+    shown = f"{setting.inputs.fingerprint}{repeats}"
+    return ScoreKey(*where, str(measure), measure.revision, shown, setting.seed)

@@ -17,10 +17,13 @@ from firstlight.core.statistics import FEWEST, RESAMPLES
 from firstlight.data.images import DATA_FOLDER
 from firstlight.execution.executor import LOCAL, Executor, make_executor
 from firstlight.papers.benchmarks import DataFolder
+from firstlight.papers.equal_size import FEWEST_POINTS
 from firstlight.papers.experiment import Experiment, Outcome, Sampled
 from firstlight.papers.lab import Choice, Lab
 from firstlight.spaces import SPACES
 from firstlight.storage.store import Store, open_store
+from firstlight.training.recipe import TrainingRecipe
+from firstlight.training.recipes import RecipeRequest
 from firstlight.training.shared_warm_up import SharedWarmUp
 from firstlight.training.warm_up import WarmUp, read_warm_up
 
@@ -39,6 +42,7 @@ LEAST: dict[Sampled, tuple[int, str]] = {
     "images": (2, "images or more for a condition number of the kernel"),
     "widths": (FEWEST, "widths or more for an interval"),
     "classes": (FEWEST, "classes or more for an interval"),
+    "genotypes": (FEWEST_POINTS, "random genotypes or more for a line through them"),
 }
 
 
@@ -56,6 +60,8 @@ class RunOptions:
     """Settings of the skeleton, such as {"channels": 8}."""
     warmup: str | None = None
     """One warm-up or several, such as "0,10%,40%:epochs=10", for experiments that warm networks up."""
+    recipe: str | None = None
+    """How networks are trained, such as "quick:epochs=10", for experiments that train them from scratch."""
     data: str | os.PathLike[str] | None = None
     """The folder of tables and images. Default: $FIRSTLIGHT_DATA."""
     out: str | os.PathLike[str] | None = None
@@ -123,7 +129,7 @@ def reproduce(experiment: Experiment, options: RunOptions | None = None, callbac
         )
     directory = None if options.out is None else Path(options.out)
     samples, seeds = _samples(experiment, options), _seeds(experiment, options)
-    warm_ups = _warm_ups(experiment, options)
+    warm_ups, recipe = _warm_ups(experiment, options), _recipe(experiment, options)
     executor = make_executor(options.workers, options.executor)
     with open_store(directory, same_versions=options.same_versions) as store, executor.staying():
         lab = Lab(
@@ -140,6 +146,7 @@ def reproduce(experiment: Experiment, options: RunOptions | None = None, callbac
             experiment.images,
             warm_ups,
             experiment.skeletons,
+            recipe,
         )
         described = _describe(lab, experiment)
         found = experiment.run(lab)
@@ -180,6 +187,16 @@ def _warm_ups(experiment: Experiment, options: RunOptions) -> tuple[WarmUp | Sha
     return tuple(dict.fromkeys(read_warm_up(text, space) for text in texts)) or (None,)
 
 
+def _recipe(experiment: Experiment, options: RunOptions) -> TrainingRecipe | None:
+    given = options.recipe
+    if given is not None and not experiment.recipe:
+        raise SettingError(
+            f"recipe is {given!r}, but {experiment.name} does not train networks from scratch. Leave it out."
+        )
+    text = given or experiment.recipe
+    return RecipeRequest.parse(text).recipe if text else None
+
+
 def _command(experiment: Experiment, options: RunOptions) -> str:
     """Return the command that gives the same findings, wherever the data are."""
     seeds = str(options.seed) if isinstance(options.seed, int) else ",".join(map(str, options.seed))
@@ -190,6 +207,7 @@ def _command(experiment: Experiment, options: RunOptions) -> str:
         "samples": options.samples,
         "input": options.input,
         "warmup": options.warmup,
+        "recipe": options.recipe,
         "seed": seeds if seeds != "0" else None,
         "skeleton": skeleton or None,
     }
@@ -214,7 +232,8 @@ def _remarks(lab: Lab, experiment: Experiment, found: tuple[str, ...], store: St
 def _describe(lab: Lab, experiment: Experiment) -> dict[str, str]:
     """Return the settings of a run by name."""
     available = lab.data.available(experiment.needs)
-    skeletons = {benchmark.space: str(lab.setting(benchmark.space).skeleton) for benchmark in available}
+    spaces = dict.fromkeys(benchmark.space for benchmark in available) or experiment.skeletons
+    skeletons = {space: str(lab.setting(space).skeleton) for space in spaces}
     tables = dict.fromkeys(lab.data.table(benchmark).origin for benchmark in available)
     columns = {benchmark.name: lab.data.column(benchmark) for benchmark in available}
     taken: dict[Sampled, str] = {
@@ -224,6 +243,7 @@ def _describe(lab: Lab, experiment: Experiment) -> dict[str, str]:
         "images": f"{lab.samples} in a batch",
         "widths": f"{lab.samples}, evenly spaced",
         "classes": f"at most {lab.samples:,}",
+        "genotypes": f"{lab.samples}, drawn at random",
     }
     measured = "classes" not in experiment.sampled
     warm_ups = ", ".join("none" if entry is None else str(entry) for entry in lab.warm_ups)
@@ -234,6 +254,7 @@ def _describe(lab: Lab, experiment: Experiment) -> dict[str, str]:
         "input": lab.images_name if measured else "",
         "skeleton": "; ".join(f"{space}: {text}" for space, text in skeletons.items()) if measured else "",
         "warm-up": warm_ups if experiment.warm_ups else "",
+        "recipe": "" if lab.recipe is None else str(lab.recipe),
         "seeds": ", ".join(map(str, lab.seeds)),
     }
     return {name: text for name, text in described.items() if text}
