@@ -16,8 +16,8 @@ from firstlight.papers.published import PublishedTable
 from firstlight.storage.environment import versions
 
 # What `samples` counts: networks; the steps of each search; the networks that searches choose among; the images of a
-# batch; widths of otherwise equal networks; classes of NAS-Bench-201 whose scores come with Firstlight; random genotypes.
-# An experiment that counts two of these takes the same number of both
+# batch; widths of otherwise equal networks; classes of NAS-Bench-201 whose scores come with Firstlight; random
+# genotypes. An experiment that counts two of these takes the same number of both
 Sampled = Literal["networks", "steps", "pool", "images", "widths", "classes", "genotypes"]
 
 
