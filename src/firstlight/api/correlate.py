@@ -81,7 +81,7 @@ def correlate(
     check_source_name("input", inputs.input)
     found_space = find_space(space) if isinstance(space, str) else space
     warm_up = read_warm_up(inputs.warmup, found_space)
-    requests = read_requests(proxies, found_space.data_kind if warm_up else None)
+    requests = read_requests(proxies, found_space.data_kind if warm_up else None, found_space.name)
     if truth.table is None:
         raise SettingError("Name a table of trained networks: table=FILE (--table FILE). See `firstlight table`.")
     table = truth.table if isinstance(truth.table, Table) else load_table(Path(truth.table))

@@ -40,27 +40,34 @@ class RankRow:
         asks: The proxies to measure.
         published: The row of the published table that it is compared with; "" for none.
         formula: Combines the scores of the proxies; None takes the first one's.
+        cost_factor: How much more the proxies cost than others. They are measured on that many times fewer networks.
     """
 
     name: str
     asks: tuple[str, ...]
     published: str = ""
     formula: Formula | None = None
+    cost_factor: int = 1
 
     def values(self, utilities: Utilities, known: Known) -> Numbers:
         """Return the value of each network, by which they are ranked."""
         return utilities[self.asks[0]] if self.formula is None else self.formula(utilities, known)
 
 
-def rows_of(proxies: Mapping[str, str], published: Mapping[str, str] | None = None) -> tuple[RankRow, ...]:
+def rows_of(
+    proxies: Mapping[str, str], published: Mapping[str, str] | None = None, cost_factor: int = 1
+) -> tuple[RankRow, ...]:
     """Return a row for each proxy.
 
     Args:
         proxies: The proxy to measure, by the name of the row.
         published: The published row, where it has another name than ours; "" for none.
+        cost_factor: How much more these proxies cost than others.
     """
     other = published or {}
-    return tuple(RankRow(name, (proxy,), other.get(name, name)) for name, proxy in proxies.items())
+    return tuple(
+        RankRow(name, (proxy,), other.get(name, name), cost_factor=cost_factor) for name, proxy in proxies.items()
+    )
 
 
 @dataclass(frozen=True)
@@ -72,12 +79,14 @@ class RankTable:
         benchmarks: What to correlate with.
         rows: What to measure.
         batch_sizes: Batch sizes by space, where they are not those of the proxies.
+        expensive_sizes: Those of rows with a cost factor.
     """
 
     table: PublishedTable
     benchmarks: tuple[Benchmark, ...]
     rows: tuple[RankRow, ...]
     batch_sizes: Mapping[str, int] = field(default_factory=dict, hash=False)
+    expensive_sizes: Mapping[str, int] = field(default_factory=dict, hash=False)
 
     def __call__(self, lab: Lab) -> Findings:
         return Findings(self.lines(lab))
@@ -86,13 +95,18 @@ class RankTable:
         """Return one finding for each benchmark and row."""
         findings: list[Finding] = []
         for group in lab.data.by_table(self.benchmarks):
-            proxies = [proxy for row in self.rows for proxy in row.asks]
-            found = lab.study(group, proxies, batch_size=self.batch_sizes.get(group[0].space))
+            studies = {factor: self._study(lab, group, factor) for factor in {row.cost_factor for row in self.rows}}
             for benchmark in group:
                 for row in self.rows:
                     published = self.table.at(row.published, benchmark.name) if row.published else None
-                    findings.append(correlation(lab, found, benchmark, row, published))
+                    findings.append(correlation(lab, studies[row.cost_factor], benchmark, row, published))
         return tuple(findings)
+
+    def _study(self, lab: Lab, group: Sequence[Benchmark], cost_factor: int) -> Study:
+        """Score the networks of one table by the rows of one cost factor."""
+        proxies = [proxy for row in self.rows if row.cost_factor == cost_factor for proxy in row.asks]
+        sizes = self.batch_sizes if cost_factor == 1 else self.expensive_sizes
+        return lab.cut(cost_factor).study(group, proxies, batch_size=sizes.get(group[0].space))
 
 
 def correlation(lab: Lab, found: Study, benchmark: Benchmark, row: RankRow, published: Published | None) -> Finding:
@@ -101,7 +115,7 @@ def correlation(lab: Lab, found: Study, benchmark: Benchmark, row: RankRow, publ
     known = Known(truth, found.groups, found.seeds[0])
     columns = [row.values(utilities, known) for utilities in found.utilities]
     scored = int(np.isfinite(columns[0]).sum())
-    notes = [f"{len(truth)} networks"] if benchmark.cost_factor > 1 else []
+    notes = [f"{len(truth)} networks"] if len(truth) != lab.samples else []
     if row.formula is None:
         columns = [unscored_last(values) for values in columns]
         notes += [f"{len(truth) - scored} without a score rank last"] if scored < len(truth) else []

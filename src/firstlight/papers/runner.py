@@ -206,7 +206,11 @@ def _remarks(lab: Lab, experiment: Experiment, found: tuple[str, ...], store: St
 def _describe(lab: Lab, experiment: Experiment) -> dict[str, str]:
     """Return the settings of a run by name."""
     available = lab.data.available(experiment.needs)
-    skeletons = {benchmark.space: str(lab.setting(benchmark.space).skeleton) for benchmark in available}
+    skeletons = {
+        f"{benchmark.space}: {lab.setting_of(benchmark).skeleton}": lab.setting_of(benchmark).source.name
+        for benchmark in available
+    }
+    shown = dict.fromkeys(Path(name.removeprefix("npz:")).name for name in skeletons.values())
     tables = dict.fromkeys(lab.data.table(benchmark).origin for benchmark in available)
     columns = {benchmark.name: lab.data.column(benchmark) for benchmark in available}
     taken: dict[Sampled, str] = {
@@ -221,8 +225,8 @@ def _describe(lab: Lab, experiment: Experiment) -> dict[str, str]:
         **{str(sampled): taken[sampled] for sampled in experiment.sampled},
         "tables": ", ".join(tables),
         "compared with": ", ".join(f"{name}: {column}" for name, column in columns.items()),
-        "input": lab.images_name,
-        "skeleton": "; ".join(f"{space}: {text}" for space, text in skeletons.items()),
+        "input": ", ".join(shown) or lab.images_name,
+        "skeleton": "; ".join(skeletons),
         "warm-up": warm_ups if experiment.warm_ups else "",
         "seeds": ", ".join(map(str, lab.seeds)),
     }

@@ -24,12 +24,6 @@ COMPONENTS = 3
 DOUBTFUL = 1e5
 # From float32 to float64, rounding errors shrink to about 2e-9 (measured: 1e-9 to 4e-9); real motion does not
 SHRINKS_TO = 1e-6
-ONLY_ROUNDING = (
-    "the output does not depend on the input: its derivatives are rounding errors, in float64 as in float32. The usual "
-    "cause is BatchNorm right before the global pooling: each channel of a single image then has a mean of 0. Put a "
-    "ReLU before the pooling (--skeleton rectified=1 in the spaces darts and transnas), or use independence, the other "
-    "part of Dextr."
-)
 
 
 @dataclass(frozen=True)

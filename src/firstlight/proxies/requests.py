@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from firstlight.core.errors import SettingError, UnsupportedError
 from firstlight.core.settings import Settings, check_settings, read_settings, smallest_values, write_settings
@@ -61,6 +62,15 @@ class ProxyRequest:
         usual = self.proxy.after_warm_up(data_kind)
         if self.written & usual.keys():
             return self
+        return self._with(usual)
+
+    def for_space(self, space: str) -> ProxyRequest:
+        """Return the request with the settings that it has in a space, except for those that the user wrote."""
+        usual = self.proxy.for_space(dict(self.settings), space)
+        return self._with({name: value for name, value in usual.items() if name not in self.written})
+
+    def _with(self, usual: Mapping[str, Any]) -> ProxyRequest:
+        """Return the request with other defaults."""
         defaults = {name: parameter.default for name, parameter in self.proxy.settings.items()}
         settings = dict(self.settings) | {name: value for name, value in usual.items() if value != defaults[name]}
         return replace(self, settings=tuple(sorted(settings.items())))
@@ -130,14 +140,15 @@ def parse_requests(proxies: Proxies, *, plain: bool = False) -> list[ProxyReques
     return requests
 
 
-def read_requests(proxies: Proxies, warmed: str | None = None) -> list[ProxyRequest]:
+def read_requests(proxies: Proxies, warmed: str | None = None, space: str = "") -> list[ProxyRequest]:
     """Read proxies as `parse_requests` does, and add those that are reported beside them.
 
     Args:
         proxies: The proxies.
         warmed: The kind of data, if networks are scored after a warm-up.
+        space: The name of the space of the networks, if they are of one.
     """
-    requests = parse_requests(proxies)
+    requests = [entry.for_space(space) for entry in parse_requests(proxies)]
     return with_companions(requests if warmed is None else [entry.after_warm_up(warmed) for entry in requests])
 
 
