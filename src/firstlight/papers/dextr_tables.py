@@ -25,8 +25,8 @@ ON_HALF = (
 )
 FEWER = (
     "Proxies that cost more (all but Dextr, MeCo and #params) are measured on a third of the networks, with the first "
-    "seed, and on batches of 32 images on NB201 and 16 elsewhere. The paper takes batches of 64 and 32. Of NB101, NB301 "
-    "and TransNAS, which cost more than NB201, a third as many networks are taken, at random."
+    "seed, and on batches of 32 images on NB201 and 16 elsewhere. The paper takes batches of 64 and 32. Of NB101, "
+    "NB301 and TransNAS, which cost more than NB201, a third as many networks are taken, at random."
 )
 TRANSNAS_REMARK = (
     "Networks of TransNAS are shown noise of 64x64 pixels (for Jigsaw, nine tiles of that size), because the "
