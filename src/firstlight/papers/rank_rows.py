@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections import defaultdict
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from statistics import fmean, stdev
 
 import numpy as np
@@ -80,6 +81,7 @@ class RankTable:
         rows: What to measure.
         batch_sizes: Batch sizes by space, where they are not those of the proxies.
         expensive_sizes: Those of rows with a cost factor.
+        once: Names of rows that are measured with the first seed only, by space.
     """
 
     table: PublishedTable
@@ -87,6 +89,7 @@ class RankTable:
     rows: tuple[RankRow, ...]
     batch_sizes: Mapping[str, int] = field(default_factory=dict, hash=False)
     expensive_sizes: Mapping[str, int] = field(default_factory=dict, hash=False)
+    once: Mapping[str, Collection[str]] = field(default_factory=dict, hash=False)
 
     def __call__(self, lab: Lab) -> Findings:
         return Findings(self.lines(lab))
@@ -95,18 +98,26 @@ class RankTable:
         """Return one finding for each benchmark and row."""
         findings: list[Finding] = []
         for group in lab.data.by_table(self.benchmarks):
-            studies = {factor: self._study(lab, group, factor) for factor in {row.cost_factor for row in self.rows}}
+            studies = self._studies(lab, group)
             for benchmark in group:
                 for row in self.rows:
                     published = self.table.at(row.published, benchmark.name) if row.published else None
-                    findings.append(correlation(lab, studies[row.cost_factor], benchmark, row, published))
+                    findings.append(correlation(lab, studies[row.name], benchmark, row, published))
         return tuple(findings)
 
-    def _study(self, lab: Lab, group: Sequence[Benchmark], cost_factor: int) -> Study:
-        """Score the networks of one table by the rows of one cost factor."""
-        proxies = [proxy for row in self.rows if row.cost_factor == cost_factor for proxy in row.asks]
-        sizes = self.batch_sizes if cost_factor == 1 else self.expensive_sizes
-        return lab.cut(cost_factor).study(group, proxies, batch_size=sizes.get(group[0].space))
+    def _studies(self, lab: Lab, group: Sequence[Benchmark]) -> dict[str, Study]:
+        """Score the networks of one table, and return the study that holds each row, by its name."""
+        space, alike = group[0].space, defaultdict[tuple[int, bool], list[RankRow]](list)
+        for row in self.rows:
+            alike[row.cost_factor, row.name in self.once.get(space, ())].append(row)
+        studies: dict[str, Study] = {}
+        for (cost_factor, is_once), rows in sorted(alike.items(), key=lambda item: item[0]):
+            fewer = lab.cut(cost_factor)
+            fewer = replace(fewer, seeds=fewer.seeds[:1]) if is_once else fewer
+            sizes = self.batch_sizes if cost_factor == 1 else self.expensive_sizes
+            found = fewer.study(group, [proxy for row in rows for proxy in row.asks], batch_size=sizes.get(space))
+            studies |= {row.name: found for row in rows}
+        return studies
 
 
 def correlation(lab: Lab, found: Study, benchmark: Benchmark, row: RankRow, published: Published | None) -> Finding:

@@ -1,8 +1,9 @@
 """NAS-Bench-Suite-Zero: JSON files with zero-cost scores and the validation accuracy of many architectures.
 
 A file belongs to one space and is named zc_SPACE.json. It holds {data set: {code: entry}}, in some versions under the
-name of the space as one more key. A code is NASLib's tuple of numbers as text; for NAS-Bench-301, pairs of numbers. An entry has `val_accuracy`, and for
-each score a number or {'score': number, ...}; -1e8 is a score that could not be computed.
+name of the space as one more key. A code is NASLib's tuple of numbers as text, or of pairs of numbers for
+NAS-Bench-301. An entry has `val_accuracy`, and for each score a number or {'score': number, ...}; -1e8 is a score that
+could not be computed.
 """
 
 from __future__ import annotations
