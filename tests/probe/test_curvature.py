@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import itertools
 import math
 
 import pytest
@@ -177,7 +178,7 @@ def test_the_curvature_grows_without_bound_as_the_output_comes_to_rest() -> None
     found = []
     for net.pace in (1e-2, 1e-5, 1e-8):
         found.append(textbook.curvature(*textbook.derivatives(net, circle, 0.0, (3, 16, 16))))
-    assert [b / a for a, b in zip(found, found[1:], strict=False)] == pytest.approx([1e3, 1e3], rel=1e-2)
+    assert [b / a for a, b in itertools.pairwise(found)] == pytest.approx([1e3, 1e3], rel=1e-2)
 
 
 def test_a_small_output_beside_a_large_bias_keeps_its_curvature() -> None:

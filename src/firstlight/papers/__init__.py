@@ -12,6 +12,10 @@ if TYPE_CHECKING:
 _NAMES = {
     "dextr_curves": "dextr-figure1 dextr-stability",
     "dextr_layers": "dextr-layers dextr-table5",
+    "dextr_rounding": "dextr-a8",
+    "dextr_scatter": "dextr-figure1a dextr-figure5",
+    "dextr_search": "dextr-searches",
+    "dextr_sizes": "dextr-table6",
     "dextr_tables": "dextr-table1 dextr-table4",
     "hnas": "hnas-table1 hnas-table13 hnas-table4 hnas-table6",
     "hnas_ablations": "hnas-tables10-12",

@@ -39,6 +39,7 @@ class Experiment:
         warm_ups: The default warm-ups. An experiment without any takes none.
         space: The space that warm-ups are for.
         skeletons: Smaller default skeletons by space, where the usual networks cost too much.
+        needs_tables: Whether it needs one of `needs`. If not, it measures something else without them.
     """
 
     name: str
@@ -55,6 +56,7 @@ class Experiment:
     warm_ups: tuple[str, ...] = ()
     space: str = "nasbench201"
     skeletons: Mapping[str, Settings] = field(default_factory=dict, hash=False)
+    needs_tables: bool = True
 
     @property
     def published_in(self) -> str:

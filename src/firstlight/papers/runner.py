@@ -112,7 +112,7 @@ def reproduce(experiment: Experiment, options: RunOptions | None = None, callbac
     options = options or RunOptions()
     data = open_data_folder(options.data)
     missing = missing_parts(experiment, data)
-    if missing and len(missing) == len(experiment.needs):
+    if missing and len(missing) == len(experiment.needs) and experiment.needs_tables:
         reasons = "\n".join(f"  {name}: {reason}" for name, reason in missing.items())
         raise MissingFileError(f"{experiment.name} cannot run yet. It needs one of these:\n{reasons}")
     directory = None if options.out is None else Path(options.out)
