@@ -31,7 +31,7 @@ SKELETONS = {
     "transnas-micro": (("channels", 4),),
     "autoformer-tiny": (("input_shape", (3, 32, 32)),),
     "autoformer-small": (("input_shape", (3, 32, 32)),),
-    "mobilenetv2": (("input_shape", (3, 32, 32)),),
+    "mobilenetv2": (("input_shape", (3, 64, 64)),),
     "nats-sss": (("input_shape", (3, 8, 8)),),
 }
 

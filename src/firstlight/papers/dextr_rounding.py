@@ -93,7 +93,7 @@ dextr_a8 = Experiment(
     run=_a8,
     remarks=(
         "The paper measures the three networks of Figure 4. Ours are random genotypes, and the same with other "
-        "operations in place of pooling, like the cell that the paper describes. All are measured in float32 and at the "
+        "operations in place of pooling, like the cell that the paper describes. All are measured in float32, at the "
         "size of the images, as in the published code.",
     ),
 )
