@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from math import expm1, inf, log1p
-from typing import Literal
+from pathlib import Path
+from typing import Any, Literal
 
 import pytest
 import torch
@@ -18,6 +19,7 @@ from firstlight.probe.spectra import InverseCondition
 from firstlight.proxies.dextr import NO_SIGNAL, OWN_SIZE, STILL, curvature, dextr, dextr_opt, independence
 from firstlight.proxies.requests import ProxyRequest
 from firstlight.spaces.darts.genotypes import Cell, Genotype
+from firstlight.tables.table import load_table
 
 
 def test_agrees_with_the_reference_implementation(parity: ParityCase) -> None:
@@ -102,6 +104,25 @@ def test_the_score_of_an_output_that_does_not_move_is_the_limit_of_equation_8(se
     assert limits == sorted(limits)
     assert limits[-1] < found.value == pytest.approx(s, rel=1e-5)
     assert found.note == STILL
+
+
+@pytest.mark.parametrize(
+    ("space", "file", "skeleton"),
+    [
+        ("darts", "nb301_sample.parquet", {"channels": 4, "cells": 3, "input_shape": (3, 16, 16)}),
+        ("transnas-micro", "tnb101_micro.parquet", {"channels": 4, "input_shape": (3, 64, 64)}),
+    ],
+)
+def test_every_network_of_a_benchmark_that_carries_a_signal_has_a_score(
+    space: str, file: str, skeleton: dict[str, Any], benchmark_data: Path
+) -> None:
+    found = firstlight.space(space)
+    built = found.skeleton(**skeleton)
+    texts = load_table(benchmark_data / file).frame["architecture"].iloc[::73][:25]
+    for text in texts:
+        (score,) = firstlight.score(found.build(text, built), torch.randn(1, *built.input_shape), "dextr").values()
+        assert score.ok
+        assert (score.value > 0) == (score.note != NO_SIGNAL)
 
 
 def test_in_transnas_only_cells_without_a_signal_rank_last() -> None:
