@@ -72,14 +72,18 @@ def test_tables_that_are_sorted_are_sampled_at_random(tmp_path: Path) -> None:
 
 
 def test_expensive_rows_are_measured_on_fewer_networks_and_with_one_seed(tmp_path: Path) -> None:
-    rows = (*rows_of({"#params": "params", "MeCo": "meco"}), *rows_of({"Synflow": "synflow"}, cost_factor=3))
-    table = RankTable(TABLE1.table, (NB201_C10,), rows, once={"nasbench201": ("MeCo",)})
+    cheap = rows_of({"#params": "params", "MeCo": "meco", "Grad_norm": "plain"})
+    rows = (*cheap, *rows_of({"Synflow": "synflow"}, cost_factor=3))
+    factors = {"nasbench201": {"Grad_norm": 2}}
+    table = RankTable(TABLE1.table, (NB201_C10,), rows, once={"nasbench201": ("MeCo",)}, cost_factors=factors)
     experiment = replace(EXPERIMENTS["dextr-table1"], run=table, needs=(NB201_C10,))
     outcome = run(experiment, data=write_tables(tmp_path), **(SMALL | {"samples": 30, "seed": (0, 1)}))
     notes = {line.what: line.note for line in outcome.findings.lines}
     assert notes["#params"].startswith("over 2 seeds")
     assert notes["MeCo"] == ""
-    assert notes["Synflow"].startswith("20 networks")
+    for name in ("Synflow", "Grad_norm"):
+        assert notes[name].startswith("20 networks")
+        assert "seeds" not in notes[name]
 
 
 def test_widths_by_their_table_or_else_by_the_signs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -64,7 +64,11 @@ TABLE1 = RankTable(
     TABLE1_ON,
     (*rows_of(CHEAP, PUBLISHED_AS), *rows_of(EXPENSIVE, cost_factor=3)),
     expensive_sizes=dict.fromkeys((TRANSNAS[0].space, NB101.space, NB301.space), 16) | {NB201_TEST[0].space: 32},
-    once=dict.fromkeys((TRANSNAS[0].space, NB301.space), tuple(CHEAP)) | {NB101.space: (BY_CODE,)},
+    once=dict.fromkeys((TRANSNAS[0].space, NB301.space), tuple(CHEAP)),
+    cost_factors={
+        **dict.fromkeys((TRANSNAS[0].space, NB301.space), dict.fromkeys(EXPENSIVE, 6)),
+        NB101.space: dict.fromkeys(EXPENSIVE, 9) | {BY_CODE: 3},
+    },
 )
 TABLE4 = RankTable(
     DEXTR["table4"],

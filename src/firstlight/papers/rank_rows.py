@@ -82,6 +82,7 @@ class RankTable:
         batch_sizes: Batch sizes by space, where they are not those of the proxies.
         expensive_sizes: Those of rows with a cost factor.
         once: Names of rows that are measured with the first seed only, by space.
+        cost_factors: Cost factors by space and name of the row, where they are not those of the rows.
     """
 
     table: PublishedTable
@@ -90,6 +91,7 @@ class RankTable:
     batch_sizes: Mapping[str, int] = field(default_factory=dict, hash=False)
     expensive_sizes: Mapping[str, int] = field(default_factory=dict, hash=False)
     once: Mapping[str, Collection[str]] = field(default_factory=dict, hash=False)
+    cost_factors: Mapping[str, Mapping[str, int]] = field(default_factory=dict, hash=False)
 
     def __call__(self, lab: Lab) -> Findings:
         return Findings(self.lines(lab))
@@ -109,12 +111,13 @@ class RankTable:
         """Score the networks of one table, and return the study that holds each row, by its name."""
         space, alike = group[0].space, defaultdict[tuple[int, bool], list[RankRow]](list)
         for row in self.rows:
-            alike[row.cost_factor, row.name in self.once.get(space, ())].append(row)
+            factor = self.cost_factors.get(space, {}).get(row.name, row.cost_factor)
+            alike[factor, row.name in self.once.get(space, ())].append(row)
         studies: dict[str, Study] = {}
         for (cost_factor, is_once), rows in sorted(alike.items(), key=lambda item: item[0]):
             fewer = lab.cut(cost_factor)
             fewer = replace(fewer, seeds=fewer.seeds[:1]) if is_once else fewer
-            sizes = self.batch_sizes if cost_factor == 1 else self.expensive_sizes
+            sizes = self.batch_sizes if any(row.cost_factor == 1 for row in rows) else self.expensive_sizes
             found = fewer.study(group, [proxy for row in rows for proxy in row.asks], batch_size=sizes.get(space))
             studies |= {row.name: found for row in rows}
         return studies
