@@ -39,8 +39,9 @@ NOTHING_TRAINED = (
 )
 SMALLER = (
     "The searches are those of the settings dextr-darts, dextr-autoformer and dextr-mobilenetv2, but shorter: the "
-    "paper makes ten proposals with the DARTS supernet (here one for every ten samples, with 4 channels and 5 cells), "
-    "and compares 1,000 vision transformers and 100,000 networks of MobileNetV2."
+    "paper makes ten proposals with a DARTS supernet of 16 channels and 8 cells (here one for every ten samples, with 4 "
+    "channels, 3 cells and images of 16x16 pixels), and compares 1,000 vision transformers and 100,000 networks of "
+    "MobileNetV2."
 )
 
 
@@ -124,5 +125,5 @@ dextr_searches = Experiment(
     run=_searches,
     remarks=(NOTHING_TRAINED, SMALLER),
     sampled=("steps",),
-    skeletons={"darts": (("cells", 5), ("channels", 4))},
+    skeletons={"darts": (("cells", 3), ("channels", 4), ("input_shape", (3, 16, 16)))},
 )
