@@ -39,8 +39,8 @@ NOTHING_TRAINED = (
 )
 SMALLER = (
     "The searches are those of the settings dextr-darts, dextr-autoformer and dextr-mobilenetv2, but shorter: the "
-    "paper makes ten proposals with a DARTS supernet of 16 channels and 8 cells (here one for every ten samples, with 4 "
-    "channels, 3 cells and images of 16x16 pixels), and compares 1,000 vision transformers and 100,000 networks of "
+    "paper makes ten proposals with a DARTS supernet of 16 channels and 8 cells (here one for every ten samples, with "
+    "4 channels, 3 cells and images of 16x16 pixels), and compares 1,000 vision transformers and 100,000 networks of "
     "MobileNetV2."
 )
 
