@@ -54,6 +54,21 @@ def test_the_published_searches_of_hnas() -> None:
     assert nb201 == {"growing": True, "form": "official", "scale": 5000.0, "narrow": False}
 
 
+def test_recipes_are_named_in_the_help() -> None:
+    text = " ".join(firstlight("search", "--help").stdout.replace("│", " ").split())
+    assert all(name in text for name in bundled())
+
+
+@pytest.mark.parametrize(
+    ("name", "most"), [("dextr-autoformer", {"params": 6e6}), ("dextr-mobilenetv2", {"macs": 450e6})]
+)
+def test_the_recipes_of_dextr_search_within_their_budgets(name: str, most: dict[str, float], tmp_path: Path) -> None:
+    asked = ("search", "--settings", name, "--samples", "2", "--skeleton", "input_shape=3x64x64", "--workers", "0")
+    result = json.loads(firstlight(*asked, "--out", "run", "--json", folder=tmp_path).stdout)
+    assert list(result["best"]["scores"]) == ["dextr"]
+    assert all(result["best"]["cost"][cost] <= limit for cost, limit in most.items())
+
+
 def test_the_recipe_of_plainnet_searches_within_its_budget(tmp_path: Path) -> None:
     asked = ("search", "--settings", "plainnet-cifar", "--samples", "4", "--proxy", "zico", "--batch-size", "4")
     shape = ("--skeleton", "input_shape=3x8x8")

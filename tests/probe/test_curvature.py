@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import itertools
 import math
 
 import pytest
@@ -151,13 +152,11 @@ class Still(nn.Module):
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 @pytest.mark.parametrize("gain", [1e-4, 1.0])
-def test_rounding_errors_have_no_curvature(dtype: torch.dtype, gain: float) -> None:
+def test_an_output_that_does_not_move_has_an_infinite_curvature(dtype: torch.dtype, gain: float) -> None:
     torch.manual_seed(0)
     probe = Probe(Still(gain=gain).to(dtype), torch.zeros(1, 3, 16, 16, dtype=dtype))
-    assert bool(probe.output_jet().velocity.any())
-    for _ in range(2):
-        with pytest.raises(UnsupportedError, match="derivatives are rounding errors"):
-            probe.output_curvature()
+    assert bool(probe.output_jet().velocity.any())  # rounding errors
+    assert probe.output_curvature() == math.inf
     moving = nn.Sequential(Still().layers, nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten()).to(dtype)
     assert Probe(moving, torch.zeros(1, 3, 16, 16, dtype=dtype)).output_curvature() is not None
 
@@ -171,6 +170,15 @@ def test_what_moves_less_than_float32_can_tell_is_found_in_float64(pace: float) 
     for given in (net, copy.deepcopy(net).double()):
         probe = Probe(given, torch.zeros(1, 3, 16, 16, dtype=given.head.weight.dtype))
         assert probe.output_curvature(basis=circle) == pytest.approx(textbook.curvature(v, a), rel=1e-3)
+
+
+def test_the_curvature_grows_without_bound_as_the_output_comes_to_rest() -> None:
+    torch.manual_seed(0)
+    net, circle = Still(1.0).double(), circle_basis(3 * 16 * 16, 3)
+    found = []
+    for net.pace in (1e-2, 1e-5, 1e-8):
+        found.append(textbook.curvature(*textbook.derivatives(net, circle, 0.0, (3, 16, 16))))
+    assert [b / a for a, b in itertools.pairwise(found)] == pytest.approx([1e3, 1e3], rel=1e-2)
 
 
 def test_a_small_output_beside_a_large_bias_keeps_its_curvature() -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from math import log1p
+from math import expm1, inf, log1p
+from pathlib import Path
+from typing import Any, Literal
 
 import pytest
 import torch
@@ -14,8 +16,10 @@ import firstlight
 from firstlight.core.errors import UnsupportedError
 from firstlight.probe import Probe
 from firstlight.probe.spectra import InverseCondition
-from firstlight.proxies.dextr import NO_SIGNAL, OWN_SIZE, curvature, dextr, dextr_opt, independence
+from firstlight.proxies.dextr import NO_SIGNAL, OWN_SIZE, STILL, curvature, dextr, dextr_opt, independence
+from firstlight.proxies.requests import ProxyRequest
 from firstlight.spaces.darts.genotypes import Cell, Genotype
+from firstlight.tables.table import load_table
 
 
 def test_agrees_with_the_reference_implementation(parity: ParityCase) -> None:
@@ -70,37 +74,136 @@ def genotype(last: str) -> Genotype:
     return Genotype(cell, cell)
 
 
-@pytest.mark.parametrize("proxies", ["dextr", "dextr_opt", "curvature"])
-def test_a_network_of_darts_without_pools_is_not_judged_by_its_rounding_errors(proxies: str) -> None:
-    space = firstlight.space("darts")
-    for last, rectified, status in (
-        ("sep_conv_3x3", 0, "unsupported"),
-        ("sep_conv_3x3", 1, "ok"),
-        ("max_pool_3x3", 0, "ok"),
-    ):
-        skeleton = space.skeleton(channels=4, cells=3, input_shape=(3, 16, 16), rectified=rectified)
-        (score,) = firstlight.score(space.build(genotype(last), skeleton), torch.randn(1, 3, 16, 16), proxies).values()
-        assert score.status == status
-        assert ("--skeleton rectified=1" in score.note) == (status == "unsupported")
-        assert not score.ok or score.value < 10
+@pytest.mark.parametrize("last", ["sep_conv_3x3", "max_pool_3x3"])
+def test_a_network_of_darts_is_not_judged_by_its_rounding_errors(last: str) -> None:
+    space, x = firstlight.space("darts"), torch.randn(1, 3, 16, 16)
+    network = space.build(genotype(last), space.skeleton(channels=4, cells=3, input_shape=(3, 16, 16)))
+    scores = firstlight.score(network, x, "dextr,dextr_opt,curvature,independence")
+    still = last == "sep_conv_3x3"  # without pools in the last cell, pooling does not pass the signal on
+    assert scores["dextr"].ok
+    assert (scores["dextr"].value == scores["independence"].value) == still
+    assert scores["curvature"].status == ("non_finite" if still else "ok")
+    for name in ("dextr", "dextr_opt"):
+        assert (scores[name].value == scores[name].parts["independence"]) == still
+        assert (scores[name].parts["curvature"] == inf) == still
+    assert all((scores[name].note == STILL) == still for name in ("dextr", "dextr_opt", "curvature"))
 
 
-def test_a_network_of_transnas_is_judged_behind_a_relu_only() -> None:
-    space = firstlight.space("transnas-micro")
-    for rectified, status in ((0, "unsupported"), (1, "ok")):
-        skeleton = space.skeleton(channels=4, input_shape=(3, 64, 64), rectified=rectified)
-        (score,) = firstlight.score(
-            space.build("64-41414-1_23_333", skeleton), torch.randn(1, 3, 64, 64), "dextr"
-        ).values()
-        assert score.status == status
+@pytest.mark.parametrize("seed", range(3))
+def test_the_score_of_an_output_that_does_not_move_is_the_limit_of_equation_8(seed: int) -> None:
+    """By the textbook: singular values of every output, and Eq. 8 with a curvature that grows without bound."""
+    x = torch.randn(1, 3, 16, 16, generator=torch.Generator().manual_seed(seed))
+    torch.manual_seed(seed)
+    net = nn.Sequential(
+        nn.Conv2d(3, 6, 3), nn.ReLU(), nn.Conv2d(6, 6, 3), nn.BatchNorm2d(6), nn.AdaptiveAvgPool2d(1), nn.Flatten()
+    )
+    found = dextr(Probe(net, x))
+    # without what BatchNorm and pooling leave of the signal: vectors of rounding errors, each of which counts as 1
+    s = log1p(sum(textbook.inverse_conditions(net.double(), x.double())))
+    limits = [s * k / (s + k) for k in map(log1p, (1e10, 1e100, 1e300))]
+    assert limits == sorted(limits)
+    assert limits[-1] < found.value == pytest.approx(s, rel=1e-5)
+    assert found.note == STILL
 
 
-def test_the_official_variant_does_without_the_curvature_of_rounding_errors() -> None:
-    space = firstlight.space("darts")
+@pytest.mark.parametrize(
+    ("space", "file", "skeleton"),
+    [
+        ("darts", "nb301_sample.parquet", {"channels": 4, "cells": 3, "input_shape": (3, 16, 16)}),
+        ("transnas-micro", "tnb101_micro.parquet", {"channels": 4, "input_shape": (3, 64, 64)}),
+    ],
+)
+def test_every_network_of_a_benchmark_that_carries_a_signal_has_a_score(
+    space: str, file: str, skeleton: dict[str, Any], benchmark_data: Path
+) -> None:
+    found = firstlight.space(space)
+    built = found.skeleton(**skeleton)
+    texts = load_table(benchmark_data / file).frame["architecture"].iloc[::73][:25]
+    for text in texts:
+        (score,) = firstlight.score(found.build(text, built), torch.randn(1, *built.input_shape), "dextr").values()
+        assert score.ok
+        assert (score.value > 0) == (score.note != NO_SIGNAL)
+
+
+def test_in_transnas_only_cells_without_a_signal_rank_last() -> None:
+    space, x = firstlight.space("transnas-micro"), torch.randn(1, 3, 64, 64)
+    skeleton = space.skeleton(channels=4, input_shape=(3, 64, 64))
+    for text, note in (("64-41414-1_23_333", STILL), ("64-41414-1_23_000", NO_SIGNAL)):
+        (score,) = firstlight.score(space.build(text, skeleton), x, "dextr").values()
+        assert (score.status, score.note) == ("ok", note)
+        assert (score.value > 0) == (note == STILL)
+
+
+def test_the_official_variant_takes_rounding_errors_for_a_curvature() -> None:
+    space, x = firstlight.space("darts"), torch.randn(1, 3, 16, 16)
     network = space.build(genotype("skip_connect"), space.skeleton(channels=4, cells=3, input_shape=(3, 16, 16)))
-    found = dextr(Probe(network, torch.randn(1, 3, 16, 16)), variant="official")
-    assert found.value == found.parts["independence"]
-    assert "rounding errors" in found.note
+    found = dextr(Probe(network, x), variant="official", curve="own")
+    assert 1e5 < expm1(found.parts["curvature"]) < 1e12
+    s, k = found.parts["independence"], found.parts["curvature"]
+    assert found.value == pytest.approx(s * k / (s + k))
+    assert found.value < s
+
+
+@pytest.mark.parametrize(
+    ("space", "meant"),
+    [
+        ("nasbench201", "dextr:variant=official"),
+        ("nasbench101", "dextr:curve=own:images=32:variant=official"),
+        ("darts", "dextr:curve=own:images=32:variant=official"),
+        ("transnas-micro", "dextr:curve=own:images=32:variant=official"),
+        ("autoformer-tiny", "dextr:curve=own:variant=official"),
+        ("nats-sss", "dextr:curve=none:variant=official"),
+        ("", "dextr:variant=official"),
+    ],
+)
+def test_the_official_variant_has_other_defaults_in_other_spaces(space: str, meant: str) -> None:
+    assert str(ProxyRequest.parse("dextr:variant=official").for_space(space)) == meant
+    assert str(ProxyRequest.parse("dextr").for_space(space)) == "dextr"
+    written = ProxyRequest.parse("dextr:variant=official:images=1:curve=large").for_space(space)
+    assert str(written) == "dextr:variant=official"
+
+
+def test_a_ranking_says_what_the_official_variant_means_in_its_space() -> None:
+    found = firstlight.rank(
+        "nasbench101", samples=2, proxies="dextr:variant=official", workers=0, skeleton="cells=1,channels=5,stacks=1"
+    )
+    name = "dextr:curve=own:images=32:variant=official"
+    assert list(found.rows[0].network.scores) == [name]
+    assert found.rows[0].network.scores[name].ok
+
+
+def test_the_official_variant_without_a_curve_is_independence() -> None:
+    x = nets.images(1)
+    probe = Probe(nets.build("residual"), x)
+    assert dextr(probe, variant="official", curve="none").value == independence(probe).value
+    assert dextr(probe, curve="none").value == independence(probe).value
+    tiles = Probe(Tiles(), torch.randn(1, 4, 3, 8, 8))
+    assert dextr(tiles, variant="official", curve="own").value == independence(tiles).value
+    assert dextr(tiles).value != independence(tiles).value
+
+
+class Tiles(nn.Module):
+    """A network that sees each image in tiles."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        self.features = nn.Sequential(nn.Conv2d(3, 5, 3), nn.ReLU())
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.cat([self.features(tile).mean((2, 3)) for tile in x.unbind(1)], 1)
+
+
+@pytest.mark.parametrize("variant", ["paper", "official"])
+def test_the_curve_may_have_the_size_of_the_images(variant: Literal["paper", "official"]) -> None:
+    probe = Probe(nets.build("residual"), torch.randn(1, 3, 16, 16))
+    own, large = (dextr(probe, variant=variant, curve=curve).parts for curve in ("own", "large"))
+    assert own["independence"] == large["independence"]
+    assert own["curvature"] != large["curvature"]
+    kappa = probe.output_curvature(size=(3, 16, 16))
+    assert kappa is not None
+    if variant == "paper":
+        assert own["curvature"] == log1p(kappa)
 
 
 def test_vectors_are_remarked_on_or_refused() -> None:

@@ -15,7 +15,7 @@ from firstlight.data import InputSource
 from firstlight.execution.executor import Executor, InProcess, Lost, make_executor
 from firstlight.probe import Probe
 from firstlight.proxies import PROXIES
-from firstlight.proxies.base import NetworkScore, Parts, proxy
+from firstlight.proxies.base import NetworkScore, Parts, Score, proxy
 from firstlight.proxies.requests import ProxyRequest, parse_requests
 from firstlight.scoring.service import ScoreJob, ScoreService, Setting, source_for
 from firstlight.spaces import SPACES
@@ -73,6 +73,21 @@ def test_known_scores_are_not_computed_again() -> None:
     assert {t: n.scores for t, n in again.items()} == {t: n.scores for t, n in first.items()}
     scores(executor, texts, "params", "dextr", store=store)
     assert executor.tasks[3:] == [(text, ("params",)) for text in texts[:3]] + [(texts[3], ("params", "dextr"))]
+
+
+def test_values_of_an_earlier_revision_may_still_be_right() -> None:
+    store, executor, (with_value, without) = Store(":memory:"), Counting(), architectures(2)
+    usual, service = PROXIES["dextr"], ScoreService(SMALL, [ProxyRequest.parse("dextr")], executor, store)
+    for text, score in ((with_value, Score(2.0)), (without, Score.without_value("unsupported", "why"))):
+        key = service.setting.key(text, service.requests["dextr"])
+        store.add_score(replace(key, revision=usual.revision - 1), score)
+    found = {network.architecture: network for network in service.scores([with_value, without])}
+    assert found[with_value].scores["dextr"].value == 2.0
+    assert executor.tasks == [(without, ("dextr",))]
+    newer = replace(usual, values_since=None)
+    again = ScoreService(SMALL, [ProxyRequest(newer)], executor, store)
+    list(again.scores([with_value]))
+    assert executor.tasks[1:] == [(with_value, ("dextr",))]
 
 
 @pytest.mark.parametrize("source", ["synthetic", "digits"])

@@ -84,7 +84,9 @@ def correlate(
     check_source_name("input", inputs.input)
     found_space = find_space(space)
     warm_up = read_warm_up(inputs.warmup, found_space)
-    requests, compared = with_against(read_requests(proxies, found_space.data_kind if warm_up else None), against)
+    requests, compared = with_against(
+        read_requests(proxies, found_space.data_kind if warm_up else None, found_space.name), against
+    )
     if truth.table is None:
         raise SettingError("Name a table of trained networks: table=FILE (--table FILE). See `firstlight table`.")
     table = truth.table if isinstance(truth.table, Table) else load_table(Path(truth.table))

@@ -103,7 +103,7 @@ def _rank_space(
     space = find_space(networks)
     inputs, network, model = options[Inputs], options[Network], options[Model]
     warm_up = read_warm_up(inputs.warmup, space)
-    requests, criterion = read_criteria(proxies, by, space.data_kind if warm_up else None)
+    requests, criterion = read_criteria(proxies, by, space.data_kind if warm_up else None, space.name)
     if inputs.input is not None and not isinstance(inputs.input, str):
         raise SettingError(f"Networks of the space {space.name!r} take the name of an input, such as 'synthetic'.")
     refuse_for_space(space.name, loss=model.loss, logits=model.logits, input_shape=model.input_shape)

@@ -71,7 +71,6 @@ def trust(
     if training.data is None:
         raise SettingError("Name the data to train on: data=NAME (--data digits, --data folder:photos).")
     check_source_name("data", training.data)
-    requests, compared = with_against(parse_requests(proxies), against)
     recipe = read_recipe(training.recipe, training.epochs).recipe
     settings = EvaluationSetting(
         **in_space(space),
@@ -82,6 +81,8 @@ def trust(
         samples=training.data_samples,
         device=network.device,
     )
+    asked = [entry.for_space(settings.space_name) for entry in parse_requests(proxies)]
+    requests, compared = with_against(asked, against)
     data = settings.dataset
     source = source_for(requests, training.data).fitting(len(data.x_train) + len(data.x_val))
     scoring = make_setting(space, source, network.skeleton_settings, network.only_seed, network.device, 1)

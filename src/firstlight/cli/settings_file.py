@@ -31,8 +31,8 @@ def settings_flag(
         str | None,
         Parameter(
             help="Read options from a TOML file, with lines such as samples = 500 or tables such as [limits], or from "
-            "the folder of a run. Options on the command line take precedence. Bundled: hnas-darts, "
-            "hnas-darts-imagenet, hnas-nasbench201, plainnet-cifar.",
+            "the folder of a run. Options on the command line take precedence. Bundled: dextr-autoformer, dextr-darts, "
+            "dextr-mobilenetv2, hnas-darts, hnas-darts-imagenet, hnas-nasbench201, plainnet-cifar.",
             group=COMMAND,
         ),
     ] = None,

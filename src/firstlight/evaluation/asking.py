@@ -16,7 +16,7 @@ from firstlight.evaluation.contest import table_truth, training_truth
 from firstlight.evaluation.truth import TRUTH, TableSetting, TableTruth, TrainingTruth
 from firstlight.execution.executor import Executor
 from firstlight.proxies.base import Proxy
-from firstlight.proxies.ensembles import Criterion, after_warm_up, parse_criterion
+from firstlight.proxies.ensembles import Criterion, after_warm_up, for_space, parse_criterion
 from firstlight.scoring.costs import Costs
 from firstlight.scoring.service import Setting
 from firstlight.search.algorithm import AlgorithmRequest
@@ -189,7 +189,7 @@ def read_criterion(
             )
         return TRUTH
     found = find_space(space)
-    criterion = parse_criterion(request.default_proxy(found) if proxy is None else proxy)
+    criterion = for_space(parse_criterion(request.default_proxy(found) if proxy is None else proxy), found.name)
     return after_warm_up(criterion, found.data_kind) if warmed else criterion
 
 

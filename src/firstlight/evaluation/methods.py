@@ -142,9 +142,9 @@ class ByProxy(Method):
         return f"{self} searches by a proxy: its queries are scores, and its seconds are those of scoring."
 
     def run(self, contest: Contest, budget: int, seed: int, callback: Callback = ignore) -> list[Query]:
-        setting = _setting(contest, [self.proxy], seed)
-        service = _ProxyService(setting, self.proxy, contest)
-        return _run(self, self.algorithm, service, self.proxy, budget, seed, callback)
+        proxy = self.proxy.for_space(contest.truth.setting.space_name)
+        service = _ProxyService(_setting(contest, [proxy], seed), proxy, contest)
+        return _run(self, self.algorithm, service, proxy, budget, seed, callback)
 
 
 def _setting(contest: Contest, proxies: Sequence[ProxyRequest], seed: int) -> Setting:

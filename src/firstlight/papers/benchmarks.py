@@ -7,7 +7,9 @@ from functools import cache
 from pathlib import Path
 
 from firstlight.core.errors import DataError, MissingFileError
+from firstlight.core.settings import Settings
 from firstlight.data.images import DATA_FOLDER, find_images
+from firstlight.data.inputs import SYNTHETIC
 from firstlight.spaces import SPACES
 from firstlight.spaces.nasbench1shot1.space import NASBench1Shot1
 from firstlight.spaces.nasbench101.cell import read_cell
@@ -26,6 +28,9 @@ class Benchmark:
         how_to_import: How to make the first of the files, with {path} and {column}.
         cost_factor: How much more its networks cost than others. Experiments take that many times fewer of them.
         part_of: The larger space that the files are tables of, if any.
+        images: What networks are shown unless the user says otherwise, if the images of the experiment do not suit.
+        skeleton: Settings of the skeleton that differ from those of the space, unless the user sets them.
+        is_sorted: Whether the table is sorted by architecture, so that its first rows are no fair sample.
     """
 
     name: str
@@ -35,13 +40,18 @@ class Benchmark:
     how_to_import: str
     cost_factor: int = 1
     part_of: str = ""
+    images: str = ""
+    skeleton: Settings = ()
+    is_sorted: bool = False
 
 
 _NB201_FILES = ("nb201.parquet", "nb201.csv")
 _NB201_IMPORT = "firstlight table import nats NATS-tss-v1_0-3ffb9-simple -o {path}"
 _NB101_IMPORT = "firstlight table import nasbench101 nasbench_only108.tfrecord -o {path}"
+_NB301_IMPORT = "firstlight table import suite_zero zc_nasbench301.json -o {path}"
 _TRANSNAS_IMPORT = "firstlight table import transnas_micro transnas-bench_v10141024.pth -o {path}"
-_WRITTEN = "a table in the form of docs/tables.md with the column {column}, saved as {path}"
+_TRANSNAS_FILES = ("transnas_micro.parquet", "tnb101_micro.parquet")
+_SSS_IMPORT = "firstlight table import nats NATS-sss-v1_0-50262-simple -o {path}"
 
 
 def _nb201(dataset: str, column: str) -> Benchmark:
@@ -70,14 +80,31 @@ ONE_SHOT = tuple(
     replace(NB101, name=f"NB-1Shot1 S{number}", space=f"nasbench1shot1-s{number}", part_of=NB101.space)
     for number in (1, 2, 3)
 )
-NB301 = Benchmark("NB301", "darts", ("nb301.parquet",), ("cifar10_val_100",), _WRITTEN)
+NB301 = Benchmark(
+    "NB301", "darts", ("nb301.parquet", "nb301_sample.parquet"), ("cifar10_val_100",), _NB301_IMPORT, is_sorted=True
+)
+# Its networks were trained on photographs, which few users have: they are shown noise of 64x64 pixels
 TRANSNAS = tuple(
-    Benchmark(f"TransNAS {title}", "transnas-micro", ("transnas_micro.parquet",), (column,), _TRANSNAS_IMPORT)
-    for title, column in (
-        ("Object", "class_object_val_best"),
-        ("Scene", "class_scene_val_best"),
-        ("Jigsaw", "jigsaw_val_best"),
+    Benchmark(
+        f"TransNAS {title}",
+        "transnas-micro",
+        _TRANSNAS_FILES,
+        (column,),
+        _TRANSNAS_IMPORT,
+        images=SYNTHETIC,
+        skeleton=skeleton,
+        is_sorted=True,
     )
+    for title, column, skeleton in (
+        ("Object", "class_object_val_best", (("input_shape", (3, 64, 64)),)),
+        ("Scene", "class_scene_val_best", (("input_shape", (3, 64, 64)),)),
+        # Nine tiles cost nine times as much as one image, so its networks have half the channels
+        ("Jigsaw", "jigsaw_val_best", (("channels", 32), ("classes", 1000), ("input_shape", (9, 3, 64, 64)))),
+    )
+)
+SSS = tuple(
+    Benchmark(f"SSS {title}", "nats-sss", ("nats_sss.parquet",), (f"{dataset}_test_90",), _SSS_IMPORT, is_sorted=True)
+    for title, dataset in (("CIFAR-10", "cifar10"), ("CIFAR-100", "cifar100"), ("ImageNet16-120", "imagenet16"))
 )
 
 
@@ -108,10 +135,11 @@ class DataFolder:
         return [benchmark for benchmark in benchmarks if not self.missing(benchmark)]
 
     def by_table(self, benchmarks: tuple[Benchmark, ...]) -> list[list[Benchmark]]:
-        """Group the available benchmarks by the table that holds them."""
-        groups: dict[tuple[str, tuple[str, ...]], list[Benchmark]] = {}
+        """Group the available benchmarks by the table that holds them, and by what their networks are built for."""
+        groups: dict[tuple[object, ...], list[Benchmark]] = {}
         for benchmark in self.available(benchmarks):
-            groups.setdefault((benchmark.space, benchmark.files), []).append(benchmark)
+            networks = (benchmark.space, benchmark.files, benchmark.images, benchmark.skeleton)
+            groups.setdefault(networks, []).append(benchmark)
         return list(groups.values())
 
     def table(self, benchmark: Benchmark) -> Table:

@@ -6,9 +6,12 @@ from dataclasses import dataclass, replace
 from statistics import fmean, stdev
 from typing import ClassVar, Literal
 
+import numpy as np
+
 from firstlight.core.errors import UnsupportedError
-from firstlight.papers.base import SCORE, SPREAD, Findings
-from firstlight.papers.benchmarks import NB201_C10
+from firstlight.core.statistics import spearman
+from firstlight.papers.base import CORRELATION, SCORE, SPREAD, Finding, Findings
+from firstlight.papers.benchmarks import NB201_C10, NB201_VALIDATION
 from firstlight.papers.experiment import Experiment
 from firstlight.papers.lab import Lab
 from firstlight.papers.picked import best_and_worst, nearest, scores_of
@@ -22,13 +25,15 @@ from firstlight.views.charts.description import Line, Lines
 from firstlight.views.charts.svg import draw_svg
 
 DEXTR = read_paper("dextr")
-FIGURE1, FIGURE2 = DEXTR["figure1"], DEXTR["figure2"]
+FIGURE1, FIGURE2 = DEXTR["figure1b"], DEXTR["figure2"]
+# The accuracies that the paper's script reads
+VALIDATION = NB201_VALIDATION[0]
 # The most that the published code can take
 POINTS = 128
 AXES = ("first", "second", "third")
 # The number of curves that are drawn of each kind
 DRAWN = 2
-DRAWS = 5
+DRAWS = NETWORKS = 10
 
 
 @dataclass(frozen=True)
@@ -100,12 +105,13 @@ def _line(kind: str, score: Score, x: str, y: str) -> Line:
 
 
 def _stability(lab: Lab) -> Findings:
-    setting = replace(lab.setting(NB201_C10.space), repeats=DRAWS)
-    found = []
+    setting = replace(lab.setting(VALIDATION.space), repeats=DRAWS)
+    found, ends = [], []
     for row in FIGURE2.rows:
         accuracy = FIGURE2.at(row, "accuracy, %")
         assert accuracy is not None  # it is what the network is found by
-        texts, on = nearest(lab, NB201_C10, accuracy.low), f"networks of {accuracy} %"
+        ends.append(accuracy.low)
+        texts, on = nearest(lab, VALIDATION, accuracy.low), f"networks of {accuracy} %"
         of_inputs, of_all = (
             scores_of(lab, setting, texts, ScoreSpread("dextr:variant=official", of))
             for of in ("inputs", "weights and inputs")
@@ -117,7 +123,25 @@ def _stability(lab: Lab) -> Findings:
             lab.mean("deviation over inputs", on, deviations, over_inputs, SPREAD),
             lab.mean("deviation over weights and inputs", on, [score.value for score in of_all]),
         ]
-    return Findings(tuple(found))
+    lines, chart = _ten_networks(lab, setting, *ends)
+    return Findings((*found, *lines), (), ((f"Dextr of {NETWORKS} networks, with its deviation over inputs", chart),))
+
+
+def _ten_networks(lab: Lab, setting: Setting, low: float, high: float) -> tuple[list[Finding], str]:
+    """Measure networks of evenly spaced accuracies, as in the figure."""
+    wanted = np.linspace(low, high, NETWORKS)
+    texts = [nearest(lab, VALIDATION, float(accuracy))[0] for accuracy in wanted]
+    scores = lab.measured(setting, texts, ScoreSpread("dextr:variant=official", "inputs"))
+    known = [(float(accuracy), scores[text]) for accuracy, text in zip(wanted, texts, strict=True) if scores[text].ok]
+    on = f"{NETWORKS} networks of {low:g} to {high:g} %"
+    points, deviations = [(accuracy, score.parts["mean"]) for accuracy, score in known], [s.value for _, s in known]
+    over_inputs = FIGURE2.at(next(iter(FIGURE2.rows)), "standard deviation over inputs")
+    order = lab.estimate(spearman, *map(np.array, zip(*points, strict=True)))
+    lines = [
+        lab.mean("deviation over inputs", on, deviations, over_inputs, SPREAD),
+        Finding("correlation of mean Dextr with accuracy", on, order, None, CORRELATION, f"{len(points)} networks"),
+    ]
+    return lines, str(draw_svg(Lines("accuracy, %", "Dextr", [Line("mean", points, deviations=deviations)])))
 
 
 dextr_figure1 = Experiment(
@@ -134,7 +158,7 @@ dextr_stability = Experiment(
     "dextr-stability",
     (FIGURE2,),
     "how much Dextr depends on the input and on the weights",
-    (NB201_C10,),
+    (VALIDATION,),
     samples=24,
     run=_stability,
     remarks=(f"Each network is measured with {DRAWS} draws of image and circle.",),

@@ -41,6 +41,7 @@ class Experiment:
         space: The space that warm-ups are for.
         skeletons: Smaller default skeletons by space, where the usual networks cost too much.
         recipe: The default recipe, as a text. An experiment without one does not train networks from scratch.
+        needs_tables: Whether it needs one of `needs`. If not, it measures something else without them.
     """
 
     name: str
@@ -58,6 +59,7 @@ class Experiment:
     space: str = "nasbench201"
     skeletons: Mapping[str, Settings] = field(default_factory=dict, hash=False)
     recipe: str = ""
+    needs_tables: bool = True
 
     @property
     def published_in(self) -> str:

@@ -34,6 +34,10 @@ USUAL_IMAGES = "cifar10"
 FEWEST_EXPENSIVE = 20
 
 
+def _fewer(samples: int, cost_factor: int) -> int:
+    return min(samples, max(FEWEST_EXPENSIVE, samples // cost_factor))
+
+
 class Measure(Protocol):
     """A quantity of a network that is not a proxy: a frozen dataclass. Its text identifies it in the store."""
 
@@ -123,12 +127,31 @@ class Lab:
             source = replace(source, side=max(shape[1:]))
         return replace(Setting(space, source, self.seeds[0], skeleton), **changes)
 
+    def setting_of(self, benchmark: Benchmark, source: InputSource | None = None, **changes: Any) -> Setting:
+        """Return the setting for the networks of a benchmark: its skeleton and images, unless the user set others."""
+        setting = self.setting(benchmark.space, source or InputSource(self.images_of(benchmark)), **changes)
+        settings = dict(benchmark.skeleton) | dict(setting.skeleton_settings)
+        return replace(setting, skeleton_settings=tuple(sorted(settings.items())))
+
+    def images_of(self, benchmark: Benchmark) -> str:
+        """What networks of a benchmark are shown."""
+        return benchmark.images if benchmark.images and self.input is None else self.images
+
+    def cut(self, cost_factor: int) -> Lab:
+        """Return the lab for something that costs more: that many times fewer networks, and the first seed only."""
+        if cost_factor == 1:
+            return self
+        return replace(self, samples=_fewer(self.samples, cost_factor), seeds=self.seeds[:1])
+
     def sample(self, benchmarks: Sequence[Benchmark], setting: Setting) -> Sample:
-        """Choose networks of benchmarks that share one table: the first ones, or some at random."""
+        """Choose networks of benchmarks that share one table: the first ones, or some at random.
+
+        A table that is sorted by architecture is always sampled at random.
+        """
         columns = [self.data.column(benchmark) for benchmark in benchmarks]
         table = self.data.table(benchmarks[0])
-        count = min(self.samples, max(FEWEST_EXPENSIVE, self.samples // benchmarks[0].cost_factor))
-        if self.chosen == "first":
+        count = _fewer(self.samples, benchmarks[0].cost_factor)
+        if self.chosen == "first" and not benchmarks[0].is_sorted:
             return draw_sample(table, setting, columns, first=count)
         return draw_sample(table, setting, columns, samples=count)
 
@@ -147,12 +170,16 @@ class Lab:
         The sample does not depend on `images`, `batch_size`, `labels` or `changes` (of the setting), so that studies
         can be compared network by network.
         """
-        requests = parse_requests(list(dict.fromkeys(proxies)))
-        source = source_for(requests, images or self.images, batch_size, labels=labels)
-        settings = [self.setting(benchmarks[0].space, source, **changes, seed=seed) for seed in self.seeds]
+        first = benchmarks[0]
+        asked = {str(request): request.for_space(first.space) for request in parse_requests(list(proxies))}
+        requests = list(dict.fromkeys(asked.values()))
+        source = source_for(requests, images or self.images_of(first), batch_size, labels=labels)
+        settings = [self.setting_of(first, source, **changes, seed=seed) for seed in self.seeds]
         settings[0].check()
         sample = self.sample(benchmarks, settings[0])
-        return study(sample, settings, requests, self.executor, self.store, callback=self.callback)
+        found = study(sample, settings, requests, self.executor, self.store, callback=self.callback)
+        named = [{name: values[str(request)] for name, request in asked.items()} for values in found.utilities]
+        return replace(found, utilities=tuple(named))
 
     def estimate(
         self, statistic: Callable[..., float], *columns: Numbers, groups: Groups | None = None

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections import defaultdict
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from statistics import fmean, stdev
 
 import numpy as np
@@ -40,27 +41,34 @@ class RankRow:
         asks: The proxies to measure.
         published: The row of the published table that it is compared with; "" for none.
         formula: Combines the scores of the proxies; None takes the first one's.
+        cost_factor: How much more the proxies cost than others. They are measured on that many times fewer networks.
     """
 
     name: str
     asks: tuple[str, ...]
     published: str = ""
     formula: Formula | None = None
+    cost_factor: int = 1
 
     def values(self, utilities: Utilities, known: Known) -> Numbers:
         """Return the value of each network, by which they are ranked."""
         return utilities[self.asks[0]] if self.formula is None else self.formula(utilities, known)
 
 
-def rows_of(proxies: Mapping[str, str], published: Mapping[str, str] | None = None) -> tuple[RankRow, ...]:
+def rows_of(
+    proxies: Mapping[str, str], published: Mapping[str, str] | None = None, cost_factor: int = 1
+) -> tuple[RankRow, ...]:
     """Return a row for each proxy.
 
     Args:
         proxies: The proxy to measure, by the name of the row.
         published: The published row, where it has another name than ours; "" for none.
+        cost_factor: How much more these proxies cost than others.
     """
     other = published or {}
-    return tuple(RankRow(name, (proxy,), other.get(name, name)) for name, proxy in proxies.items())
+    return tuple(
+        RankRow(name, (proxy,), other.get(name, name), cost_factor=cost_factor) for name, proxy in proxies.items()
+    )
 
 
 @dataclass(frozen=True)
@@ -73,6 +81,9 @@ class RankTable:
         rows: What to measure.
         batch_sizes: Batch sizes by space, where they are not those of the proxies.
         kendall: The published figures of Kendall's correlation, which is measured, too, if they are given.
+        expensive_sizes: Those of rows with a cost factor.
+        once: Names of rows that are measured with the first seed only, by space.
+        cost_factors: Cost factors by space and name of the row, where they are not those of the rows.
     """
 
     table: PublishedTable
@@ -80,6 +91,9 @@ class RankTable:
     rows: tuple[RankRow, ...]
     batch_sizes: Mapping[str, int] = field(default_factory=dict, hash=False)
     kendall: PublishedTable | None = None
+    expensive_sizes: Mapping[str, int] = field(default_factory=dict, hash=False)
+    once: Mapping[str, Collection[str]] = field(default_factory=dict, hash=False)
+    cost_factors: Mapping[str, Mapping[str, int]] = field(default_factory=dict, hash=False)
 
     def __call__(self, lab: Lab) -> Findings:
         return Findings(self.lines(lab))
@@ -88,19 +102,33 @@ class RankTable:
         """Return one finding for each benchmark and row."""
         findings: list[Finding] = []
         for group in lab.data.by_table(self.benchmarks):
-            proxies = [proxy for row in self.rows for proxy in row.asks]
-            found = lab.study(group, proxies, batch_size=self.batch_sizes.get(group[0].space))
+            studies = self._studies(lab, group)
             for benchmark in group:
                 for row in self.rows:
                     for kind, table in self._tables:
                         published = table.at(row.published, benchmark.name) if row.published else None
-                        findings.append(correlation(lab, found, benchmark, row, published, kind))
+                        findings.append(correlation(lab, studies[row.name], benchmark, row, published, kind))
         return tuple(findings)
 
     @property
     def _tables(self) -> list[tuple[str, PublishedTable]]:
         """The published figures by the kind of correlation."""
         return [("spearman", self.table), *([("kendall", self.kendall)] if self.kendall else [])]
+
+    def _studies(self, lab: Lab, group: Sequence[Benchmark]) -> dict[str, Study]:
+        """Score the networks of one table, and return the study that holds each row, by its name."""
+        space, alike = group[0].space, defaultdict[tuple[int, bool], list[RankRow]](list)
+        for row in self.rows:
+            factor = self.cost_factors.get(space, {}).get(row.name, row.cost_factor)
+            alike[factor, row.name in self.once.get(space, ())].append(row)
+        studies: dict[str, Study] = {}
+        for (cost_factor, is_once), rows in sorted(alike.items(), key=lambda item: item[0]):
+            fewer = lab.cut(cost_factor)
+            fewer = replace(fewer, seeds=fewer.seeds[:1]) if is_once else fewer
+            sizes = self.batch_sizes if any(row.cost_factor == 1 for row in rows) else self.expensive_sizes
+            found = fewer.study(group, [proxy for row in rows for proxy in row.asks], batch_size=sizes.get(space))
+            studies |= {row.name: found for row in rows}
+        return studies
 
 
 def correlation(
@@ -126,7 +154,7 @@ def correlation(
     known = Known(truth, found.groups, found.seeds[0])
     columns = [row.values(utilities, known) for utilities in found.utilities]
     scored = int(np.isfinite(columns[0]).sum())
-    notes = [f"{len(truth)} networks"] if benchmark.cost_factor > 1 else []
+    notes = [f"{len(truth)} networks"] if len(truth) != lab.samples else []
     if row.formula is None:
         columns = [unscored_last(values) for values in columns]
         notes += [f"{len(truth) - scored} without a score rank last"] if scored < len(truth) else []

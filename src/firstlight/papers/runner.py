@@ -119,7 +119,7 @@ def reproduce(experiment: Experiment, options: RunOptions | None = None, callbac
     options = options or RunOptions()
     data = open_data_folder(options.data)
     missing = missing_parts(experiment, data)
-    if missing and len(missing) == len(experiment.needs):
+    if missing and len(missing) == len(experiment.needs) and experiment.needs_tables:
         reasons = "\n".join(f"  {name}: {reason}" for name, reason in missing.items())
         raise MissingFileError(f"{experiment.name} cannot run yet. It needs one of these:\n{reasons}")
     if "classes" in experiment.sampled and (options.input or options.skeleton):
@@ -232,8 +232,12 @@ def _remarks(lab: Lab, experiment: Experiment, found: tuple[str, ...], store: St
 def _describe(lab: Lab, experiment: Experiment) -> dict[str, str]:
     """Return the settings of a run by name."""
     available = lab.data.available(experiment.needs)
-    spaces = dict.fromkeys(benchmark.space for benchmark in available) or experiment.skeletons
-    skeletons = {space: str(lab.setting(space).skeleton) for space in spaces}
+    spaces = {} if available else experiment.skeletons
+    skeletons = {
+        f"{benchmark.space}: {lab.setting_of(benchmark).skeleton}": lab.setting_of(benchmark).source.name
+        for benchmark in available
+    } | {f"{space}: {lab.setting(space).skeleton}": lab.setting(space).source.name for space in spaces}
+    shown = dict.fromkeys(Path(name.removeprefix("npz:")).name for name in skeletons.values())
     tables = dict.fromkeys(lab.data.table(benchmark).origin for benchmark in available)
     columns = {benchmark.name: lab.data.column(benchmark) for benchmark in available}
     taken: dict[Sampled, str] = {
@@ -251,8 +255,8 @@ def _describe(lab: Lab, experiment: Experiment) -> dict[str, str]:
         **{str(sampled): taken[sampled] for sampled in experiment.sampled},
         "tables": ", ".join(tables),
         "compared with": ", ".join(f"{name}: {column}" for name, column in columns.items()),
-        "input": lab.images_name if measured else "",
-        "skeleton": "; ".join(f"{space}: {text}" for space, text in skeletons.items()) if measured else "",
+        "input": (", ".join(shown) or lab.images_name) if measured else "",
+        "skeleton": "; ".join(skeletons) if measured else "",
         "warm-up": warm_ups if experiment.warm_ups else "",
         "recipe": "" if lab.recipe is None else str(lab.recipe),
         "seeds": ", ".join(map(str, lab.seeds)),

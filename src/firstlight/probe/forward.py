@@ -163,22 +163,22 @@ class ForwardQuantities(FirstBatchQuantities):
 
         Free with `output_jet`, unless its derivatives look like rounding errors. Then a second jet in the other
         precision (float32 or float64) shows whether the output moves. If it does, the curvature is that in float64.
+        If it does not, the curvature is infinite: |a| / |v|^2 grows without bound as the velocity v goes to 0. The
+        usual cause is BatchNorm right before the global pooling, which gives each channel of a single image a mean of
+        0: a signal reaches the last layers, but the pooling does not pass it on.
 
         Args:
             basis: As in `output_jet`.
             thetas: As in `output_jet`.
             coordinates: The outputs that count; an output may be repeated. Default: all.
             size: As in `output_jet`.
-
-        Raises:
-            UnsupportedError: If the derivatives are nothing but rounding errors.
         """
         jet = self.output_jet(basis=basis, thetas=thetas, size=size)
         if curvature.is_doubtful(jet):
             again = self._jet_in_other_precision(jet.shape, basis, thetas)
             coarse, jet = (again, jet) if self._in_double_precision() else (jet, again)
             if curvature.is_only_rounding(coarse, jet):
-                raise UnsupportedError(curvature.ONLY_ROUNDING)
+                return math.inf
         return curvature.curvature(jet, None if coordinates is None else torch.tensor(coordinates))
 
     @quantity

@@ -162,6 +162,19 @@ class AfterWarmUp:
 
 
 @dataclass(frozen=True)
+class InSpaces:
+    """Marks a setting that changes the defaults of other settings in some spaces.
+
+    `variant: Annotated[Literal["paper", "official"], InSpaces({"official": {"darts": {"images": 32}}})] = "paper"`
+
+    Attributes:
+        defaults: The other settings by the value of this one and the name of the space.
+    """
+
+    defaults: Mapping[Any, Mapping[str, Mapping[str, Any]]]
+
+
+@dataclass(frozen=True)
 class Proxy:
     """A formula that scores an untrained network, with the facts about it. Make one with the decorator `proxy`.
 
@@ -173,6 +186,8 @@ class Proxy:
         needs: What it needs in addition to the network: "nothing" (except the shape of an input), "inputs", or "labels"
             (inputs with labels).
         revision: The version of the formula's values; stored scores of another revision are not reused.
+        values_since: The oldest revision whose stored values are still right. What had no value then is measured again.
+            Default: `revision`.
         batch_size: Default number of inputs in a batch.
         expects: Quantities that others can measure for it along the way (see `Probe.expected`).
         beside: Names of proxies that are always reported together with it.
@@ -187,6 +202,7 @@ class Proxy:
     batch_size: int = 1
     expects: tuple[Hashable, ...] = ()
     beside: tuple[str, ...] = ()
+    values_since: int | None = None
 
     @property
     def needs_data(self) -> bool:
@@ -217,6 +233,14 @@ class Proxy:
         """Return the defaults of settings for weights that were warmed up on a kind of data, by name."""
         marks = {name: marked(setting, AfterWarmUp) for name, setting in self.settings.items()}
         return {name: mark.by_data.get(data_kind, mark.value) for name, mark in marks.items() if mark is not None}
+
+    def for_space(self, settings: Mapping[str, Any], space: str) -> dict[str, Any]:
+        """Return the defaults of other settings that these settings have in a space, by name."""
+        found: dict[str, Any] = {}
+        for name, value in settings.items():
+            mark = marked(self.settings[name], InSpaces)
+            found |= {} if mark is None else mark.defaults.get(value, {}).get(space, {})
+        return found
 
     @property
     def full_name(self) -> str:
@@ -280,6 +304,7 @@ def proxy(
     batch_size: int = 1,
     expects: tuple[Hashable, ...] = (),
     beside: tuple[str, ...] = (),
+    values_since: int | None = None,
 ) -> Callable[[Formula], Proxy]: ...
 
 
@@ -294,6 +319,7 @@ def proxy(
     batch_size: int = 1,
     expects: tuple[Hashable, ...] = (),
     beside: tuple[str, ...] = (),
+    values_since: int | None = None,
 ) -> Proxy | Callable[[Formula], Proxy]:
     """Turn a formula into a proxy. A decorator, with or without parentheses.
 
@@ -310,6 +336,8 @@ def proxy(
         batch_size: Default number of inputs in a batch.
         expects: Quantities that others can measure for it along the way (see `Probe.expected`).
         beside: Names of proxies that are always reported together with it.
+        values_since: The oldest revision whose stored values are still right; what had no value then is measured again.
+            Default: `revision`.
 
     Returns:
         The proxy, which every call accepts in place of a name.
@@ -332,7 +360,16 @@ def proxy(
     def decorate(function: Formula) -> Proxy:
         check_function("proxy", function, "a probe")
         return Proxy(
-            function.__name__, function, reference, higher_is_better, needs, revision, batch_size, expects, beside
+            function.__name__,
+            function,
+            reference,
+            higher_is_better,
+            needs,
+            revision,
+            batch_size,
+            expects,
+            beside,
+            values_since,
         )
 
     return decorate if function is None else decorate(function)

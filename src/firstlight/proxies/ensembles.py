@@ -128,9 +128,16 @@ def parse_criterion(text: str | Proxy) -> Criterion:
 
 def after_warm_up(by: Criterion, data_kind: str) -> Criterion:
     """Return the criterion with the settings for warmed-up weights."""
-    if isinstance(by, Ensemble):
-        return replace(by, requests=tuple(request.after_warm_up(data_kind) for request in by.requests))
-    return by.after_warm_up(data_kind)
+    return _each(by, lambda request: request.after_warm_up(data_kind))
+
+
+def for_space(by: Criterion, space: str) -> Criterion:
+    """Return the criterion with the settings that its proxies have in a space."""
+    return _each(by, lambda request: request.for_space(space))
+
+
+def _each(by: Criterion, change: Callable[[ProxyRequest], ProxyRequest]) -> Criterion:
+    return replace(by, requests=tuple(map(change, by.requests))) if isinstance(by, Ensemble) else change(by)
 
 
 def asked_for(by: Criterion) -> list[ProxyRequest]:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from firstlight.core.errors import SettingError, UnsupportedError
 from firstlight.core.settings import Settings, check_settings, read_settings, smallest_values, write_settings
@@ -58,8 +59,15 @@ class ProxyRequest:
         return cls(proxy, name=PROXIES.name_of(proxy) or proxy.full_name)
 
     def after_warm_up(self, data_kind: str) -> ProxyRequest:
-        """Return the request with the settings for warmed-up weights. Settings that the user wrote keep theirs."""
-        usual = self.proxy.after_warm_up(data_kind)
+        """Return the request with the settings for warmed-up weights, except for those that the user wrote."""
+        return self._with(self.proxy.after_warm_up(data_kind))
+
+    def for_space(self, space: str) -> ProxyRequest:
+        """Return the request with the settings that it has in a space, except for those that the user wrote."""
+        return self._with(self.proxy.for_space(dict(self.settings), space))
+
+    def _with(self, usual: Mapping[str, Any]) -> ProxyRequest:
+        """Return the request with other defaults. Settings that the user wrote keep their values."""
         defaults = {name: parameter.default for name, parameter in self.proxy.settings.items()}
         changed = {n: value for n, value in usual.items() if n not in self.written and value != defaults[n]}
         settings = tuple(sorted((dict(self.settings) | changed).items()))
@@ -132,14 +140,15 @@ def parse_requests(proxies: Proxies, *, plain: bool = False) -> list[ProxyReques
     return requests
 
 
-def read_requests(proxies: Proxies, warmed: str | None = None) -> list[ProxyRequest]:
+def read_requests(proxies: Proxies, warmed: str | None = None, space: str = "") -> list[ProxyRequest]:
     """Read proxies as `parse_requests` does, and add those that are reported beside them.
 
     Args:
         proxies: The proxies.
         warmed: The kind of data, if networks are scored after a warm-up.
+        space: The name of the space of the networks, if they are of one.
     """
-    requests = parse_requests(proxies)
+    requests = [entry.for_space(space) for entry in parse_requests(proxies)]
     return with_companions(requests if warmed is None else [entry.after_warm_up(warmed) for entry in requests])
 
 

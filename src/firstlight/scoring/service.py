@@ -22,7 +22,7 @@ from firstlight.data import Inputs, InputSource, load_inputs
 from firstlight.execution.executor import Executor, Lost
 from firstlight.probe import Probe
 from firstlight.probe.cost import Cost
-from firstlight.proxies.base import NetworkScore, Score
+from firstlight.proxies.base import NetworkScore, Proxy, Score
 from firstlight.proxies.requests import ProxyRequest, measure_all
 from firstlight.scoring.repeats import combine, draw_seeds
 from firstlight.spaces.base import Skeleton, Space
@@ -321,10 +321,19 @@ class ScoreService:
     def _stored(self, text: str) -> dict[str, Score]:
         found = {}
         for name, request in self.requests.items():
-            score = self.store.find_score(self.setting.key(text, request))
+            score = self._look_up(self.setting.key(text, request), request.proxy)
             if score is not None:  # the store does not keep the direction, which belongs to the proxy
                 found[name] = dataclasses.replace(score, higher_is_better=request.proxy.higher_is_better)
         return found
+
+    def _look_up(self, key: ScoreKey, proxy: Proxy) -> Score | None:
+        """Return the stored score, or that of an earlier revision if it has a value that is still right."""
+        score = self.store.find_score(key)
+        for revision in range(proxy.values_since or proxy.revision, proxy.revision) if score is None else ():
+            earlier = self.store.find_score(replace(key, revision=revision))
+            if earlier is not None and earlier.ok:
+                return earlier
+        return score
 
 
 def _without_repeats(texts: Iterable[str]) -> Iterator[str]:

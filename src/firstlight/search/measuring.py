@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from firstlight.core.events import Callback, Event, ignore
 from firstlight.execution.executor import Executor
 from firstlight.proxies.base import NetworkScore
-from firstlight.proxies.ensembles import Criterion, after_warm_up, members, utilities
+from firstlight.proxies.ensembles import Criterion, after_warm_up, for_space, members, utilities
 from firstlight.proxies.requests import ProxyRequest
 from firstlight.scoring.service import ScoreService, Setting, source_for
 from firstlight.storage.store import Store
@@ -84,6 +84,7 @@ class Measuring:
         """
         if self._setting.warm_up is not None:
             by = after_warm_up(by, self._setting.space.data_kind)
+        by = for_space(by, self._setting.space_name)
         requests = members(by)
         narrow = [request for request in requests if twin is not None and request.proxy.name == OF_THE_TWIN]
         wide = [request for request in requests if request not in narrow]

@@ -15,7 +15,7 @@ from firstlight.core.errors import SettingError
 from firstlight.core.seeds import python_generator
 from firstlight.core.statistics import finite, kendall, spearman
 from firstlight.proxies.base import NetworkScore, Proxies, Proxy
-from firstlight.proxies.ensembles import Criterion, Ensemble, after_warm_up, asked_for, parse_criterion
+from firstlight.proxies.ensembles import Criterion, Ensemble, after_warm_up, asked_for, for_space, parse_criterion
 from firstlight.proxies.requests import ProxyRequest, read_requests
 from firstlight.scoring.service import ScoreService
 from firstlight.search.objective import Candidate, Objective, best_first
@@ -141,7 +141,7 @@ class Ranking:
 
 
 def read_criteria(
-    proxies: Proxies | None, by: str | Proxy | None, warmed: str | None = None
+    proxies: Proxies | None, by: str | Proxy | None, warmed: str | None = None, space: str = ""
 ) -> tuple[list[ProxyRequest], Criterion]:
     """Return all proxies to measure, and the proxy or ensemble to rank by.
 
@@ -149,14 +149,15 @@ def read_criteria(
         proxies: The proxies; those of `by` are added.
         by: What to rank by; by default the first proxy.
         warmed: The kind of data, if networks are scored after a warm-up.
+        space: The name of the space of the networks, if they are of one.
     """
-    wanted = None if by is None else parse_criterion(by)
+    wanted = None if by is None else for_space(parse_criterion(by), space)
     if wanted is not None and warmed is not None:
         wanted = after_warm_up(wanted, warmed)
     if proxies is None:
         requests = [] if wanted else read_requests(DEFAULT_PROXY)
     else:
-        requests = read_requests(proxies, warmed)
+        requests = read_requests(proxies, warmed, space)
     criterion = wanted or requests[0]
     return list(dict.fromkeys([*requests, *asked_for(criterion)])), criterion
 

@@ -282,10 +282,38 @@ def test_suite_zero_of_transnas(tmp_path: Path) -> None:
     assert row == {"architecture": "64-1242-basic", "jigsaw_val_best": 9}
 
 
+# The first entry of the published file, with its size in millions of parameters
+CODE_301 = (
+    "[[(0, 4), (1, 3), (0, 2), (2, 3), (2, 3), (0, 3), (2, 6), (3, 5)], "
+    "[(0, 3), (1, 3), (1, 1), (0, 5), (2, 3), (0, 2), (4, 4), (3, 1)]]"
+)
+ENTRY_301 = {"params": 1.204906, "val_accuracy": 93.90106806339374}
+
+
+def test_suite_zero_of_nasbench301(tmp_path: Path) -> None:
+    content = {"nasbench301": {"cifar10": {CODE_301: ENTRY_301}}}
+    (row,) = suite_zero(tmp_path / "zc_nasbench301.json", content)
+    space = SPACES["darts"]
+    genotype = space.parse(row["architecture"])
+    assert row["cifar10_val_100"] == ENTRY_301["val_accuracy"]
+    # with BatchNorm counted in another way
+    params = space.cost(genotype, space.skeleton(channels=32, cells=8)).params
+    assert params == pytest.approx(1e6 * ENTRY_301["params"], rel=0.02)
+
+
+def test_suite_zero_of_nasbench301_against_the_real_table(benchmark_data: Path, tmp_path: Path) -> None:
+    (row,) = suite_zero(tmp_path / "zc_nasbench301.json", {"cifar10": {CODE_301: ENTRY_301}})
+    real = load_table(benchmark_data / "nb301_sample.parquet").frame.set_index("architecture")
+    assert real.loc[row["architecture"], "cifar10_val_100"] == pytest.approx(row["cifar10_val_100"], abs=0.05)
+
+
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("zc_nasbench301.json", {}, "supported spaces: nasbench101, nasbench201"),
+        ("zc_nasbench302.json", {}, "supported spaces: nasbench101, nasbench201"),
+        ("zc_nasbench301.json", {"cifar10": {"[[(0, 4)], [(1, 3)]]": {}}}, "not have the layout"),
+        ("zc_nasbench301.json", {"cifar10": {CODE_301.replace("(0, 4)", "(0, 7)"): {}}}, "not have the layout"),
+        ("zc_nasbench301.json", {"cifar10": {CODE_301.replace("(0, 4)", "(2, 4)"): {}}}, "not have the layout"),
         ("zc_nasbench201.json", {"cifar10": {"(1, 2)": {}}}, "not have the layout"),
         ("zc_nasbench201.json", {"cifar10": {"(9, 9, 9, 9, 9, 9)": {}}}, "not have the layout"),
         ("zc_nasbench101.json", {"cifar10": {"(1, 2)": {}}}, "not have the layout"),

@@ -70,7 +70,7 @@ class TransNASMicro(Space[MicroCell]):
     benchmark = "TransNAS-Bench-101: all trained on seven vision tasks"
     used_by = ("Asthana2025dextr",)
     skeleton_type = MicroSkeleton
-    proxy = "independence"  # the part of Dextr that works without a ReLU before the pooling
+    proxy = "independence"  # which is Dextr here: the output does not move, whatever the image
 
     def __len__(self) -> int:
         return 4_096  # four operations on six edges
@@ -201,7 +201,7 @@ class TransNASMacro(Space[MacroModules]):
     reference = "Duan2021transnas"
     benchmark = "TransNAS-Bench-101: all trained on seven vision tasks"
     skeleton_type = TransNASSkeleton
-    proxy = "independence"  # the part of Dextr that works without a ReLU before the pooling
+    proxy = "independence"  # which is Dextr here: the output does not move, whatever the image
 
     def __len__(self) -> int:
         return len(_all_macro())

@@ -1,8 +1,9 @@
 """NAS-Bench-Suite-Zero: JSON files with zero-cost scores and the validation accuracy of many architectures.
 
 A file belongs to one space and is named zc_SPACE.json. It holds {data set: {code: entry}}, in some versions under the
-name of the space as one more key. A code is NASLib's tuple of numbers as text. An entry has `val_accuracy`, and for
-each score a number or {'score': number, ...}; -1e8 is a score that could not be computed.
+name of the space as one more key. A code is NASLib's tuple of numbers as text, or of pairs of numbers for
+NAS-Bench-301. An entry has `val_accuracy`, and for each score a number or {'score': number, ...}; -1e8 is a score that
+could not be computed.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import pandas as pd
 
 from firstlight.core.errors import BenchmarkFileError, ParseError
 from firstlight.core.events import Callback, Event
+from firstlight.spaces.darts.genotypes import CHOICES, NODES, Cell, Genotype, read_genotype
 from firstlight.spaces.nasbench101.cell import Cell101
 from firstlight.spaces.nasbench201.cell import Cell201
 from firstlight.tables.importers.base import Importer, layout_of
@@ -90,6 +92,18 @@ def _text_101(code: Sequence[int]) -> str:
     return str(Cell101.from_matrix("".join(map(str, matrix)), operations[1:-1]))
 
 
+def _text_301(code: Sequence[int]) -> str:
+    """Read a code: for each edge of the normal cell, then of the reduction cell, its source and its operation."""
+    if len(code) != 8 * NODES:
+        raise ValueError(f"the code {tuple(code)} does not have {8 * NODES} numbers")
+    edges = [(CHOICES[operation], source) for source, operation in zip(code[::2], code[1::2], strict=True)]
+    genotype = Genotype(Cell(tuple(edges[: 2 * NODES])), Cell(tuple(edges[2 * NODES :])))
+    try:
+        return str(read_genotype(str(genotype)))  # refuses sources that a node cannot have
+    except ParseError as error:
+        raise ValueError(str(error)) from error
+
+
 def _text_micro(code: Sequence[int]) -> str:
     a, b, c, d, e, f = code
     return f"64-41414-{a}_{b}{c}_{d}{e}{f}"
@@ -102,15 +116,23 @@ def _text_macro(code: Sequence[int]) -> str:
 _TEXTS: dict[str, Callable[[Sequence[int]], str]] = {
     "nasbench101": _text_101,
     "nasbench201": _text_201,
+    "nasbench301": _text_301,
     "transbench101_macro": _text_macro,
     "transbench101_micro": _text_micro,
 }
 # The values of TransNAS-Bench-101 are of the best epoch, the others of the last
-_EPOCHS = {"nasbench101": "108", "nasbench201": "200", "transbench101_macro": "best", "transbench101_micro": "best"}
+_EPOCHS = {
+    "nasbench101": "108",
+    "nasbench201": "200",
+    "nasbench301": "100",
+    "transbench101_macro": "best",
+    "transbench101_micro": "best",
+}
 
 suite_zero = Importer(
     "suite_zero",
     "NAS-Bench-Suite-Zero",
-    "zc_nasbench101.json, zc_nasbench201.json, zc_transbench101_micro.json or zc_transbench101_macro.json",
+    "zc_nasbench101.json, zc_nasbench201.json, zc_nasbench301.json, zc_transbench101_micro.json or "
+    "zc_transbench101_macro.json",
     read_suite_zero,
 )
