@@ -19,6 +19,7 @@ def reproduce(
     name: str,
     *,
     samples: int | None = None,
+    algorithm: str | None = None,
     data: str | None = None,
     callback: Callback = ignore,
 ) -> Outcome:
@@ -29,6 +30,8 @@ def reproduce(
     Args:
         name: The experiment; `firstlight reproduce` lists them.
         samples: Networks, steps of each search, or images of a batch. Default: enough for some minutes of work.
+        algorithm: The search with its settings, for experiments that search by NASI, such as
+            nasi:variant=ada:nu=1000:mu=1:batch=16. Default: that of the experiment.
         data: Folder with tables and images. Default: $FIRSTLIGHT_DATA.
         callback: Called with an `Event` as networks are measured.
 
@@ -58,6 +61,7 @@ def reproduce(
         input=options[Inputs].input,
         skeleton=network.skeleton_settings,
         warmup=None if options[Inputs].warmup is None else str(options[Inputs].warmup),
+        algorithm=algorithm,
         data=data,
         out=storage.out,
         same_versions=storage.same_versions,

@@ -30,6 +30,8 @@ SHARE = Scale("share", tolerance=0.05, widest=0.15)
 SCORE = Scale("Dextr score", tolerance=0.15, widest=0.60)
 ACCURACY = Scale("accuracy or error, %", tolerance=0.5, widest=2.0)
 SPREAD = Scale("deviation of a score", tolerance=0.01, widest=0.10)
+PARAMETERS = Scale("parameters, M", tolerance=0.06, widest=0.5)
+MACS = Scale("multiply-adds, M", tolerance=6.0, widest=50.0)
 # For figures without a published counterpart
 FIGURE = Scale("figure", tolerance=0.0, widest=float("inf"))
 

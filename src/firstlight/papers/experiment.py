@@ -39,6 +39,7 @@ class Experiment:
         warm_ups: The default warm-ups. An experiment without any takes none.
         space: The space that warm-ups are for.
         skeletons: Smaller default skeletons by space, where the usual networks cost too much.
+        algorithm: The default search with its settings, such as "nasi:batch=16". An experiment without one takes none.
     """
 
     name: str
@@ -55,6 +56,7 @@ class Experiment:
     warm_ups: tuple[str, ...] = ()
     space: str = "nasbench201"
     skeletons: Mapping[str, Settings] = field(default_factory=dict, hash=False)
+    algorithm: str = ""
 
     @property
     def published_in(self) -> str:

@@ -21,6 +21,7 @@ from firstlight.papers.benchmarks import Benchmark, DataFolder
 from firstlight.proxies.base import Parts, Score
 from firstlight.proxies.requests import parse_requests
 from firstlight.scoring.service import Setting, source_for
+from firstlight.search.algorithm import AlgorithmRequest
 from firstlight.storage.records import ScoreKey
 from firstlight.storage.store import Store
 from firstlight.training.shared_warm_up import SharedWarmUp
@@ -73,6 +74,7 @@ class Lab:
         usual_images: The images that are shown unless the user names others.
         warm_ups: How networks are trained before they are measured, one after the other; None for not at all.
         skeletons: The default skeletons by space, if smaller than usual.
+        algorithm: The search with its settings, for experiments that search.
     """
 
     data: DataFolder
@@ -88,6 +90,7 @@ class Lab:
     usual_images: str = USUAL_IMAGES
     warm_ups: tuple[WarmUp | SharedWarmUp | None, ...] = (None,)
     skeletons: Mapping[str, Settings] = field(default_factory=dict)
+    algorithm: AlgorithmRequest | None = None
 
     @property
     def images(self) -> str:

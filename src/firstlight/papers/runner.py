@@ -19,6 +19,7 @@ from firstlight.execution.executor import LOCAL, Executor, make_executor
 from firstlight.papers.benchmarks import DataFolder
 from firstlight.papers.experiment import Experiment, Outcome, Sampled
 from firstlight.papers.lab import Choice, Lab
+from firstlight.search.algorithm import AlgorithmRequest
 from firstlight.spaces import SPACES
 from firstlight.storage.store import Store, open_store
 from firstlight.training.shared_warm_up import SharedWarmUp
@@ -55,6 +56,8 @@ class RunOptions:
     """Settings of the skeleton, such as {"channels": 8}."""
     warmup: str | None = None
     """One warm-up or several, such as "0,10%,40%:epochs=10", for experiments that warm networks up."""
+    algorithm: str | None = None
+    """The search with its settings, such as "nasi:variant=ada:nu=1000:batch=16", for experiments that search."""
     data: str | os.PathLike[str] | None = None
     """The folder of tables and images. Default: $FIRSTLIGHT_DATA."""
     out: str | os.PathLike[str] | None = None
@@ -134,6 +137,7 @@ def reproduce(experiment: Experiment, options: RunOptions | None = None, callbac
             experiment.images,
             warm_ups,
             experiment.skeletons,
+            _algorithm(experiment, options),
         )
         described = _describe(lab, experiment)
         found = experiment.run(lab)
@@ -174,6 +178,24 @@ def _warm_ups(experiment: Experiment, options: RunOptions) -> tuple[WarmUp | Sha
     return tuple(dict.fromkeys(read_warm_up(text, space) for text in texts)) or (None,)
 
 
+def _algorithm(experiment: Experiment, options: RunOptions) -> AlgorithmRequest | None:
+    given = options.algorithm
+    if not experiment.algorithm:
+        if given is not None:
+            raise SettingError(
+                f"algorithm is {given!r}, but {experiment.name} does not take the settings of a search. Leave it out."
+            )
+        return None
+    usual = AlgorithmRequest.parse(experiment.algorithm)
+    request = AlgorithmRequest.parse(given) if given else usual
+    if request.algorithm is not usual.algorithm or {"steps", "seconds"} & dict(request.settings).keys():
+        raise SettingError(
+            f"algorithm is {given!r}, but {experiment.name} takes settings of {usual.name} such as "
+            f"{experiment.algorithm!r}; the number of steps is --samples, and there is no limit of seconds."
+        )
+    return request
+
+
 def _command(experiment: Experiment, options: RunOptions) -> str:
     """Return the command that gives the same findings, wherever the data are."""
     seeds = str(options.seed) if isinstance(options.seed, int) else ",".join(map(str, options.seed))
@@ -184,6 +206,7 @@ def _command(experiment: Experiment, options: RunOptions) -> str:
         "samples": options.samples,
         "input": options.input,
         "warmup": options.warmup,
+        "algorithm": options.algorithm,
         "seed": seeds if seeds != "0" else None,
         "skeleton": skeleton or None,
     }
@@ -224,6 +247,7 @@ def _describe(lab: Lab, experiment: Experiment) -> dict[str, str]:
         "input": lab.images_name,
         "skeleton": "; ".join(f"{space}: {text}" for space, text in skeletons.items()),
         "warm-up": warm_ups if experiment.warm_ups else "",
+        "search": str(lab.algorithm or ""),
         "seeds": ", ".join(map(str, lab.seeds)),
     }
     return {name: text for name, text in described.items() if text}
