@@ -22,7 +22,6 @@ from firstlight.papers.dextr_layers import LargeMaps, LayerRatios
 from firstlight.papers.dextr_tables import harmonic_mean
 from firstlight.papers.hnas_bounds import bound, condition_only, size, tuned
 from firstlight.papers.lab import Lab
-from firstlight.papers.nasi import bins
 from firstlight.papers.picked import best_and_worst, nearest
 from firstlight.papers.rank_rows import Known
 from firstlight.proxies.base import Parts
@@ -170,12 +169,3 @@ def test_the_bound_is_chosen_on_one_half_and_judged_on_the_other() -> None:
     classes = np.arange(80) // 4
     in_fours = np.isfinite(tuned(m, ratio, Known(truth, classes, 0))).reshape(20, 4)
     assert (in_fours.all(1) | ~in_fours.any(1)).all()  # networks that share a score are never in both halves
-
-
-def test_bins_hold_networks_in_order_of_their_trace() -> None:
-    trace = np.array([*range(25), math.nan])
-    found = bins(trace, 100 - trace)
-    assert [len(part) for part in found] == [13, 12]
-    assert found[0].min() == 88
-    assert len(bins(np.arange(500.0), np.arange(500.0))) == 10
-    assert len(bins(np.arange(5.0), np.arange(5.0))) == 1
