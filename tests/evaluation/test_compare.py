@@ -224,14 +224,14 @@ def test_a_decision_for_a_network_that_is_not_in_the_table_is_no_answer() -> Non
     found = firstlight.compare(
         "nasbench201",
         table=as_table(table, "toy"),
-        methods=("random", "nasi:steps=2:batch=2@params"),
+        methods=("random", "nasi:steps=2:batch=2:nu=9@params"),
         target="toy_val_4",
         queries=(1, 2),
         seeds=2,
         skeleton={"cells": 1, "channels": 2, "input_shape": (3, 8, 8)},
         workers=0,
     )
-    assert all(not run.queries for run in found.runs["nasi:batch=2:steps=2@params"])
+    assert all(not run.queries for run in found.runs["nasi:batch=2:nu=9.0:steps=2@params"])
     assert "2 of 2 runs chose a network whose true value is unknown" in " ".join(found.remarks)
     assert math.isnan(found.rows[-1].value.mean)
     assert found.rows[1].value.mean > 0

@@ -134,7 +134,7 @@ def test_what_the_page_of_nasi_shows_can_be_run(tmp_path: Path, monkeypatch: pyt
     assert len(names["steps"]) == 4
     assert names["judge"].seconds > 0  # what the stored steps took
     assert len(names["found"]) == 4
-    assert Rule().growth(names["steps"])[-1].tolist() == [
+    assert Rule(nu=names["nu"]).growth(names["steps"])[-1].tolist() == [
         value for values in names["result"].findings["one_shot"]["preferences"].values() for value in values
     ]
 

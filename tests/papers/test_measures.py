@@ -22,7 +22,6 @@ from firstlight.papers.dextr_layers import LargeMaps, LayerRatios
 from firstlight.papers.dextr_tables import harmonic_mean
 from firstlight.papers.hnas_bounds import Penalty, bound, condition_only, official_penalty, paper_penalty, size, tuned
 from firstlight.papers.lab import Lab
-from firstlight.papers.nasi import bins
 from firstlight.papers.picked import best_and_worst, nearest
 from firstlight.papers.rank_rows import Known
 from firstlight.proxies.base import Parts
@@ -177,12 +176,3 @@ def test_penalties_by_hand() -> None:
     m = np.array([1.0, 2.0, 3.0])
     assert paper_penalty(m, 2.0) == pytest.approx([9, 0, 25])
     assert official_penalty(m, 2.0) == pytest.approx([3, 0, 5])
-
-
-def test_bins_hold_networks_in_order_of_their_trace() -> None:
-    trace = np.array([*range(25), math.nan])
-    found = bins(trace, 100 - trace)
-    assert [len(part) for part in found] == [13, 12]
-    assert found[0].min() == 88
-    assert len(bins(np.arange(500.0), np.arange(500.0))) == 10
-    assert len(bins(np.arange(5.0), np.arange(5.0))) == 1

@@ -7,6 +7,7 @@ from math import isnan, sqrt
 import numpy as np
 import pytest
 import torch
+import torch.nn.functional as F
 from tests import nets, slow
 from torch import Tensor, nn
 
@@ -83,6 +84,51 @@ def test_the_mean_form_is_never_more_than_the_sum_form_over_samples() -> None:
     assert ntk_trace_batch(probe).value <= ntk_trace_batch(probe, form="sum").value / 6
     alone = Probe(nets.build("plain"), tuple(part[:1] for part in nets.labelled(1)[0]))
     assert ntk_trace_batch(alone).value == pytest.approx(ntk_trace_batch(alone, form="sum").value, rel=1e-12)
+
+
+def squared_error(logits: Tensor, labels: Tensor) -> Tensor:
+    return (logits - torch.eye(logits.shape[1]).to(logits)[labels]).square().sum() / len(labels)
+
+
+@pytest.mark.parametrize("name", NETS)
+def test_the_trace_of_the_squared_error_and_of_the_other_parameterization(name: str) -> None:
+    x, y = nets.labelled(1)[0]
+    model = nets.build(name)
+    layers = [module for module in model.modules() if isinstance(module, (nn.Conv2d, nn.Linear))]
+    found = {"cross_entropy": F.cross_entropy, "mse": squared_error}
+    for loss, function in found.items():
+        gradients = torch.autograd.grad(function(model.train()(x.clone()), y), [layer.weight for layer in layers])
+        plain = sum(float(g.square().sum()) for g in gradients)
+        scaled = sum(
+            float(g.square().sum()) / layer.weight[0].numel() for g, layer in zip(gradients, layers, strict=True)
+        )
+        assert ntk_trace_batch(probe_of(name), loss=loss).value == pytest.approx(plain, rel=1e-9)
+        assert ntk_trace_batch(probe_of(name), loss=loss, parameterization="ntk").value == pytest.approx(
+            scaled, rel=1e-9
+        )
+    alone = Probe(nets.build(name), (x[:1], y[:1]))
+    for parameterization in ("standard", "ntk"):
+        mean, total = (
+            ntk_trace_batch(alone, form=form, parameterization=parameterization).value for form in ("mean", "sum")
+        )
+        assert mean == pytest.approx(total, rel=1e-9)
+
+
+def test_the_exact_trace_of_the_other_parameterization_is_that_of_scaled_gradients() -> None:
+    x = nets.images(3)
+    model = nets.build("smooth").train()
+    total = 0.0
+    for i in range(3):
+        for k in range(model(x).shape[1]):
+            model.zero_grad()
+            model(x.clone())[i, k].backward()
+            for module in model.modules():
+                if isinstance(module, (nn.Conv2d, nn.Linear)):
+                    total += float(module.weight.grad.square().sum()) / module.weight[0].numel()
+                elif isinstance(module, nn.BatchNorm2d) and module.affine:
+                    total += float(module.weight.grad.square().sum() + module.bias.grad.square().sum())
+    found = ntk_trace_exact(Probe(nets.build("smooth"), x), samples=3, parameterization="ntk").value
+    assert found == pytest.approx(total / 3, rel=1e-9)
 
 
 def exact_trace(model: nn.Module, x: Tensor) -> float:

@@ -129,7 +129,7 @@ def test_seconds_bound_the_computing_whatever_was_known(monkeypatch: pytest.Monk
 
 
 def test_a_step_without_finite_gradients_is_left_out_and_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    def trace(network: Any, path: Any, x: Any, labels: Any) -> float:
+    def trace(*arguments: Any) -> float:
         trace.calls += 1  # type: ignore[attr-defined]
         return math.nan if trace.calls == 2 else 5.0  # type: ignore[attr-defined]
 

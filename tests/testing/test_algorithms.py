@@ -127,7 +127,7 @@ SETTINGS = {
     "portfolio": ":by=params+macs:pool=20",
     "zero-cost-pt": ":proposals=2",
     "prune": ":prune_number=4:repeats=1:kernel_samples=2:region_samples=10",
-    "nasi": ":steps=3:batch=2",
+    "nasi": ":steps=3:batch=2:nu_samples=2",
     "nasi-ridge": ":steps=3:batch=2",
 }
 

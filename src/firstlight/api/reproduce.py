@@ -20,6 +20,7 @@ def reproduce(
     *,
     samples: int | None = None,
     recipe: str | None = None,
+    algorithm: str | None = None,
     data: str | None = None,
     callback: Callback = ignore,
 ) -> Outcome:
@@ -32,6 +33,8 @@ def reproduce(
         samples: Number of networks, steps per search, or images in a batch. Default: enough for a few minutes of work.
         recipe: How networks are trained, for experiments that train them from scratch: quick:epochs=10. Default: that
             of the experiment.
+        algorithm: The search with its settings, for experiments that search with NASI, such as
+            nasi:variant=ada:nu=1000:mu=1:batch=16. Default: that of the experiment.
         data: Folder with tables and images. Default: $FIRSTLIGHT_DATA.
         callback: Called with an `Event` as networks are measured.
 
@@ -62,6 +65,7 @@ def reproduce(
         skeleton=network.skeleton_settings,
         warmup=None if options[Inputs].warmup is None else str(options[Inputs].warmup),
         recipe=recipe,
+        algorithm=algorithm,
         data=data,
         out=storage.out,
         same_versions=storage.same_versions,

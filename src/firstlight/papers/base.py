@@ -31,8 +31,8 @@ SCORE = Scale("Dextr score", tolerance=0.15, widest=0.60)
 ACCURACY = Scale("accuracy or error, %", tolerance=0.5, widest=2.0)
 SPREAD = Scale("deviation of a score", tolerance=0.01, widest=0.10)
 CURVATURE = Scale("log10 of a curvature", tolerance=0.5, widest=1.0)
-PARAMETERS = Scale("millions of parameters", tolerance=1.0, widest=4.0)
-MACS = Scale("millions of MACs", tolerance=100.0, widest=400.0)
+PARAMETERS = Scale("parameters, M", tolerance=0.06, widest=0.5)
+MACS = Scale("multiply-adds, M", tolerance=6.0, widest=50.0)
 # For figures without a published counterpart
 FIGURE = Scale("figure", tolerance=0.0, widest=float("inf"))
 

@@ -9,7 +9,7 @@ from firstlight.core.seeds import python_generator
 from firstlight.core.statistics import Estimate
 from firstlight.data.inputs import SYNTHETIC
 from firstlight.options import Limits
-from firstlight.papers.base import FIGURE, MACS, PARAMETERS, Finding, Findings, Scale
+from firstlight.papers.base import FIGURE, Finding, Findings, Scale
 from firstlight.papers.dextr_tables import DEXTR
 from firstlight.papers.experiment import Experiment
 from firstlight.papers.hnas_cells import depth
@@ -31,7 +31,10 @@ BATCH = 16
 IMAGENET = {"cells": 14, "channels": 48, "classes": 1000, "input_shape": (3, 224, 224), "stem_stride": 8}
 LIMITS = {"tiny": "6M", "small": "24M"}
 SAMPLES_FOR_A_PROPOSAL = 10
-SCALES = {"parameters, M": PARAMETERS, "MACs, M": MACS}
+SCALES = {
+    "parameters, M": Scale("millions of parameters that a short search finds", tolerance=1.0, widest=4.0),
+    "MACs, M": Scale("millions of MACs that a short search finds", tolerance=100.0, widest=400.0),
+}
 UNTRAINED = "needs training on ImageNet"
 NOTHING_TRAINED = (
     "The paper trains what a search finds on ImageNet for hundreds of epochs on GPUs. That cannot be done here: only "

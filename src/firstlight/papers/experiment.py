@@ -42,6 +42,7 @@ class Experiment:
         skeletons: Smaller default skeletons by space, where the usual networks cost too much.
         recipe: The default recipe, as a text. An experiment without one does not train networks from scratch.
         needs_tables: Whether it needs one of `needs`. If not, it measures something else without them.
+        algorithm: The default search with its settings, such as "nasi:batch=16". An experiment without one takes none.
     """
 
     name: str
@@ -60,6 +61,7 @@ class Experiment:
     skeletons: Mapping[str, Settings] = field(default_factory=dict, hash=False)
     recipe: str = ""
     needs_tables: bool = True
+    algorithm: str = ""
 
     @property
     def published_in(self) -> str:

@@ -21,6 +21,7 @@ from firstlight.papers.benchmarks import Benchmark, DataFolder
 from firstlight.proxies.base import Parts, Score
 from firstlight.proxies.requests import parse_requests
 from firstlight.scoring.service import Setting, source_for
+from firstlight.search.algorithm import AlgorithmRequest
 from firstlight.storage.records import ScoreKey
 from firstlight.storage.store import Store
 from firstlight.training.recipe import TrainingRecipe
@@ -79,6 +80,7 @@ class Lab:
         warm_ups: How networks are trained before they are measured, one after the other; None for not at all.
         skeletons: The default skeletons by space, if smaller than usual.
         recipe: How networks are trained from scratch; None if the experiment does not do that.
+        algorithm: The search with its settings, for experiments that search.
     """
 
     data: DataFolder
@@ -95,6 +97,7 @@ class Lab:
     warm_ups: tuple[WarmUp | SharedWarmUp | None, ...] = (None,)
     skeletons: Mapping[str, Settings] = field(default_factory=dict)
     recipe: TrainingRecipe | None = None
+    algorithm: AlgorithmRequest | None = None
 
     @property
     def images(self) -> str:

@@ -34,6 +34,11 @@ class Lookup:
         """Return the mean difference between searches of the same seed."""
         return self._line(what, self._reached(architectures) - self._reached(others))
 
+    @property
+    def known(self) -> list[str]:
+        """The canonical texts of the networks in the table."""
+        return list(self._figures)
+
     def best_of(self, architectures: Sequence[str]) -> str:
         """Return the best network. Networks not in the table are left out."""
         return max((text for text in architectures if text in self._figures), key=self._utility)

@@ -1,6 +1,6 @@
 """NASI (Shu et al., ICLR 2022): the trace of the tangent kernel, and its estimate from one batch.
 
-`nasi_search.py` has what a search by it finds.
+`nasi_ranks.py` compares it with accuracy, and `nasi_search.py` has what a search by it finds.
 """
 
 from __future__ import annotations
@@ -10,75 +10,67 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
-from firstlight.core.statistics import Numbers, pearson, spearman
+from firstlight.core.statistics import pearson, spearman
 from firstlight.data.inputs import RANDOM_LABELS, SYNTHETIC
 from firstlight.evaluation.correlate import Study
 from firstlight.papers.base import CORRELATION, Finding, Findings, Published
-from firstlight.papers.benchmarks import NB201_C10, ONE_SHOT, Benchmark
+from firstlight.papers.benchmarks import ONE_SHOT, Benchmark
 from firstlight.papers.experiment import Experiment
 from firstlight.papers.lab import Lab
-from firstlight.papers.lookup import in_percent
 from firstlight.papers.published import read_paper
-from firstlight.papers.rank_rows import RankTable, over_seeds, rows_of
+from firstlight.papers.rank_rows import over_seeds
 from firstlight.proxies import PROXIES
 from firstlight.spaces.nasbench1shot1.supernet import Skeleton1Shot1
-from firstlight.views.charts.description import Line, Lines
-from firstlight.views.charts.svg import draw_svg
 
 NASI = read_paper("nasi")
-BENCHMARKS = (*ONE_SHOT, NB201_C10)
 BATCH = 64
+BATCHES = (4, 8, 16, 32, 64, 128)
 ESTIMATE, EXACT = "ntk_trace_batch", "ntk_trace_exact"
-ESTIMATES = {"mean of gradients (Eq. 12)": ESTIMATE, "sum over samples (Eq. 11)": "ntk_trace_batch:form=sum"}
-WITHOUT_CONDITION = "NASI, without its condition"
-TABLE3 = RankTable(
-    NASI["table3"],
-    ONE_SHOT,
-    rows_of(
-        {
-            "SNIP": "snip",
-            "GraSP": "grasp",
-            "SynFlow": "synflow",
-            "NASWOT": "naswot",
-            WITHOUT_CONDITION: ESTIMATE,
-        },
-        {WITHOUT_CONDITION: ""},
-    ),
-)
+SUM, MSE = f"{ESTIMATE}:form=sum", f"{ESTIMATE}:loss=mse"
+SCALED_ESTIMATE, SCALED_EXACT = f"{ESTIMATE}:parameterization=ntk", f"{EXACT}:parameterization=ntk"
 RANDOM_LABELS_TITLE, RANDOM_DATA_TITLE = "random labels", "random data"
-BINS = 10
 LARGEST_FEW = "Traces span orders of magnitude, so that the Pearson correlation depends on the few largest."
 
 
-def _table6(lab: Lab) -> Findings:
+def _figure1(lab: Lab) -> Findings:
     found = []
-    for (benchmark,) in lab.data.by_table(BENCHMARKS):
+    for (benchmark,) in lab.data.by_table(ONE_SHOT):
         true, labels, data = (
             networks(lab, benchmark, [ESTIMATE], batch_size=BATCH, **shown)
             for shown in ({}, {"labels": RANDOM_LABELS}, {"images": SYNTHETIC})
         )
         for what, other in ((RANDOM_LABELS_TITLE, labels), (RANDOM_DATA_TITLE, data)):
-            published = NASI["table6"].at(what, benchmark.name) if lab.shows_images else None
+            published = NASI["figure1"].at(what, benchmark.name) if lab.shows_images else None
             pair = ((true, ESTIMATE), (other, ESTIMATE))
-            found += agreement(lab, f"true labels and {what}", benchmark, *pair, published)
+            found.append(agreement(lab, f"true labels and {what}", benchmark, *pair, published))
     return Findings(tuple(found), (*width_remark(lab), *noise_remark(lab)))
 
 
 def _table7(lab: Lab) -> Findings:
-    found = []
-    for (benchmark,) in lab.data.by_table(BENCHMARKS):
-        study = networks(lab, benchmark, [EXACT, *ESTIMATES.values()], batch_size=BATCH)
-        for name, proxy in ESTIMATES.items():
-            published = NASI["table7"].at(name, benchmark.name)
-            found += agreement(lab, name, benchmark, (study, proxy), (study, EXACT), published)
+    found, table = [], NASI["table7"]
+    for (benchmark,) in lab.data.by_table(ONE_SHOT):
+        one = networks(lab, benchmark, [EXACT, MSE], batch_size=BATCH)
+        scaled = networks(lab, benchmark, [SCALED_EXACT, SCALED_ESTIMATE], batch_size=BATCH, initialization="ntk")
+        exact = one, EXACT
+        studies = {batch: networks(lab, benchmark, [ESTIMATE, SUM], batch_size=batch) for batch in BATCHES}
+        for batch, study in studies.items():
+            published = table.at(f"b = {batch}", benchmark.name)
+            title = f"mean of gradients (Eq. 12), b = {batch}"
+            found.append(agreement(lab, title, benchmark, (study, ESTIMATE), exact, published))
+        for batch, study in studies.items():
+            published = table.at("sum", benchmark.name) if batch == BATCH else None
+            title = f"sum over samples (Eq. 11), b = {batch}"
+            found.append(agreement(lab, title, benchmark, (study, SUM), exact, published))
+        title = f"mean of gradients of the squared error, b = {BATCH}"
+        found.append(agreement(lab, title, benchmark, (one, MSE), exact))
+        title = f"mean of gradients, NTK parameterization, b = {BATCH}"
+        found.append(agreement(lab, title, benchmark, (scaled, SCALED_ESTIMATE), (scaled, SCALED_EXACT)))
     images = PROXIES[EXACT].settings["samples"].default
-    exact = (
-        f"The exact trace is that of all logits and all parameters, on the first {images} of the {BATCH} images that "
-        "the estimates use. BatchNorm couples the images."
+    remark = (
+        f"The exact trace is that of all logits and all parameters, on {images} images; BatchNorm couples them. For "
+        "the sum, each image is run by itself."
     )
-    return Findings(tuple(found), (exact, *width_remark(lab)))
+    return Findings(tuple(found), (remark, *width_remark(lab)))
 
 
 def networks(lab: Lab, benchmark: Benchmark, proxies: Iterable[str], **changes: Any) -> Study:
@@ -90,11 +82,12 @@ def networks(lab: Lab, benchmark: Benchmark, proxies: Iterable[str], **changes: 
         known = lab.data.table(benchmark).known(lab.data.column(benchmark))
         lab = replace(lab, samples=min(lab.samples, len(known)))
         benchmark = replace(benchmark, cost_factor=1)
-        changes["skeleton_settings"] = _narrow(lab)
+        changes["skeleton_settings"] = narrow(lab)
     return lab.study([benchmark], proxies, **changes)
 
 
-def _narrow(lab: Lab) -> tuple[tuple[str, Any], ...]:
+def narrow(lab: Lab) -> tuple[tuple[str, Any], ...]:
+    """Return the skeleton settings of networks as narrow as the one-shot network, unless the user set the width."""
     return tuple(sorted({"channels": Skeleton1Shot1().channels, **dict(lab.skeleton)}.items()))
 
 
@@ -103,7 +96,7 @@ def width_remark(lab: Lab) -> tuple[str, ...]:
     available = lab.data.available(ONE_SHOT)
     if not available or "channels" in dict(lab.skeleton):
         return ()
-    skeleton = lab.setting(available[0].space, skeleton_settings=_narrow(lab)).skeleton
+    skeleton = lab.setting(available[0].space, skeleton_settings=narrow(lab)).skeleton
     return (
         f"Networks of NB-1Shot1 are as narrow as in its one-shot network ({skeleton}), narrower than the settings say. "
         "--skeleton channels=128 gives them their full width, and takes many times as long.",
@@ -123,87 +116,37 @@ def agreement(
     first: tuple[Study, str],
     second: tuple[Study, str],
     published: Published | None = None,
-) -> list[Finding]:
-    """Return Pearson and Spearman correlation of two proxies, or of one proxy in two studies of the same networks.
+) -> Finding:
+    """Return the Pearson correlation of two proxies, or of one proxy in two studies of the same networks.
 
-    The published figure is a Pearson correlation.
+    The note has the number of networks, and the Spearman correlation.
     """
-    found = []
     groups = first[0].groups
-    for kind, statistic in (("Pearson", pearson), ("Spearman", spearman)):
-        pairs = [
-            (one[first[1]], other[second[1]])
-            for one, other in zip(first[0].utilities, second[0].utilities, strict=True)
-        ]
-        estimates = [lab.estimate(statistic, *pair, groups=groups) for pair in pairs]
-        notes = [f"{len(groups)} networks"]
-        if len(estimates) > 1:
-            notes.append(over_seeds([math.nan if found is None else found.value for found in estimates]))
-        said = published if statistic is pearson else None
-        found.append(Finding(f"{kind}: {what}", benchmark.name, estimates[0], said, CORRELATION, "; ".join(notes)))
-    return found
+    pairs = [
+        (one[first[1]], other[second[1]]) for one, other in zip(first[0].utilities, second[0].utilities, strict=True)
+    ]
+    estimates = [lab.estimate(pearson, *pair, groups=groups) for pair in pairs]
+    notes = [f"{len(groups)} networks", f"Spearman {spearman(*pairs[0]):.3f}"]
+    if len(estimates) > 1:
+        notes.append(over_seeds([math.nan if found is None else found.value for found in estimates]))
+    return Finding(f"Pearson: {what}", benchmark.name, estimates[0], published, CORRELATION, "; ".join(notes))
 
 
-def _figure1(lab: Lab) -> Findings:
-    found, charts = [], []
-    for (benchmark,) in lab.data.by_table(BENCHMARKS):
-        study = lab.study([benchmark], [ESTIMATE], batch_size=BATCH)
-        accuracy = study.truth(lab.data.column(benchmark))
-        error = 100 - in_percent(accuracy)
-        trace = study.utilities[0][ESTIMATE]
-        ours = lab.estimate(spearman, trace, accuracy, groups=study.groups)
-        found.append(Finding("Spearman: estimated trace and accuracy", benchmark.name, ours))
-        binned = bins(trace, error)
-        points = [(number + 1.0, float(rows.mean())) for number, rows in enumerate(binned)]
-        for number, rows in enumerate(binned, start=1):
-            name = f"mean error, %, in bin {number} of {len(binned)} by trace"
-            found.append(lab.mean(name, benchmark.name, rows.tolist()))
-        title = f"Error against the estimated trace, {benchmark.name}"
-        chart = draw_svg(Lines("bin of networks, by trace", "mean error, %", [Line(benchmark.name, points)]))
-        charts.append((title, str(chart)))
-    return Findings(tuple(found), (), tuple(charts))
-
-
-def bins(trace: Numbers, error: Numbers) -> list[Numbers]:
-    """Return errors in equal bins by trace, at least ten networks in each and at most ten bins."""
-    known = np.isfinite(trace) & np.isfinite(error)
-    order = np.argsort(trace[known], kind="stable")
-    parts = max(1, min(BINS, len(order) // 10))
-    return [error[known][rows] for rows in np.array_split(order, parts)]
-
-
-nasi_table3 = Experiment(
-    "nasi-table3",
-    (TABLE3.table,),
-    "how well NASI and four other proxies rank networks",
-    TABLE3.benchmarks,
-    samples=100,
-    run=TABLE3,
-)
-nasi_table6 = Experiment(
-    "nasi-table6",
-    (NASI["table6"],),
+nasi_figure1 = Experiment(
+    "nasi-figure1",
+    (NASI["figure1"],),
     "how much the estimate depends on labels and data",
-    BENCHMARKS,
+    ONE_SHOT,
     samples=50,
-    run=_table6,
+    run=_figure1,
     remarks=("Random data are drawn from N(0, 1).", LARGEST_FEW),
 )
 nasi_table7 = Experiment(
     "nasi-table7",
     (NASI["table7"],),
     "how close the estimate from one batch is to the exact trace",
-    BENCHMARKS,
-    samples=50,
+    ONE_SHOT,
+    samples=30,
     run=_table7,
     remarks=(LARGEST_FEW,),
-)
-nasi_figure1 = Experiment(
-    "nasi-figure1",
-    (NASI["figure1"],),
-    "test error against the estimated trace, in bins of networks",
-    BENCHMARKS,
-    samples=100,
-    run=_figure1,
-    remarks=("Bins hold equal numbers of networks, lowest trace first.",),
 )

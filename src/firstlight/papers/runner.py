@@ -20,6 +20,7 @@ from firstlight.papers.benchmarks import DataFolder
 from firstlight.papers.equal_size import FEWEST_POINTS
 from firstlight.papers.experiment import Experiment, Outcome, Sampled
 from firstlight.papers.lab import Choice, Lab
+from firstlight.search.algorithm import AlgorithmRequest
 from firstlight.spaces import SPACES
 from firstlight.storage.store import Store, open_store
 from firstlight.training.recipe import TrainingRecipe
@@ -62,6 +63,8 @@ class RunOptions:
     """One warm-up or several, such as "0,10%,40%:epochs=10", for experiments that warm networks up."""
     recipe: str | None = None
     """How networks are trained, such as "quick:epochs=10", for experiments that train them from scratch."""
+    algorithm: str | None = None
+    """The search with its settings, such as "nasi:variant=ada:nu=1000:batch=16", for experiments that search."""
     data: str | os.PathLike[str] | None = None
     """The folder of tables and images. Default: $FIRSTLIGHT_DATA."""
     out: str | os.PathLike[str] | None = None
@@ -147,6 +150,7 @@ def reproduce(experiment: Experiment, options: RunOptions | None = None, callbac
             warm_ups,
             experiment.skeletons,
             recipe,
+            _algorithm(experiment, options),
         )
         described = _describe(lab, experiment)
         found = experiment.run(lab)
@@ -197,6 +201,24 @@ def _recipe(experiment: Experiment, options: RunOptions) -> TrainingRecipe | Non
     return RecipeRequest.parse(text).recipe if text else None
 
 
+def _algorithm(experiment: Experiment, options: RunOptions) -> AlgorithmRequest | None:
+    given = options.algorithm
+    if not experiment.algorithm:
+        if given is not None:
+            raise SettingError(
+                f"algorithm is {given!r}, but {experiment.name} does not take the settings of a search. Leave it out."
+            )
+        return None
+    usual = AlgorithmRequest.parse(experiment.algorithm)
+    request = AlgorithmRequest.parse(given) if given else usual
+    if request.algorithm is not usual.algorithm or {"steps", "seconds"} & dict(request.settings).keys():
+        raise SettingError(
+            f"algorithm is {given!r}, but {experiment.name} takes settings of {usual.name} such as "
+            f"{experiment.algorithm!r}; the number of steps is --samples, and there is no limit of seconds."
+        )
+    return request
+
+
 def _command(experiment: Experiment, options: RunOptions) -> str:
     """Return the command that gives the same findings, wherever the data are."""
     seeds = str(options.seed) if isinstance(options.seed, int) else ",".join(map(str, options.seed))
@@ -208,6 +230,7 @@ def _command(experiment: Experiment, options: RunOptions) -> str:
         "input": options.input,
         "warmup": options.warmup,
         "recipe": options.recipe,
+        "algorithm": options.algorithm,
         "seed": seeds if seeds != "0" else None,
         "skeleton": skeleton or None,
     }
@@ -259,6 +282,7 @@ def _describe(lab: Lab, experiment: Experiment) -> dict[str, str]:
         "skeleton": "; ".join(skeletons) if measured else "",
         "warm-up": warm_ups if experiment.warm_ups else "",
         "recipe": "" if lab.recipe is None else str(lab.recipe),
+        "search": str(lab.algorithm or ""),
         "seeds": ", ".join(map(str, lab.seeds)),
     }
     return {name: text for name, text in described.items() if text}

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
+from typing import TypeVar
 
 import torch
 from torch import Tensor
 
 from firstlight.core.errors import UnsupportedError
-from firstlight.probe import gradients, kernel
+from firstlight.probe import gradients, kernel, tangent
 from firstlight.probe.first_batch import FirstBatchQuantities
 from firstlight.probe.subject import quantity
 
 # Enough for 1,000 classes of 8 samples; a class map for each pixel would take too many backward passes
 MOST_OUTPUTS = 8192
+
+R = TypeVar("R")
 
 
 class BackwardQuantities(FirstBatchQuantities):
@@ -83,14 +87,28 @@ class BackwardQuantities(FirstBatchQuantities):
         return recorder.total
 
     @quantity
-    def exact_trace(self, *, samples: int = 8) -> float:
+    def exact_trace(self, *, samples: int = 8, parameterization: tangent.Parameterization = "standard") -> float:
         """Return the trace of the tangent kernel of all logits of the first samples, over all parameters.
 
         Cost: one forward pass of these samples together in train mode, and one backward pass for each sample and logit.
-        BatchNorm couples the samples, and the gradients account for it.
+        BatchNorm couples the samples, and the gradients account for it. With the parameterization "ntk", gradients are
+        those with respect to w in W = w / sqrt(fan-in), and biases are left out.
         """
+        return self._of_all_logits(kernel.coupled_trace, samples, parameterization)
+
+    @quantity
+    def exact_kernel(self, *, samples: int = 8, parameterization: tangent.Parameterization = "standard") -> Tensor:
+        """Return the tangent kernel of all logits of the first samples: the matrix whose trace is `exact_trace`.
+
+        Its rows are the logits of the first sample, then those of the second, and so on. Cost: that of `exact_trace`,
+        with the gradients of all logits in memory.
+        """
+        return self._of_all_logits(kernel.coupled_gram, samples, parameterization)
+
+    def _of_all_logits(self, measure: Callable[..., R], samples: int, parameterization: tangent.Parameterization) -> R:
         batch = self.batches[0].head(samples)
         parameters = list(self.model.parameters())
+        factors = tangent.ntk_factors(self.model) if parameterization == "ntk" else {}
         if not parameters:
             raise UnsupportedError("the network has no parameters.")
         with self._watched("exact trace", training=True), gradients.differentiable(self.model, *parameters):
@@ -100,7 +118,7 @@ class BackwardQuantities(FirstBatchQuantities):
                     f"the network returns {tuple(logits.shape)}, and each of these {logits.numel():,} numbers takes a "
                     f"backward pass; at most {MOST_OUTPUTS:,} are allowed. Use fewer samples, or ntk_trace."
                 )
-            return kernel.coupled_trace(logits.flatten(), parameters)
+            return measure(logits.flatten(), parameters, factors)
 
     def all_loss_gradients(self, count: int) -> list[gradients.LossGradients]:
         """Return the loss gradients of the first `count` batches."""

@@ -160,21 +160,25 @@ class SampleGradients:
         sign_agreement: The sum over weights of |sum over samples of the sign of the gradient|.
         weights: The number of weights that the loss depends on.
         energy: The sum over samples of the squared norm of the gradient.
+        ntk_energy: The same with respect to w in W = w / sqrt(fan-in).
     """
 
     sign_agreement: float
     weights: int
     energy: float
+    ntk_energy: float
 
 
 def sample_gradients(model: nn.Module, losses: Iterator[Scalar]) -> SampleGradients:
     """Compute them by one forward and one backward pass for each loss."""
     signs: Weights = {}
-    energy = 0.0
+    energy = ntk_energy = 0.0
     for loss in losses:
         for name, gradient in weight_gradients(model, loss).items():
-            energy += float(gradient.double().square().sum())
+            squares = float(gradient.double().square().sum())
+            energy += squares
+            ntk_energy += squares / gradient[0].numel()
             sign = gradient.sign() + 0 * gradient  # keeps NaN
             signs[name] = signs[name].add_(sign) if name in signs else sign
     agreement = sum(float(sign.abs().double().sum()) for sign in signs.values())
-    return SampleGradients(agreement, sum(sign.numel() for sign in signs.values()), energy)
+    return SampleGradients(agreement, sum(sign.numel() for sign in signs.values()), energy, ntk_energy)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 
 import torch
 import torch.nn.functional as F
@@ -13,6 +15,8 @@ from firstlight.core.errors import UnsupportedError
 from firstlight.probe.observe import LayerListener
 
 Layer = nn.Conv2d | nn.Linear
+Factors = Mapping[Tensor, float]
+NO_FACTORS: Factors = MappingProxyType({})
 
 
 class GramRecorder(LayerListener):
@@ -96,26 +100,31 @@ def _products(gradients: Tensor) -> Tensor:
     return (gradients @ gradients.T).double().cpu()
 
 
-def coupled_gram(outputs: Tensor, parameters: Sequence[Tensor]) -> Tensor:
-    """Return products of the exact gradients, with coupled samples; one backward pass for each output."""
+def coupled_gram(outputs: Tensor, parameters: Sequence[Tensor], factors: Factors = NO_FACTORS) -> Tensor:
+    """Return products of the exact gradients, with coupled samples; one backward pass for each output.
+
+    The products of a parameter are multiplied by its factor, if it has one.
+    """
     rows = [
         torch.cat([torch.zeros(0).to(outputs), *(gradient.flatten() for gradient in gradients)])
-        for gradients in _coupled_gradients(outputs, parameters)
+        for gradients in _coupled_gradients(outputs, parameters, factors)
     ]
     return _products(torch.stack(rows))
 
 
-def coupled_trace(outputs: Tensor, parameters: Sequence[Tensor]) -> float:
+def coupled_trace(outputs: Tensor, parameters: Sequence[Tensor], factors: Factors = NO_FACTORS) -> float:
     """Return the trace of `coupled_gram`, with the gradients of one output in memory at a time."""
     return sum(
         float(torch.linalg.vector_norm(gradient, dtype=torch.float64).square())
-        for gradients in _coupled_gradients(outputs, parameters)
+        for gradients in _coupled_gradients(outputs, parameters, factors)
         for gradient in gradients
     )
 
 
-def _coupled_gradients(outputs: Tensor, parameters: Sequence[Tensor]) -> Iterator[list[Tensor]]:
+def _coupled_gradients(outputs: Tensor, parameters: Sequence[Tensor], factors: Factors) -> Iterator[list[Tensor]]:
     """Yield the gradients of each output with respect to the parameters that it depends on."""
+    scales = [math.sqrt(factors.get(parameter, 1.0)) for parameter in parameters]
     for output in outputs:
-        found = torch.autograd.grad(output, parameters, retain_graph=True, allow_unused=True)
-        yield [gradient.to_dense() for gradient in found if gradient is not None]  # embeddings may give sparse ones
+        found = zip(torch.autograd.grad(output, parameters, retain_graph=True, allow_unused=True), scales, strict=True)
+        # embeddings may give sparse gradients
+        yield [scale * gradient.to_dense() for gradient, scale in found if gradient is not None]

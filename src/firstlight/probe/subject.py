@@ -58,6 +58,12 @@ class Subject:
         twin.batches = self.batches if batches is None else batches
         return twin
 
+    def with_loss(self, loss: Loss) -> Self:
+        """Return a probe with an empty memory, and with another loss."""
+        twin = self._with(self.model)
+        twin._loss = loss
+        return twin
+
     @property
     def rounding(self) -> float:
         """The relative rounding error of the precision in which the network computes."""

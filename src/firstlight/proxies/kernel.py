@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from firstlight.probe import Probe
+from firstlight.probe.tangent import LOSSES, LossName, Parameterization
 from firstlight.proxies.base import Parts, proxy
 
 
@@ -56,7 +57,13 @@ def knas(probe: Probe) -> Parts:
 
 
 @proxy(reference="Shu2022nasi", needs="labels", batch_size=64, expects=("gradients",))
-def ntk_trace_batch(probe: Probe, *, form: Literal["mean", "sum"] = "mean") -> Parts:
+def ntk_trace_batch(
+    probe: Probe,
+    *,
+    form: Literal["mean", "sum"] = "mean",
+    loss: LossName = "cross_entropy",
+    parameterization: Parameterization = "standard",
+) -> Parts:
     """Squared norm of the loss gradient: NASI's trace estimate.
 
         M = || (1/b) sum over samples of g_i ||^2      form="mean" (Eq. 12)
@@ -70,15 +77,23 @@ def ntk_trace_batch(probe: Probe, *, form: Literal["mean", "sum"] = "mean") -> P
 
     Args:
         form: The squared norm of the `mean` gradient, or the `sum` of squared norms.
+        loss: `cross_entropy`, or `mse` for the squared error against one-hot labels.
+        parameterization: Gradients with respect to the weights, or, for `ntk`, with respect to w in
+            W = w / sqrt(fan-in).
     """
+    probe = probe if loss == "cross_entropy" else probe.with_loss(LOSSES[loss])
+    scaled = parameterization == "ntk"
     if form == "sum":
-        return Parts(probe.sample_gradients().energy)
-    gradients = probe.loss_gradients().weights.values()
-    return Parts(sum(float(gradient.double().square().sum()) for gradient in gradients))
+        gradients = probe.sample_gradients()
+        return Parts(gradients.ntk_energy if scaled else gradients.energy)
+    each = probe.loss_gradients().weights.values()
+    return Parts(
+        sum(float(gradient.double().square().sum()) / (gradient[0].numel() if scaled else 1) for gradient in each)
+    )
 
 
 @proxy(reference="Shu2022nasi", batch_size=8)
-def ntk_trace_exact(probe: Probe, *, samples: int = 8) -> Parts:
+def ntk_trace_exact(probe: Probe, *, samples: int = 8, parameterization: Parameterization = "standard") -> Parts:
     """The trace of the tangent kernel, of all logits and parameters.
 
         M = (1/samples) * sum over samples i and logits k of || d f_k(x_i) / d theta ||^2
@@ -93,9 +108,11 @@ def ntk_trace_exact(probe: Probe, *, samples: int = 8) -> Parts:
 
     Args:
         samples: Number of samples of the batch.
+        parameterization: Gradients with respect to the parameters, or, for `ntk`, with respect to w in
+            W = w / sqrt(fan-in), and without biases.
     """
     count = min(samples, len(probe.batches[0]))
-    return Parts(probe.exact_trace(samples=samples) / count)
+    return Parts(probe.exact_trace(samples=samples, parameterization=parameterization) / count)
 
 
 @proxy(reference="Chen2021tenas", higher_is_better=False, batch_size=64)

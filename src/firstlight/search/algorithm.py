@@ -255,10 +255,15 @@ class AlgorithmRequest:
         return write_settings(self.name, self.settings)
 
     @property
+    def all_settings(self) -> dict[str, Any]:
+        """All settings by name, including those that have their default."""
+        defaults = {name: setting.default for name, setting in self.algorithm.settings.items()}
+        return defaults | dict(self.settings)
+
+    @property
     def budget(self) -> int | None:
         """How many networks it scores with these settings; None if it goes on as long as it may."""
-        defaults = {name: setting.default for name, setting in self.algorithm.settings.items()}
-        return None if self.algorithm.budget is None else self.algorithm.budget(defaults | dict(self.settings))
+        return None if self.algorithm.budget is None else self.algorithm.budget(self.all_settings)
 
     def default_proxy(self, space: Space[Any]) -> str:
         """Return the proxy that networks are scored by unless the user names one."""

@@ -14,22 +14,25 @@ import pathlib
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from firstlight.core.errors import NothingScoredError
+from firstlight.core.errors import NothingScoredError, SettingError
 from firstlight.core.events import Callback, Event, ignore
 from firstlight.core.seeds import derive, torch_generator
 from firstlight.data import load_inputs
 from firstlight.execution.executor import DIED, Executor, Lost
+from firstlight.probe.tangent import LossName, Parameterization
 from firstlight.proxies.base import Score
 from firstlight.scoring.service import Setting
 from firstlight.spaces.base import Architecture, Skeleton
 from firstlight.spaces.supernets import Choice, OneShot
 from firstlight.spaces.supernets.trace_step import (
+    Objective,
     Path,
     ready_for_steps,
     saved_on_disk,
@@ -57,6 +60,9 @@ class StepSetting:
         slopes: Whether slopes are asked for, and not only the trace norm.
         none: Whether the option `none` may be chosen.
         temperature: Temperature of the softmax that paths are drawn from.
+        channels: Width of the one-shot network; 0 for its usual one.
+        loss: The loss whose gradient is measured.
+        parameterization: What the gradient is with respect to.
     """
 
     setting: Setting
@@ -64,6 +70,9 @@ class StepSetting:
     slopes: bool = True
     none: bool = False
     temperature: float = 1.0
+    channels: int = 0
+    loss: LossName = "cross_entropy"
+    parameterization: Parameterization = "standard"
 
     def __post_init__(self) -> None:
         self.skeleton  # noqa: B018 - one that cannot be searched is refused before any step
@@ -76,7 +85,18 @@ class StepSetting:
     @functools.cached_property
     def skeleton(self) -> Skeleton:
         """The skeleton of the one-shot network."""
-        return self.one_shot.skeleton(self.setting.skeleton)
+        usual = self.one_shot.skeleton(self.setting.skeleton)
+        if self.channels and not hasattr(usual, "channels"):
+            raise SettingError(
+                f"channels is {self.channels}, but the skeleton of {self.one_shot.name} has no such setting: {usual}."
+            )
+        width: dict[str, Any] = {"channels": self.channels} if self.channels else {}
+        return replace(usual, **width)
+
+    @property
+    def initialization(self) -> str:
+        """How weights are drawn."""
+        return "ntk" if self.parameterization == "ntk" else self.setting.initialization
 
     @functools.cached_property
     def choices(self) -> tuple[Choice, ...]:
@@ -113,9 +133,14 @@ class StepSetting:
         """Build the one-shot network."""
         setting = self.setting
         network = self.one_shot.build(
-            self.skeleton, seed=setting.seed, device=setting.device, initialization=setting.initialization
+            self.skeleton, seed=setting.seed, device=setting.device, initialization=self.initialization
         )
         return ready_for_steps(network)
+
+    @property
+    def objective(self) -> Objective:
+        """The gradient whose squared norm is T."""
+        return Objective(self.loss, self.parameterization)
 
     @property
     def slope_names(self) -> set[str]:
@@ -128,9 +153,9 @@ class StepSetting:
         path = " ".join(f"{name}={','.join(options)}" for name, options in self.drawn(number).path.items())
         return ScoreKey(
             space=setting.space_key,
-            skeleton=f"{self.one_shot.name}:{self.skeleton},{setting.initialization}",
+            skeleton=f"{self.one_shot.name}:{self.skeleton},{self.initialization}",
             architecture=path,
-            proxy=f"one-shot {'slopes' if self.slopes else 'trace'}",
+            proxy=" ".join(["one-shot", "slopes" if self.slopes else "trace", *self.objective.unusual]),
             revision=REVISION,
             input=f"{setting.inputs.fingerprint}:step {number} of {self.batch_size}",
             seed=setting.seed,
@@ -173,12 +198,12 @@ class StepJob:
         slopes: dict[str, float] = {}
         with saved_on_disk() if self.on_disk else contextlib.nullcontext():
             if self.asked.slopes:
-                found = trace_step(network, path, x, labels)
+                found = trace_step(network, path, x, labels, self.asked.objective)
                 trace = found.trace
                 for choice in self.asked.one_shot.choices:  # all of them, so that they can be reused
                     slopes |= {f"{choice.name}:{name}": found.slopes[choice.name][name] for name in choice.options}
             else:
-                trace = trace_along(network, path, x, labels)
+                trace = trace_along(network, path, x, labels, self.asked.objective)
         if not all(map(math.isfinite, (trace, *slopes.values()))):
             return Score.without_value("non_finite", f"the gradients of this step are not finite: T is {trace}")
         return Score(trace, slopes)
@@ -224,6 +249,7 @@ class StepJudge:
         self._entered: dict[int, Score] = {}  # by number, including those that failed
         self._rows: dict[int, _Row] = {}
         self._new: set[int] = set()
+        self._before: StepJudge | None = None  # of the paths drawn before the first step
 
     @property
     def scored(self) -> int:
@@ -237,18 +263,34 @@ class StepJudge:
 
     @property
     def seconds(self) -> float:
-        """The seconds that all steps took, now or earlier."""
-        return math.fsum(score.seconds for score in self._entered.values())
+        """The seconds that all steps took, now or earlier, and the paths before them."""
+        before = self._before.seconds if self._before else 0.0
+        return before + math.fsum(score.seconds for score in self._entered.values())
 
     @property
     def reused_seconds(self) -> float:
         """The seconds that steps from the store had taken."""
-        return math.fsum(score.seconds for number, score in self._entered.items() if number not in self._new)
+        before = self._before.reused_seconds if self._before else 0.0
+        return before + math.fsum(score.seconds for number, score in self._entered.items() if number not in self._new)
 
     @property
     def failed(self) -> list[Score]:
         """The scores of steps that failed."""
         return [score for score in self._entered.values() if not score.ok]
+
+    def traces_before(self, count: int, callback: Callback = ignore) -> Floats:
+        """Return T of random paths drawn before the first step, without slopes: steps with the numbers -1, -2, ...
+
+        Args:
+            count: The number of paths.
+            callback: Called with an event after each.
+
+        Raises:
+            NothingScoredError: If too many fail.
+        """
+        self._before = StepJudge(replace(self.asked, slopes=False), self._executor, self._store)
+        self._before._take(range(-1, -1 - count, -1), math.inf, callback)
+        return self._before.steps().traces
 
     def take(self, count: int, seconds: float, callback: Callback = ignore) -> None:
         """Take steps.
@@ -258,22 +300,25 @@ class StepJudge:
 
         Args:
             count: The number of steps.
-            seconds: Stop when the steps took this many seconds together.
+            seconds: Stop when the steps took this many seconds together, not counting the paths before them.
             callback: Called with an event after each step.
 
         Raises:
             NothingScoredError: If too many steps fail.
         """
-        numbers = self._unknown(count, seconds, callback)
+        self._take(range(count), seconds, callback)
+
+    def _take(self, numbers: range, seconds: float, callback: Callback) -> None:
+        unknown = self._unknown(numbers, seconds, callback)
         too_large: list[int] = []
-        for number, score in self._computed(itertools.takewhile(lambda _: not too_large, numbers), on_disk=False):
+        for number, score in self._computed(itertools.takewhile(lambda _: not too_large, unknown), on_disk=False):
             if score.status == "out_of_memory" or score.note.startswith(DIED):
                 too_large.append(number)
             else:
-                self._enter(number, score, count, callback, new=True)
+                self._enter(number, score, len(numbers), callback, new=True)
         if too_large:
-            for number, score in self._computed(self._unknown(count, seconds, callback), on_disk=True):
-                self._enter(number, score, count, callback, new=True)
+            for number, score in self._computed(self._unknown(numbers, seconds, callback), on_disk=True):
+                self._enter(number, score, len(numbers), callback, new=True)
         spent = 0.0
         for number in sorted(self._entered):
             if spent >= seconds:
@@ -283,9 +328,9 @@ class StepJudge:
                 spent += self._entered[number].seconds
         self._give_up_beyond(len(self._entered))
 
-    def _unknown(self, count: int, seconds: float, callback: Callback) -> Iterator[int]:
-        for number in range(count):
-            if self.seconds >= seconds:
+    def _unknown(self, numbers: range, seconds: float, callback: Callback) -> Iterator[int]:
+        for number in numbers:
+            if math.fsum(score.seconds for score in self._entered.values()) >= seconds:
                 return
             if number in self._entered:
                 continue
@@ -293,7 +338,7 @@ class StepJudge:
             if score is None:
                 yield number
             else:
-                self._enter(number, score, count, callback)
+                self._enter(number, score, len(numbers), callback)
 
     def _found(self, number: int) -> Score | None:
         """Return what the store knows of a step. A step with slopes also answers where only T is asked for."""

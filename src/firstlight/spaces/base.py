@@ -299,7 +299,7 @@ class Space(ABC, Generic[A]):
             skeleton: The fixed part of the network; the default skeleton if None.
             seed: Seed of the weights.
             device: Device to move the network to.
-            initialization: "default" (as PyTorch does), "xavier" or "he".
+            initialization: "default" (as PyTorch does), "xavier", "he" or "ntk"; see `ops.initialize`.
 
         Returns:
             The network, in training mode.

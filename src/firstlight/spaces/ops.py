@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from firstlight.core.errors import UnknownNameError
 
-INITIALIZATIONS = ("default", "xavier", "he")
+INITIALIZATIONS = ("default", "xavier", "he", "ntk")
 
 
 class Conv2d(nn.Conv2d):
@@ -119,7 +119,8 @@ def initialize(network: nn.Module, generator: torch.Generator, initialization: s
         network: The network, whose weights are changed in place.
         generator: Source of the random numbers.
         initialization: "default": weights and biases uniform within 1/sqrt(fan-in), as in PyTorch. "xavier" and "he":
-            weights normal with variance 2 / (fan-in + fan-out) or 2 / fan-in, biases as by default.
+            weights normal with variance 2 / (fan-in + fan-out) or 2 / fan-in, biases as by default. "ntk": weights
+            normal with variance 1 / fan-in, biases 0, as in the theory of tangent kernels.
 
     Raises:
         UnknownNameError: If there is no such initialization.
@@ -138,7 +139,9 @@ def initialize(network: nn.Module, generator: torch.Generator, initialization: s
             if initialization == "default":
                 module.weight.uniform_(-bound, bound, generator=generator)
             else:
-                fans = fan_in + fan_out if initialization == "xavier" else fan_in
-                module.weight.normal_(0, math.sqrt(2 / fans), generator=generator)
+                variance = {"xavier": 2 / (fan_in + fan_out), "he": 2 / fan_in, "ntk": 1 / fan_in}[initialization]
+                module.weight.normal_(0, math.sqrt(variance), generator=generator)
             if module.bias is not None:
                 module.bias.uniform_(-bound, bound, generator=generator)
+                if initialization == "ntk":
+                    module.bias.zero_()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import json
+import math
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from tests.spaces.supernets.test_one_shot import every_space
 from tests.spaces.supernets.test_trace_step import batch, hard_weights, network_of, plain_trace
 
 import firstlight
-from firstlight.core.errors import LimitError, SettingError, StoreError
+from firstlight.core.errors import LimitError, NothingScoredError, SettingError, StoreError
 from firstlight.core.events import Callback, Event
 from firstlight.execution.executor import make_executor
 from firstlight.proxies.base import Score
@@ -84,29 +85,28 @@ def test_above_nu_two_turns_the_gradient_around_and_one_makes_it_nothing() -> No
 def test_the_whole_step_is_never_longer_than_one(normalize: Any) -> None:
     steps = steps_of(list(np.random.default_rng(1).lognormal(3, 3, 60)))
     growth = Rule("percentile", mu=2.0, normalize=normalize).growth(steps)
-    assert np.linalg.norm(growth[-1]) <= 1 + 1e-12
+    assert 0 < np.linalg.norm(growth[-1]) <= 1 + 1e-12
     assert growth.shape == (60, 5)
 
 
 def test_every_gradient_is_divided_by_the_longest_so_far() -> None:
     steps = steps_of([1.0, 2.0, 3.0, 4.0])
-    gradients = Rule(mu=0.0).gradients(steps)
+    gradients = Rule().gradients(steps)
     longest, total = 0.0, np.zeros(5)
     for gradient in gradients:
         longest = max(longest, float(np.linalg.norm(gradient)))
         total += gradient / longest / 4
-    assert Rule(mu=0.0, normalize="running").growth(steps)[-1] == pytest.approx(total)
-    assert Rule("fix", mu=0.0).growth(steps)[-1] == pytest.approx(total)  # as in the paper
+    for rule in (Rule(), Rule("ada", nu=9.0, mu=0.0), Rule("percentile", mu=0.0)):  # as in the paper
+        assert rule.growth(steps)[-1] == pytest.approx(total)
     unit = sum(gradient / np.linalg.norm(gradient) for gradient in gradients) / 4
-    for rule in (Rule(mu=0.0), Rule("fix", mu=0.0, normalize="unit")):
-        assert rule.growth(steps)[-1] == pytest.approx(unit)
+    assert Rule(normalize="unit").growth(steps)[-1] == pytest.approx(unit)
 
 
 def test_thresholds() -> None:
     traces = np.array([4.0, 8.0, 100.0, 0.0])
     assert Rule("percentile").thresholds(traces).tolist() == [31.0] * 4
     assert Rule("fix", nu=7.0).thresholds(traces).tolist() == [7.0] * 4
-    assert Rule("fix").thresholds(traces).tolist() == [28.0] * 4
+    assert Rule().thresholds(traces).tolist() == [math.inf] * 4
     assert Rule("ada", nu=6.0).thresholds(traces).tolist() == [6.0, 5.0, 6.0, 29.5]
 
 
@@ -129,7 +129,7 @@ def test_settings_that_make_no_sense_are_refused(settings: str) -> None:
 
 
 def test_an_unknown_setting_is_answered_with_those_there_are_and_their_names() -> None:
-    allowed = r"settings: steps, batch, variant \(percentile, fix, ada\), .*, normalize \(usual, running, unit\), "
+    allowed = r"settings: steps, batch, variant \(fix, ada, percentile\), .*, normalize \(running, unit\), "
     with pytest.raises(SettingError, match=allowed):
         AlgorithmRequest.parse("nasi:step=3")
 
@@ -137,13 +137,13 @@ def test_an_unknown_setting_is_answered_with_those_there_are_and_their_names() -
 # ---------------------------------------- whole searches
 
 
-def search(space: str = "nasbench201", algorithm: str = "nasi:steps=8:batch=4", **settings: Any) -> Any:
+def search(space: str = "nasbench201", algorithm: str = "nasi:steps=8:batch=4:nu_samples=2", **settings: Any) -> Any:
     skeleton = {"nasbench201": SMALL, "darts": SMALL | {"cells": 3}}.get(space, {"input_shape": (3, 8, 8)})
     return firstlight.search(space, algorithm=algorithm, **({"workers": 0, "skeleton": skeleton} | settings))
 
 
 @every_space
-@pytest.mark.parametrize("algorithm", ["nasi:steps=2:batch=2", "nasi-ridge:steps=3:batch=2"])
+@pytest.mark.parametrize("algorithm", ["nasi:steps=2:batch=2:nu_samples=1", "nasi-ridge:steps=3:batch=2"])
 def test_every_space_with_a_one_shot_network_can_be_searched(name: str, algorithm: str) -> None:
     result = search(name, algorithm)
     own = firstlight.space(name)
@@ -177,7 +177,10 @@ def test_the_rule_is_applied_to_the_steps() -> None:
 
 
 def test_the_size_of_batches_is_that_of_the_steps_unless_they_have_their_own() -> None:
-    asked_for = {"nasi:steps=1": "nasi:batch=3:steps=1", "nasi:batch=16:steps=1": "nasi:steps=1"}
+    asked_for = {
+        "nasi:nu=1:steps=1": "nasi:batch=3:nu=1.0:steps=1",
+        "nasi:batch=64:nu=1:steps=1": "nasi:nu=1.0:steps=1",
+    }
     for algorithm, meant in asked_for.items():
         result = search(algorithm=algorithm, batch_size=3)
         assert str(result.setting.algorithm) == meant
@@ -212,6 +215,55 @@ def test_one_and_two_workers_and_a_resumed_search_find_the_same(tmp_path: Path) 
     results = [search(out=tmp_path / "a"), search(workers=2), search(out=tmp_path / "a")]
     assert len({result.best.architecture for result in results}) == 1
     assert len({json.dumps(result.findings) for result in results}) == 1
+
+
+def test_nu_is_the_mean_of_random_paths_that_are_drawn_before() -> None:
+    """Eq. 40, by hand: the paths -1, -2, ... of which only T is measured."""
+    result = search(algorithm="nasi:steps=3:batch=4:nu_samples=5")
+    before = asked(setting=result.setting.setting, slopes=False)
+    traces = [StepJob(before)(number).value for number in (-1, -2, -3, -4, -5)]
+    findings = result.findings["one_shot"]
+    assert findings["thresholds"] == pytest.approx([np.mean(traces)] * 3)
+    assert not set(traces) & set(findings["traces"])
+    assert (result.states, result.scored) == (3, 1)
+    adapted = search(algorithm="nasi:steps=3:batch=4:nu_samples=5:variant=ada").findings["one_shot"]["thresholds"]
+    assert adapted[0] == pytest.approx(np.mean(traces))
+    for without in ("nu=7", "mu=0", "variant=percentile"):
+        assert not Rule(**{"nu": 0.0, **dict([parsed(without)])}).needs_nu
+
+
+def parsed(setting: str) -> tuple[str, Any]:
+    name, _, value = setting.partition("=")
+    return name, value if name == "variant" else float(value)
+
+
+def test_by_default_it_is_the_search_of_the_paper() -> None:
+    settings = AlgorithmRequest.parse("nasi").all_settings
+    assert {name: settings[name] for name in ("steps", "batch", "variant", "nu", "nu_samples", "normalize", "mu")} == {
+        "steps": 100,
+        "batch": 64,
+        "variant": "fix",
+        "nu": 0.0,
+        "nu_samples": 50,
+        "normalize": "running",
+        "mu": "rule",
+    }
+
+
+def test_the_time_of_random_paths_counts() -> None:
+    with pytest.raises(NothingScoredError, match="Allow more seconds"):
+        search(algorithm="nasi:steps=3:batch=4:nu_samples=3:seconds=1e-9")
+    result = search(algorithm="nasi:steps=3:batch=4:nu_samples=3:seconds=1e9")
+    assert result.states == 3
+
+
+def test_width_loss_and_parameterization_are_those_of_the_steps() -> None:
+    usual = search("nasbench1shot1-s1", "nasi:steps=2:batch=2:nu=9").findings["one_shot"]["traces"]
+    for setting in ("channels=2", "loss=mse", "parameterization=ntk"):
+        result = search("nasbench1shot1-s1", f"nasi:steps=2:batch=2:nu=9:{setting}")
+        assert result.findings["one_shot"]["traces"] != usual, setting
+    with pytest.raises(SettingError, match="channels"):
+        search("nasbench1shot1-s1", "nasi:steps=2:batch=2:channels=-1")
 
 
 def test_labels_make_a_difference_to_the_numbers_and_are_part_of_the_setting(tmp_path: Path) -> None:
@@ -265,14 +317,14 @@ def test_spaces_without_a_one_shot_network_are_refused() -> None:
 def test_the_larger_space_has_the_larger_mu() -> None:
     """By the paper's rule: 1 in NAS-Bench-201 and NAS-Bench-1Shot1, 2 in DARTS."""
     for space, mu in {"nasbench201": "1", "darts": "2"}.items():
-        ruled, told = (search(space, f"nasi:steps=3:batch=2:mu={text}") for text in ("rule", mu))
+        ruled, told = (search(space, f"nasi:steps=3:batch=2:nu=20:mu={text}") for text in ("rule", mu))
         assert ruled.findings == told.findings
 
 
 def test_another_rule_takes_no_steps_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first = search(out=tmp_path)
     monkeypatch.setattr(StepJob, "__call__", lambda self, number: pytest.fail("a step was taken again"))
-    other = search(algorithm="nasi:steps=8:batch=4:mu=2:variant=ada", out=tmp_path)
+    other = search(algorithm="nasi:steps=8:batch=4:nu_samples=2:mu=2:variant=ada", out=tmp_path)
     assert first.notes == ()
     assert (first.states_reused, other.states_reused) == (0, 8)
     assert first.reused_seconds == 0 < other.reused_seconds <= other.score_seconds
@@ -289,7 +341,9 @@ def test_another_rule_takes_no_steps_of_its_own(tmp_path: Path, monkeypatch: pyt
         search(algorithm="random", proxy="ntk_trace_batch", out=tmp_path)
     ridge_found = search(algorithm="nasi-ridge:steps=8:batch=4", out=tmp_path)
     assert ridge_found.findings["one_shot"]["traces"] == first.findings["one_shot"]["traces"]
-    assert any("belonged to nasi:batch=4:steps=8, and now belong to nasi-ridge:" in n for n in ridge_found.notes)
+    assert any(
+        "belonged to nasi:batch=4:nu_samples=2:steps=8, and now belong to nasi-ridge:" in n for n in ridge_found.notes
+    )
     assert "nasi-ridge search" in write_report(tmp_path).read_text()
     search(out=tmp_path)  # the report is of what was run last, not of what was begun last
     assert "nasi search" in write_report(tmp_path).read_text()
@@ -345,7 +399,7 @@ def test_a_search_that_was_killed_has_a_report_of_what_it_came_to(tmp_path: Path
 
 
 def test_an_interrupted_search_goes_on_and_its_report_shows_what_it_came_to(tmp_path: Path) -> None:
-    asked_for = "nasi:steps=12:batch=4"
+    asked_for = "nasi:steps=12:batch=4:nu=20:mu=2"
     setting = Setting("nasbench201", source_for([], batch_size=64), 1, tuple(sorted(SMALL.items())))
     wanted = SearchSetting(setting, parse_criterion("ntk_trace_batch"), AlgorithmRequest.parse(asked_for))
     with pytest.raises(firstlight.SearchInterrupted) as caught:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from typing import Any
 
 import pytest
 import torch
@@ -13,6 +14,7 @@ from torch import Tensor, nn
 from firstlight.spaces.supernets import set_weights
 from firstlight.spaces.supernets.trace_step import (
     BoxPool,
+    Objective,
     Path,
     ready_for_steps,
     saved_on_disk,
@@ -133,3 +135,75 @@ def test_only_pools_of_that_kind_are_replaced() -> None:
     others = [nn.AvgPool2d(3, 1, 1), nn.AvgPool2d(3, 2, 1, count_include_pad=False), nn.AvgPool2d(2)]
     network = ready_for_steps(nn.Sequential(nn.AvgPool2d(3, 1, 1, count_include_pad=False), *others))
     assert [type(module) for module in network] == [BoxPool, nn.AvgPool2d, nn.AvgPool2d, nn.AvgPool2d]
+
+
+class Rescaled(nn.Module):
+    """A layer in the parameterization of tangent kernels: W = w / sqrt(fan-in), w being the parameter, no bias."""
+
+    def __init__(self, layer: nn.Conv2d | nn.Linear) -> None:
+        super().__init__()
+        self.layer = layer
+        self.root = layer.weight[0].numel() ** 0.5
+        self.w = nn.Parameter(layer.weight.detach() * self.root)
+        layer.weight.requires_grad_(False)
+        self.bias = layer.bias
+
+    def forward(self, x: Tensor) -> Tensor:
+        weight = self.w / self.root
+        if isinstance(self.layer, nn.Linear):
+            return F.linear(x, weight, self.bias)
+        return F.conv2d(x, weight, None, self.layer.stride, self.layer.padding, self.layer.dilation, self.layer.groups)
+
+
+def rescale(module: nn.Module) -> None:
+    for name, child in list(module.named_children()):
+        if isinstance(child, (nn.Conv2d, nn.Linear)):
+            setattr(module, name, Rescaled(child))
+        else:
+            rescale(child)
+
+
+def squared_error(logits: Tensor, labels: Tensor) -> Tensor:
+    total = sum(
+        (row - torch.eye(len(row)).to(row)[label]).square().sum() for row, label in zip(logits, labels, strict=True)
+    )
+    return total / len(labels)
+
+
+@pytest.mark.parametrize("name", ["nasbench201", "nasbench1shot1-s1"])
+@pytest.mark.parametrize("loss", ["cross_entropy", "mse"])
+def test_the_parameterization_of_tangent_kernels_is_that_of_rescaled_layers(name: str, loss: Any) -> None:
+    path = random_path(name, 1, none=False)
+    found = trace_step(network_of(name), path, *batch(), Objective(loss, "ntk"))
+    network = network_of(name)
+    rescale(network)
+    weights = {choice: vector.requires_grad_() for choice, vector in hard_weights(name, path).items()}
+    for choice, vector in weights.items():
+        set_weights(network, choice, list(vector.unbind()))
+    x, labels = batch()
+    value = {"mse": squared_error, "cross_entropy": F.cross_entropy}[loss](network(x), labels)
+    parameters = [p for title, p in network.named_parameters() if p.requires_grad and "bias" not in title]
+    norms = [p for module in network.modules() if isinstance(module, nn.BatchNorm2d) for p in module.parameters()]
+    chosen = list({id(p): p for p in (*parameters, *norms)}.values())  # shifts of BatchNorm are called bias, too
+    gradients = torch.autograd.grad(value, chosen, create_graph=True, allow_unused=True)
+    trace = torch.stack([gradient.square().sum() for gradient in gradients if gradient is not None]).sum()
+    slopes = torch.autograd.grad(trace, list(weights.values()), materialize_grads=True)
+    assert found.trace == pytest.approx(float(trace.detach()), rel=1e-10)
+    assert trace_along(network_of(name), path, *batch(), Objective(loss, "ntk")) == pytest.approx(
+        found.trace, rel=1e-12
+    )
+    for choice, expected in zip(one_shot(name).choices, slopes, strict=True):
+        own = [found.slopes[choice.name][option] for option in choice.options]
+        torch.testing.assert_close(torch.tensor(own, dtype=torch.float64), expected, rtol=1e-8, atol=1e-8)
+
+
+def test_the_squared_error_is_that_of_one_hot_labels() -> None:
+    name = "nasbench201"
+    path = random_path(name, 4)
+    found = trace_along(network_of(name), path, *batch(), Objective("mse"))
+    network = network_of(name)
+    for choice, vector in hard_weights(name, path).items():
+        set_weights(network, choice, vector.tolist())
+    x, labels = batch()
+    gradients = torch.autograd.grad(squared_error(network(x), labels), list(network.parameters()), allow_unused=True)
+    assert found == pytest.approx(sum(float(g.square().sum()) for g in gradients if g is not None), rel=1e-10)

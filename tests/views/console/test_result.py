@@ -25,7 +25,7 @@ TINY: dict[str, Any] = {"cells": 1, "channels": 2}
 def found() -> SearchResult:
     return firstlight.search(
         "nasbench201",
-        algorithm="nasi:steps=3:batch=2",
+        algorithm="nasi:steps=3:batch=2:nu_samples=2",
         input="digits",
         labels="random",
         batch_size=4,

@@ -211,7 +211,7 @@ def test_a_network_that_its_space_does_not_know_is_not_drawn() -> None:
 def test_a_search_through_a_one_shot_network_shows_what_its_steps_speak_for(tmp_path: Path) -> None:
     result = search(
         "nasbench201",
-        algorithm="nasi:steps=3:batch=2",
+        algorithm="nasi:steps=3:batch=2:nu_samples=2",
         skeleton={"cells": 1, "channels": 2, "input_shape": (3, 8, 8)},
         workers=0,
         out=tmp_path,

@@ -4,29 +4,29 @@ from __future__ import annotations
 
 import contextlib
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal
 
 import numpy as np
 
 from firstlight.core.errors import LimitError, NothingScoredError, SettingError
 from firstlight.core.events import Event
+from firstlight.core.settings import AtLeast
+from firstlight.probe.tangent import LossName, Parameterization
 from firstlight.scoring.costs import written
 from firstlight.search.algorithm import BatchSize, algorithm
 from firstlight.search.one_shot_steps import Floats, StepJudge, Steps
 from firstlight.search.problem import Problem
 from firstlight.spaces.base import Space
 
-Variant = Literal["percentile", "fix", "ada"]
-Normalization = Literal["usual", "running", "unit"]
+Variant = Literal["fix", "ada", "percentile"]
+Normalization = Literal["running", "unit"]
 # Spaces with more architectures count as large in the rule for mu.
 LARGE_SPACE = 10**7
 # The number of points at which the report shows each preference.
 SHOWN_STEPS = 50
 # The leading architecture is stored every time after this many steps.
 KEPT_EVERY = 10
-# The number of random architectures from which the paper takes the scale of T.
-SCALE_SAMPLES = 50
 # Regularization of the regression: that of one observation of each option.
 RIDGE = 1.0
 
@@ -36,14 +36,18 @@ def nasi(
     problem: Problem,
     *,
     steps: int = 100,
-    batch: Annotated[int, BatchSize()] = 16,
-    variant: Variant = "percentile",
+    batch: Annotated[int, BatchSize()] = 64,
+    variant: Variant = "fix",
     mu: str = "rule",
     nu: float = 0.0,
+    nu_samples: int = 50,
     percentile: float = 75.0,
-    normalize: Normalization = "usual",
+    normalize: Normalization = "running",
     temperature: float = 1.0,
     none: bool = False,
+    channels: Annotated[int, AtLeast(0)] = 0,
+    loss: LossName = "cross_entropy",
+    parameterization: Parameterization = "standard",
     seconds: float = 0.0,
 ) -> None:
     """NASI: maximize the trace norm of the tangent kernel over a one-shot network in a single step.
@@ -55,25 +59,39 @@ def nasi(
     The options with the largest Delta are chosen. Weights are random and fixed, and the logits alpha are 0. Labels may
     be random (`--labels random`) and inputs noise (`--input synthetic`). Limits are checked for the chosen network, and
     do not influence the choice. nu keeps T from growing beyond what can be trained; above nu, the gradient is 1 - mu
-    times that of T, and so zero for mu = 1. The paper's theory assumes a loss with a bounded gradient, which is not
-    required here.
+    times that of T, and so zero for mu = 1. The defaults are those of the paper; `variant=percentile` and
+    `normalize=unit` are not part of it.
 
     Args:
         steps: Number of steps.
         batch: Inputs in the batch of a step.
-        variant: How nu is chosen: a `percentile` of the T of this search, `fix` for the number `nu`, or `ada` for the
-            running mean of T, starting with `nu`.
+        variant: How nu is chosen: `fix` keeps it (Eq. 40), `ada` is the running mean of T, starting with it (Eq. 41),
+            and `percentile` takes a percentile of the T of this search instead.
         mu: Penalty above nu. `rule` is 1 in small spaces and 2 in large ones, as in the paper.
-        nu: Threshold for the variants `fix` and `ada`. Default: the mean of the first 50 T.
+        nu: Threshold for the variants `fix` and `ada`. 0: the mean T of `nu_samples` random paths.
+        nu_samples: Random paths, drawn before the first step, whose mean T is nu.
         percentile: Percentile of T for the variant `percentile`.
         normalize: `running` for the sum above; `unit` gives every step the length 1, so that one huge gradient does not
-            dominate. `usual` is `unit` for the variant `percentile` and `running` for the others.
+            dominate.
         temperature: Temperature of the softmax that paths are drawn from.
         none: Allow the option `none`. Its slope is always 0, so that it wins wherever the others do harm.
-        seconds: Stop when the steps took this many seconds together; 0 for no limit.
+        channels: Width of the one-shot network; 0 for that of the skeleton, or 16 in NAS-Bench-1Shot1.
+        loss: Loss whose gradient T measures: `cross_entropy`, or `mse` for the squared error against one-hot labels.
+        parameterization: `ntk` draws weights from N(0, 1), divides them by the square root of the fan-in in the
+            network, and leaves out biases, as the theory of the paper does.
+        seconds: Stop when steps and random paths took this many seconds together; 0 for no limit.
     """
-    rule = Rule(variant, _read_mu(mu, problem), nu, percentile, normalize, temperature)
-    judge = problem.one_shot(batch_size=batch, none=none, temperature=temperature)
+    rule = Rule(variant, read_mu(mu, problem.space), nu, percentile, normalize, temperature)
+    judge = problem.one_shot(
+        batch_size=batch,
+        none=none,
+        temperature=temperature,
+        channels=channels,
+        loss=loss,
+        parameterization=parameterization,
+    )
+    if rule.needs_nu:
+        rule = replace(rule, nu=_mean_before(problem, judge, nu_samples, steps))
     _search(problem, judge, steps, seconds, rule)
     taken = judge.steps()
     if not np.any(rule.gradients(taken)):
@@ -88,7 +106,7 @@ def nasi_ridge(
     problem: Problem,
     *,
     steps: int = 100,
-    batch: Annotated[int, BatchSize()] = 16,
+    batch: Annotated[int, BatchSize()] = 64,
     none: bool = False,
     seconds: float = 0.0,
 ) -> None:
@@ -109,35 +127,34 @@ def nasi_ridge(
 
 @dataclass(frozen=True)
 class Rule:
-    """How preferences follow from steps. Another rule can be applied to the same steps."""
+    """How preferences follow from steps. Another rule can be applied to the same steps. Without nu, T has no bound."""
 
-    variant: Variant = "percentile"
+    variant: Variant = "fix"
     mu: float = 1.0
-    nu: float = 0.0
+    nu: float = math.inf
     percentile: float = 75.0
-    normalize: Normalization = "usual"
+    normalize: Normalization = "running"
     temperature: float = 1.0
 
     def __post_init__(self) -> None:
-        if not 0 <= self.percentile <= 100 or self.temperature <= 0 or self.nu < 0 or self.mu < 0:
+        if not 0 <= self.percentile <= 100 or self.temperature <= 0 or not self.nu >= 0 or self.mu < 0:
             raise SettingError(
                 f"nasi does not take percentile={self.percentile:g}, temperature={self.temperature:g}, nu={self.nu:g}, "
                 f"mu={self.mu:g}: a percentile is between 0 and 100, the temperature above 0, nu and mu 0 or more."
             )
 
     @property
-    def gives_unit_length(self) -> bool:
-        """Whether every step has the length 1."""
-        return self.normalize == "unit" or (self.normalize == "usual" and self.variant == "percentile")
+    def needs_nu(self) -> bool:
+        """Whether nu must be measured before the rule can be applied."""
+        return self.nu == 0 and self.mu > 0 and self.variant != "percentile"
 
     def thresholds(self, traces: Floats) -> Floats:
         """Return nu at every step."""
         if self.variant == "percentile":
             return np.full(len(traces), np.percentile(traces, self.percentile))
-        start = self.nu or float(np.mean(traces[:SCALE_SAMPLES]))
         if self.variant == "fix":
-            return np.full(len(traces), start)
-        before = np.concatenate([[start], traces[:-1]])
+            return np.full(len(traces), self.nu)
+        before = np.concatenate([[self.nu], traces[:-1]])
         return np.cumsum(before) / np.arange(1, len(traces) + 1)
 
     def objective(self, traces: Floats) -> Floats:
@@ -157,7 +174,7 @@ class Rule:
         """Return Delta after each step, divided by the total number of steps; the last row decides."""
         gradients = self.gradients(steps)
         lengths = np.linalg.norm(gradients, axis=1)
-        scale = lengths if self.gives_unit_length else np.maximum.accumulate(lengths)
+        scale = lengths if self.normalize == "unit" else np.maximum.accumulate(lengths)
         unit = np.divide(gradients, scale[:, None], out=np.zeros_like(gradients), where=scale[:, None] > 0)
         return np.cumsum(unit, axis=0) / len(steps)
 
@@ -171,9 +188,10 @@ def ridge(steps: Steps) -> Floats:
     return coefficients
 
 
-def _read_mu(text: str, problem: Problem) -> float:
+def read_mu(text: str, space: Space[Any]) -> float:
+    """Return mu of a space, given as a number or as `rule`."""
     if text == "rule":
-        return 2.0 if _is_large(problem.space) else 1.0
+        return 2.0 if _is_large(space) else 1.0
     try:
         number = float(text)
     except ValueError:
@@ -190,6 +208,15 @@ def _is_large(space: Space[Any]) -> bool:
         return True
 
 
+def _mean_before(problem: Problem, judge: StepJudge, count: int, steps: int) -> float:
+    """Return nu of Eq. 40: the mean T of random paths."""
+
+    def report(event: Event) -> None:
+        problem.report_states(steps, f"nu from {event.done} of {count} random paths")
+
+    return float(judge.traces_before(count, report).mean())
+
+
 def _search(problem: Problem, judge: StepJudge, steps: int, seconds: float, rule: Rule | None = None) -> None:
     """Take the steps, and score the network that the rule, or else the regression, leads to; also if interrupted."""
 
@@ -204,7 +231,7 @@ def _search(problem: Problem, judge: StepJudge, steps: int, seconds: float, rule
             problem.report_states(steps, f"T {taken.traces[-1]:.3g}{objective}", str(leading))
 
     try:
-        judge.take(steps, seconds or math.inf, report)
+        judge.take(steps, seconds - judge.seconds if seconds else math.inf, report)
     except KeyboardInterrupt:
         if len(judge.steps()):
             with contextlib.suppress(LimitError):  # the network so far may be beyond the limits

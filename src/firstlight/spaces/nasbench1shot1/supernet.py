@@ -65,6 +65,14 @@ class OneShot1Shot1(OneShot):
     def network(self, skeleton: Skeleton1Shot1) -> nn.Module:
         return Network1Shot1(self.operations, self.inputs, skeleton)
 
+    def path(self, architecture: Cell101) -> dict[str, tuple[str, ...]]:
+        """Return the options of an architecture, by the name of the choice."""
+        operations = zip(self.operations, architecture.operations, strict=True)
+        inputs = zip(self.inputs, architecture.sources, strict=True)
+        return {choice.name: (name,) for choice, name in operations} | {
+            choice.name: tuple(map(str, sources)) for choice, sources in inputs if is_open(choice)
+        }
+
     def architecture(self, preferences: Preferences) -> Cell101:
         operations = (choice.best(preferences)[0] for choice in self.operations)
         inputs = (choice.best(preferences) if is_open(choice) else choice.options for choice in self.inputs)

@@ -1,6 +1,6 @@
 """How fast a path through a one-shot network learns at initialization, and how every other option would change it.
 
-    T = || gradient of the loss with respect to the weights ||^2        the trace norm of the tangent kernel, estimated
+    T = || gradient of the loss with respect to the parameters ||^2     the trace norm of the tangent kernel, estimated
     H = dT/dz for the weight z of each option, 1 on the path and 0 off it
 
 Options off the path enter T with z^2 = 0, so that neither T nor H needs a backward pass through them. Let g be the
@@ -28,6 +28,7 @@ import torch.autograd.forward_ad as forward_mode
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from firstlight.probe.tangent import LOSSES, LossName, Parameterization, ntk_factors
 from firstlight.spaces.supernets.mixed import ChoicePoint, MixedEdge
 
 Path = Mapping[str, Sequence[str]]  # the options taken, by the name of the choice
@@ -43,6 +44,40 @@ class TraceStep:
 
     trace: float
     slopes: Slopes
+
+
+@dataclass(frozen=True)
+class Objective:
+    """The loss whose gradient T measures, and the parameters that the gradient is with respect to.
+
+    Attributes:
+        loss: Cross-entropy, or the squared error: the sum over logits of (f - y)^2, averaged over samples.
+        parameterization: The weights themselves, or w in W = w / sqrt(fan-in), without biases ("ntk").
+    """
+
+    loss: LossName = "cross_entropy"
+    parameterization: Parameterization = "standard"
+
+    @property
+    def unusual(self) -> list[str]:
+        """What is not as usual, in words."""
+        usual = vars(USUAL)
+        return [value for name, value in vars(self).items() if value != usual[name]]
+
+    def of(self, logits: Tensor, labels: Tensor) -> Tensor:
+        """Return the loss of a batch."""
+        return LOSSES[self.loss](logits, labels)
+
+    def squared_norm(self, network: nn.Module, gradients: Sequence[Tensor | None]) -> Tensor:
+        """Return T, given the gradient of each of the network's parameters; None for those without influence."""
+        factors = ntk_factors(network) if self.parameterization == "ntk" else {}
+        known = zip(network.parameters(), gradients, strict=True)
+        return torch.stack(
+            [factors.get(weight, 1.0) * gradient.square().sum() for weight, gradient in known if gradient is not None]
+        ).sum()
+
+
+USUAL = Objective()
 
 
 def ready_for_steps(network: nn.Module) -> nn.Module:
@@ -77,15 +112,16 @@ def _three(x: Tensor, dimension: int) -> Tensor:
     return before + own + behind
 
 
-def trace_along(network: nn.Module, path: Path, x: Tensor, labels: Tensor) -> float:
+def trace_along(network: nn.Module, path: Path, x: Tensor, labels: Tensor, objective: Objective = USUAL) -> float:
     """Return T: one forward and backward pass along the path."""
     for point in choice_points(network):
         point.weights = {**_hard(point, path)}
-    gradients = torch.autograd.grad(F.cross_entropy(network(x), labels), list(network.parameters()), allow_unused=True)
-    return float(_squared_norm(gradients))
+    loss = objective.of(network(x), labels)
+    gradients = torch.autograd.grad(loss, list(network.parameters()), allow_unused=True)
+    return float(objective.squared_norm(network, gradients))
 
 
-def trace_step(network: nn.Module, path: Path, x: Tensor, labels: Tensor) -> TraceStep:
+def trace_step(network: nn.Module, path: Path, x: Tensor, labels: Tensor, objective: Objective = USUAL) -> TraceStep:
     """Return T and H of a network that is `ready_for_steps`. Its choice points keep the weights of the path."""
     points = choice_points(network)
     free = {str(point.place): _free_weights(point, path, x) for point in points}
@@ -93,11 +129,11 @@ def trace_step(network: nn.Module, path: Path, x: Tensor, labels: Tensor) -> Tra
         point.weights = dict(free[str(point.place)])
     edges = [point for point in points if isinstance(point, MixedEdge)]
     with _watched(edges) as watched:
-        loss = F.cross_entropy(network(x), labels)
+        loss = objective.of(network(x), labels)
     weights = list(network.parameters())
     outputs = [watched.outputs[edge] for edge in edges]
     gradients = torch.autograd.grad(loss, [*weights, *outputs], create_graph=True, allow_unused=True)
-    trace = _squared_norm(gradients[: len(weights)])
+    trace = objective.squared_norm(network, gradients[: len(weights)])
     deltas = gradients[len(weights) :]
     tensors = {place: [w for w in named.values() if isinstance(w, Tensor)] for place, named in free.items()}
     asked = [*outputs, *watched.etas, *(weight for group in tensors.values() for weight in group)]
@@ -159,10 +195,6 @@ def _free_weights(point: ChoicePoint, path: Path, like: Tensor) -> dict[str, flo
         name: like.new_tensor(value, requires_grad=True) if value or everything else value
         for name, value in _hard(point, path).items()
     }
-
-
-def _squared_norm(gradients: Sequence[Tensor | None]) -> Tensor:
-    return torch.stack([gradient.square().sum() for gradient in gradients if gradient is not None]).sum()
 
 
 @torch.no_grad()
