@@ -61,7 +61,7 @@ def test_any_text_is_a_skeleton_or_refused(text: str) -> None:
     try:
         found = read_skeleton(text)
     except SettingError:
-        with pytest.raises(SettingError, match="not a skeleton setting"):
+        with pytest.raises(SettingError, match="cannot be read as a setting of the skeleton"):
             read_skeleton(text)
     else:
         assert all(isinstance(value, (int, tuple)) for _, value in found)
@@ -80,7 +80,7 @@ def test_shapes_are_positive(text: str) -> None:
 
 
 def test_numbers_of_thousands_of_digits_are_refused_or_names() -> None:
-    with pytest.raises(SettingError, match="not a skeleton setting"):
+    with pytest.raises(SettingError, match="cannot be read as a setting of the skeleton"):
         read_skeleton(f"channels={ENDLESS}")
     assert Model(logits=ENDLESS).logits == ENDLESS
     with pytest.raises(SettingError, match="not a seed"):

@@ -177,7 +177,7 @@ def test_a_search_by_an_ensemble(tmp_path: Path) -> None:
         (("score", "nasbench201"), "`firstlight rank nasbench201 --samples 20`"),
         (("score", "nasbench201", "--from", "nowhere.txt"), "cannot be read"),
         (("score", "nasbench201", CELL, "--input", "cifar11"), "cifar11"),
-        (("score", "nasbench201", CELL, "--skeleton", "channels"), "not a skeleton setting"),
+        (("score", "nasbench201", CELL, "--skeleton", "channels"), "cannot be read as a setting of the skeleton"),
         (("score", "torch.nn:Identity", CELL), "takes no architectures"),
         (("score", "nasbench201", CELL, "--logits", "out"), "Only your own models take logits"),
         (("score", "nasbench201", CELL, "--input-shape", "3,8,8"), "the input_shape of their skeleton"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from pathlib import Path
 from typing import Any
 
@@ -52,7 +53,8 @@ def test_every_reference_is_in_the_bibliography() -> None:
     named = {entry.reference for entry in entries}
     assert named - {""} == REFERENCES.keys()
     for key, reference in REFERENCES.items():
-        surname = reference.authors.split(",")[0].split()[-1]
+        surname = unicodedata.normalize("NFD", reference.authors.split(",")[0].split()[-1])
+        surname = "".join(letter for letter in surname if not unicodedata.combining(letter))
         assert re.fullmatch(rf"{surname}{reference.year}[a-z0-9]+", key)
 
 

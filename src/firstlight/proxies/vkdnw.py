@@ -9,7 +9,7 @@ from firstlight.proxies.base import Parts, proxy
 
 @proxy(reference="Tybl2025vkdnw", needs="nothing", batch_size=64)
 def vkdnw(probe: Probe, *, tensors: int = 128) -> Parts:
-    """How evenly the Fisher information is spread, and the number of layers.
+    """Number of layers, and how evenly Fisher information is spread.
 
         M = L + V
         V = - sum over deciles of q ln(q + 1e-10)
