@@ -21,11 +21,20 @@ from firstlight.probe.fisher import (
 )
 
 
+class ChannelNorm(nn.LayerNorm):
+    """Normalizes another dimension than its base class."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return super().forward(x.movedim(1, -1)).movedim(-1, 1)
+
+
 def network(name: str) -> nn.Module:
     """One of the usual networks, or one of strides, dilations, groups, normalizations of tokens, and a shared layer."""
-    if name != "strided":
+    if name not in ("strided", "channels"):
         return nets.build(name)
     torch.manual_seed(0)
+    if name == "channels":
+        return nn.Sequential(nn.Conv2d(3, 8, 3), ChannelNorm(8), nn.Tanh(), nn.Flatten(), nn.Linear(288, 3)).double()
     shared = nn.Conv2d(4, 4, 1)
     return nn.Sequential(
         nn.Conv2d(3, 4, 3, stride=2, padding=(2, 1), bias=False),
@@ -67,7 +76,7 @@ def slow_fisher(model: nn.Module, x: Tensor, tensors: int, step: float = 1e-6) -
     return total / len(x)
 
 
-@pytest.mark.parametrize("name", ["smooth", "attention", "gated", "mlp", "strided"])
+@pytest.mark.parametrize("name", ["smooth", "attention", "gated", "mlp", "strided", "channels"])
 @pytest.mark.parametrize("tensors", [3, 128])
 def test_against_finite_differences(name: str, tensors: int) -> None:
     x = nets.images(3)
@@ -113,4 +122,9 @@ def test_a_batch_at_once_or_sample_by_sample(name: str) -> None:
         together = derivatives_of_batch(model(x), tensors, recorder)
     single = derivatives_of_samples([model(x[i : i + 1]) for i in range(3)], tensors)
     torch.testing.assert_close(together, single)
-    assert outside_of_layers(nets.build("attention"), nets.build("attention").parameters())
+
+
+def test_parameters_outside_of_known_layers() -> None:
+    for name in ("attention", "channels"):
+        model = network(name)
+        assert outside_of_layers(model, model.parameters())

@@ -51,6 +51,16 @@ def quantile_entropy(matrix: Tensor) -> float:
     return -float((shares * (shares + 1e-10).log()).sum())
 
 
+# How known layers run; a subclass may do something else with its parameters
+FORWARDS = (
+    nn.Linear.forward,
+    nn.Conv2d.forward,
+    nn.modules.batchnorm._BatchNorm.forward,
+    nn.GroupNorm.forward,
+    nn.LayerNorm.forward,
+)
+
+
 class DerivativeRecorder:
     """Hooks on layers, which turn gradients of their outputs into derivatives in the first entry of each parameter.
 
@@ -96,7 +106,9 @@ def _parameters(layer: nn.Module) -> list[Tensor | None]:
 
 def _factors(layer: nn.Module) -> Callable[[Tensor], tuple[Tensor, None]] | None:
     """Return a function of the input: what the first weight multiplies at each position of the output, and None for the
-    bias, which multiplies 1. None if the layer is of another kind."""
+    bias, which multiplies 1. None if the layer is of another kind, or has a forward pass of its own."""
+    if type(layer).forward not in FORWARDS:
+        return None
     if isinstance(layer, nn.Linear):
         return lambda x: (x.select(-1, 0).clone(), None)
     if isinstance(layer, nn.modules.batchnorm._BatchNorm) and layer.affine:
