@@ -16,7 +16,7 @@ ROUNDING = 64
 
 @proxy(reference="Gracheva2021epsilon", batch_size=256)
 def epsilon(probe: Probe, *, low: float = 1e-7, high: float = 1.0) -> Parts:
-    """How much outputs change between two networks of constant weights.
+    """How much outputs change from small to large equal weights.
 
         M = mean |a - b| / mean(a, b)
 

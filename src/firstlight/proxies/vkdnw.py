@@ -7,9 +7,9 @@ from firstlight.probe.fisher import quantile_entropy
 from firstlight.proxies.base import Parts, proxy
 
 
-@proxy(reference="Tybl2025vkdnw", needs="nothing", batch_size=64)
+@proxy(reference="Týbl2025vkdnw", needs="nothing", batch_size=64)
 def vkdnw(probe: Probe, *, tensors: int = 128) -> Parts:
-    """How evenly the Fisher information is spread, and the number of layers.
+    """How even the Fisher information is, and how many layers.
 
         M = L + V
         V = - sum over deciles of q ln(q + 1e-10)
