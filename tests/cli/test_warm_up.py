@@ -81,7 +81,7 @@ def test_correlations_with_a_table(tmp_path: Path) -> None:
 
 def test_where_there_is_nothing_to_warm_up(tmp_path: Path) -> None:
     assert "nothing can be learned from 'synthetic'" in refused("score", "nasbench201", CELL, "--warmup", "10%")
-    assert "take 27% or more" in refused("rank", "nasbench201", CELL, "--input", "digits@8", "--warmup", "5%")
+    assert "use 27% or more" in refused("rank", "nasbench201", CELL, "--input", "digits@8", "--warmup", "5%")
     with pytest.raises(SettingError, match="nasi searches a network with shared weights"):
         firstlight.search("nasbench201", algorithm="nasi", warmup=BRIEF, **SMALL)
     with pytest.raises(SettingError, match="random uses no proxy here"):

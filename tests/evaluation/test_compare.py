@@ -15,7 +15,8 @@ from tests.evaluation.toy_truth import a_table, a_truth
 
 import firstlight
 from firstlight.core.errors import SettingError
-from firstlight.evaluation.compare import Comparison, Run, Spread, run_methods
+from firstlight.evaluation.compare import Comparison, Run, Spread
+from firstlight.evaluation.competition import run_methods
 from firstlight.evaluation.methods import Query, parse_method
 from firstlight.search.algorithms import reinforce
 from firstlight.tables.table import as_table

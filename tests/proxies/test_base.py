@@ -86,7 +86,7 @@ def test_more_samples_than_there_are_is_said_and_not_ignored() -> None:
     score = firstlight.score(net, x, "swap:samples=8")["swap:samples=8"]
     assert score.status == "unsupported"
     assert "8 samples" in score.note
-    assert "holds 4" in score.note
+    assert "the batch has 4" in score.note
     assert firstlight.score(net, x, "swap,zen:samples=8")["zen:samples=8"].ok  # which draws inputs of its own
     assert source_for(parse_requests("swap:samples=100,meco")).batch_size == 100
 

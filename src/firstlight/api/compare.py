@@ -64,7 +64,7 @@ def compare(
     """
     check_names(space=space)
     from firstlight.data.inputs import check_source_name
-    from firstlight.evaluation.compare import run_methods
+    from firstlight.evaluation.competition import run_methods
     from firstlight.evaluation.methods import parse_method, parse_methods
     from firstlight.storage.store import open_store
     from firstlight.views.pages.comparison import write_comparison

@@ -77,20 +77,22 @@ class AlteredQuantities(BackwardQuantities):
     def constant_outputs(self, *, value: float) -> Tensor:
         """Return the logits of the first batch in train mode, all in one row, when all weights are equal.
 
-        Cost: one forward pass on a copy.
+        Cost: one forward pass in float64 on a copy; the product of many small weights would vanish in float32.
         """
         from firstlight.probe import variants
 
-        twin = self._with(variants.constant(self.model, value))
+        twin = self._with(variants.constant(self.model, value).double())
+        batch = self.batches[0].map(lambda x: x.double() if x.is_floating_point() else x)
         with twin._watched("constant weights", training=True), torch.no_grad():
-            return twin._logits(self.batches[0]).flatten().cpu()
+            return twin._logits(batch).flatten().cpu()
 
     @quantity
     def fisher_matrix(self, *, tensors: int = 128, given: bool = False) -> Tensor:
         """Return the Fisher information in the first parameter of each of the first `tensors` parameter tensors.
 
-        Cost: one forward pass for each sample, and one backward pass for each of its logits, in eval mode, on a copy
-        with Kaiming initialization and noise as input. `given` keeps the weights and inputs.
+        Cost: one forward pass of the batch, and one backward pass for each logit, in eval mode, on a copy with Kaiming
+        initialization and noise as input; one backward pass for each logit of each sample if parameters are used
+        outside of the usual layers, as positions of a transformer are. `given` keeps the weights and inputs.
         """
         from firstlight.probe import fisher, variants
 
@@ -102,7 +104,13 @@ class AlteredQuantities(BackwardQuantities):
         twin = self._with(model)
         chosen = [parameter for _, parameter in model.named_parameters()][:tensors]
         with twin._watched("fisher", training=False), gradients.differentiable(model, *chosen):
-            return fisher.fisher_information((twin._logits(sample) for sample in batch.chunks(1)), chosen)
+            if fisher.outside_of_layers(model, chosen):
+                rows = [twin._logits(sample) for sample in batch.chunks(1)]
+                return fisher.fisher_information(torch.cat(rows), fisher.derivatives_of_samples(rows, chosen))
+            recorder = fisher.DerivativeRecorder(chosen, len(batch))
+            with recorder.watching(model):
+                logits = twin._logits(batch)
+                return fisher.fisher_information(logits, fisher.derivatives_of_batch(logits, chosen, recorder))
 
     def parameter_tensors(self) -> int:
         """Return the number of parameter tensors: weights and biases count one each."""

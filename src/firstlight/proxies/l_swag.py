@@ -23,7 +23,7 @@ def l_swag(
     first: float = 0.0,
     last: float = 1.0,
 ) -> Parts:
-    """Gradients that vary little, times distinct activation patterns.
+    """Gradients that vary little, times different ReLU patterns.
 
         M = G * N
         G = sum over layers of ln( sum over weights of 1 / sigma )

@@ -7,9 +7,9 @@ from firstlight.probe.fisher import quantile_entropy
 from firstlight.proxies.base import Parts, proxy
 
 
-@proxy(reference="Tybl2025vkdnw", needs="nothing", batch_size=64)
+@proxy(reference="Týbl2025vkdnw", needs="nothing", batch_size=64)
 def vkdnw(probe: Probe, *, tensors: int = 128) -> Parts:
-    """Number of layers, and how evenly Fisher information is spread.
+    """How even the Fisher information is, and how many layers.
 
         M = L + V
         V = - sum over deciles of q ln(q + 1e-10)
@@ -21,8 +21,8 @@ def vkdnw(probe: Probe, *, tensors: int = 128) -> Parts:
 
     L decides, and V orders networks with as many tensors: it is at most ln 9 = 2.2.
 
-    Scale: the number of tensors. Higher is better. Cost: a forward pass for each sample, and a backward pass for each
-    of its logits.
+    Scale: the number of tensors. Higher is better. Cost: a forward pass of the batch and a backward pass for each
+    logit; for transformers, for each logit of each sample.
 
     Args:
         tensors: Number of tensors.

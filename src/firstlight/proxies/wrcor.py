@@ -13,7 +13,7 @@ from firstlight.proxies.base import Parts, proxy
 
 @proxy(reference="Jing2025wrcor", needs="labels", batch_size=64)
 def wrcor(probe: Probe) -> Parts:
-    """How little the responses of samples are correlated.
+    """How little responses of samples are correlated, by depth.
 
         M = ln |det K|
         K = sum over ReLUs of 2^i ( |C(x)| + |C(g)| )

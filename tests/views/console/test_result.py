@@ -104,7 +104,7 @@ def test_a_front_shows_its_best_networks_with_their_costs(
     assert len(result.front) > 2
     show_result(result)
     said = capsys.readouterr().out
-    assert f"The front of {len(result.front)} networks, none of which is beaten in everything:" in said
+    assert f"The Pareto front, {len(result.front)} networks" in said
     assert f"... and {len(result.front) - 2} more." in said
     assert " bytes of memory" in said
     shown = [line.split() for line in said.splitlines() if line.strip().startswith(tuple("0123456789")) and "|" in line]
