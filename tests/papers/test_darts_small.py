@@ -166,7 +166,7 @@ def standings(methods: list[float], seeds: int = 2) -> Standings:
 
 def test_the_answer_says_who_is_above_and_below() -> None:
     told = _answer(standings([60.0, 51.0, 40.0, math.nan]))
-    assert "above: Dextr; below: NASI, fixed nu; no different from: HNAS." in told
+    assert "above: `Dextr`; below: `NASI, fixed nu`; neither above nor below: `HNAS`." in told
     assert "too few" in _answer(standings([math.nan] * 4))
 
 

@@ -218,16 +218,16 @@ def _error(error: Published | None) -> str:
 
 def _answer(standings: Standings) -> str:
     """Return in a sentence whether methods beat random genotypes of equal size."""
-    groups: dict[str, list[str]] = {"above": [], "below": [], "no different from": []}
+    above, below, neither = "above", "below", "neither above nor below"
+    groups: dict[str, list[str]] = {above: [], below: [], neither: []}
     for place, title in enumerate(standings.titles[: len(METHODS)]):
         excess = standings.excess(place)
         if excess is not None:
-            group = "above" if excess.low > 0 else "below" if excess.high < 0 else "no different from"
-            groups[group].append(title)
+            groups[above if excess.low > 0 else below if excess.high < 0 else neither].append(f"`{title}`")
     if not any(groups.values()):
         return "There are too few trainings to say whether a method beats random genotypes of equal size."
     told = "; ".join(f"{group}: {', '.join(titles)}" for group, titles in groups.items() if titles)
-    return f"Compared with random genotypes of equal size, at 95 % confidence, the cells of the methods are {told}."
+    return f"At 95 % confidence, compared with random genotypes of equal size, cells of methods are {told}."
 
 
 def _incomplete(trainings: Trainings) -> Iterator[str]:
