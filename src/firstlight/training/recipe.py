@@ -37,6 +37,10 @@ class TrainingRecipe:
         flip: Mirror half of the images.
         crop: Shift each image by at most this many pixels.
         cutout: Side of a square that is blanked out in each image, in pixels.
+        erasing: Probability that a rectangle of an image is blanked out: 2 to 33 % of its area, up to about three times
+            as long in one direction as in the other.
+        mix_up: Mix each image with another one of the batch, and their labels: by a share that is drawn for each batch
+            from a beta distribution with this parameter. 0 for no mixing.
         warm_up_epochs: Epochs in which the learning rate first grows.
         min_learning_rate: The learning rate at the end.
         schedule: How the learning rate changes from step to step. `cosine` and `linear` let it fall to
@@ -69,6 +73,8 @@ class TrainingRecipe:
     flip: bool = False
     crop: int = 0
     cutout: int = _later(0)
+    erasing: float = _later(0.0)
+    mix_up: float = _later(0.0)
     warm_up_epochs: int = _later(0)
     min_learning_rate: float = _later(0.0)
     schedule: Schedule = _later("cosine")
@@ -85,6 +91,8 @@ class TrainingRecipe:
         for name in ("momentum", "label_smoothing", "drop_path", "validation"):
             if getattr(self, name) >= 1:
                 raise SettingError(f"{name} is {getattr(self, name)!r}; it must be less than 1.")
+        if self.erasing > 1:
+            raise SettingError(f"erasing is {self.erasing!r}; it is a probability, and at most 1.")
         if self.learning_rate == 0:
             raise SettingError("learning_rate is 0; nothing would be learned.")
         if self.eps == 0:
