@@ -257,8 +257,8 @@ class Training(Group):
     epochs: int | None = None
     """Number of epochs. Default: 3, or that of the recipe."""
     recipe: Any = None
-    """How to train: short, quick, hnas, nb201-200, darts-cifar, darts-imagenet, hnas-cifar100 or hnas-imagenet.
-    Settings follow the name: quick:batch_size=32:learning_rate=0.05."""
+    """How to train: short, quick, hnas, nb201-200, darts-cifar, darts-imagenet, sigeo-cifar, hnas-cifar100 or
+    hnas-imagenet. Settings follow the name: quick:batch_size=32:learning_rate=0.05."""
     data_samples: int | None = None
     """Use at most N samples for training and validation."""
 

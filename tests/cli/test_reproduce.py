@@ -34,23 +34,31 @@ def test_the_listing_says_what_runs_and_what_is_missing(tmp_path: Path) -> None:
 
 
 def test_a_table_for_people_and_json_for_machines(tmp_path: Path) -> None:
-    asked = ["dextr-table4", "--data", str(write_tables(tmp_path / "data")), "--out", str(tmp_path / "out"), *SMALL]
+    asked = [
+        "hnas-table2",
+        "--seed",
+        "0,1",
+        "--data",
+        str(write_tables(tmp_path / "data")),
+        "--out",
+        str(tmp_path / "out"),
+        *SMALL,
+    ]
     shown = run(*asked)
     for expected in (
-        "Dextr Table 4",
-        "Zen",
+        "HNAS Table 2",
+        "NASNet",
         "verdict",
-        "widened by 0.06 (correlation)",
+        "widened by 0 (count), 3 (kappa or M)",
         "input: synthetic",
         "not the paper's",
     ):
         assert expected in shown
     content = json.loads(run(*asked, "--json"))
-    assert content["experiment"] == "dextr-table4"
-    zico = [finding["published"] for finding in content["findings"] if finding["what"] == "ZiCo"]
-    assert zico == [[0.76] * 2, [0.79] * 2, [0.77] * 2]
-    assert content["settings"]["tables"] == "nb201.parquet"
-    assert (tmp_path / "out" / "dextr-table4.html").is_file()
+    assert content["experiment"] == "hnas-table2"
+    assert [finding["published"] for finding in content["findings"]][:4] == [[5] * 2, [2] * 2, [31] * 2, [118] * 2]
+    assert content["settings"]["seeds"] == "0, 1"
+    assert (tmp_path / "out" / "hnas-table2.html").is_file()
 
 
 @pytest.mark.parametrize(

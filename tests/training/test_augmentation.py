@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 import torch
+import torch.nn.functional as F
+from scipy.stats import beta
 from tests import nets
 from torch import Tensor
 
-from firstlight.training.augmentation import augmented
+from firstlight.training.augmentation import augmented, mixed_up
+from firstlight.training.loop import class_loss
 from firstlight.training.recipe import TrainingRecipe
 
 
@@ -84,3 +88,49 @@ def test_the_generator_decides() -> None:
     first, again, other = (changed(x, seed, flip=True, crop=2, cutout=2) for seed in (0, 0, 1))
     assert torch.equal(first, again)
     assert not torch.equal(first, other)
+
+
+def test_a_rectangle_of_some_images_is_erased() -> None:
+    x = nets.images(400, side=12).abs() + 1  # no pixel is 0 before
+    shares, ratios = [], []
+    for image, erased in zip(x, changed(x, erasing=0.6), strict=True):
+        blank = (erased == 0).all(0)
+        assert torch.equal(torch.where(blank, image, erased), image)
+        if blank.any():
+            rows, columns = blank.any(1).nonzero().flatten(), blank.any(0).nonzero().flatten()
+            height, width = (int(places[-1] - places[0] + 1) for places in (rows, columns))
+            assert height * width == int(blank.sum())  # without holes
+            shares.append(height * width / 144)
+            ratios.append(height / width)
+    assert len(shares) / 400 == pytest.approx(0.6, abs=0.1)
+    assert min(shares) < 0.05
+    assert 0.25 < max(shares) < 0.45
+    assert min(ratios) < 0.5
+    assert max(ratios) > 2
+
+
+def test_images_and_labels_are_mixed_by_the_same_share() -> None:
+    x, y = nets.images(8), torch.arange(8)
+    mixed, targets = mixed_up(x, y, 8, 0.2, np.random.default_rng(3))
+    assert targets.sum(1).numpy() == pytest.approx(np.ones(8))
+    assert mixed.numpy() == pytest.approx(torch.einsum("nk,kchw->nchw", targets.to(x), x).numpy(), rel=1e-6)
+    shares = {round(float(value), 6) for value in targets.flatten() if 0 < value < 1}
+    assert len(shares) <= 2
+    again = mixed_up(x, y, 8, 0.2, np.random.default_rng(3))[1]
+    assert torch.equal(again, targets)
+
+
+def test_the_share_is_drawn_from_a_beta_distribution() -> None:
+    x, y, generator = torch.zeros(2, 1, 1, 1), torch.tensor([0, 1]), np.random.default_rng(0)
+    drawn = np.array([float(mixed_up(x, y, 2, 0.2, generator)[1][0, 0]) for _ in range(2000)])
+    shares = drawn[drawn < 1]  # in half the batches, each of the two samples meets itself
+    assert np.mean(np.abs(shares - 0.5) > 0.4) == pytest.approx(2 * beta.cdf(0.1, 0.2, 0.2), abs=0.06)
+
+
+def test_a_network_learns_from_mixed_labels() -> None:
+    logits, targets = torch.tensor([[2.0, 0.0, 1.0]]), torch.tensor([[0.7, 0.0, 0.3]])
+    expected = -(0.7 * logits.log_softmax(1)[0, 0] + 0.3 * logits.log_softmax(1)[0, 2])
+    assert float(class_loss(logits, targets)) == pytest.approx(float(expected))
+    assert float(class_loss(logits, torch.tensor([0]))) == pytest.approx(
+        float(F.cross_entropy(logits, torch.tensor([0])))
+    )

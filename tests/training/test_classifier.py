@@ -298,3 +298,17 @@ def test_adagrad_resumes_with_the_same_weights(tmp_path: Path) -> None:
     assert train_classifier(resumed, made_up(), recipe, checkpoint=checkpoint) == expected
     for name, tensor in whole.state_dict().items():
         assert torch.equal(resumed.state_dict()[name], tensor), name
+
+
+def test_mixed_images_are_learned_from_and_the_same_seed_mixes_alike() -> None:
+    recipe = TrainingRecipe(epochs=2, batch_size=32, mix_up=0.2, erasing=0.2, label_smoothing=0.1)
+    data = load_dataset("digits@8", seed=0, samples=120)
+    found = []
+    for _ in range(2):
+        torch.manual_seed(0)
+        model = nn.Sequential(nn.Flatten(), nn.Linear(3 * 8 * 8, data.classes))
+        found.append(train_classifier(model, data, recipe, seed=1))
+    losses = [[epoch.train_loss for epoch in result.epochs] for result in found]
+    assert losses[0] == losses[1]
+    assert losses[0][1] < losses[0][0]
+    assert found[0].ok

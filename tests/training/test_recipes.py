@@ -22,6 +22,25 @@ def test_published_figures() -> None:
     assert [RECIPES[name].nesterov for name in ("darts-cifar", "hnas", "darts-imagenet")] == [False] * 3
 
 
+def test_published_figures_of_sigeo_and_hnas() -> None:
+    sigeo, cifar, imagenet = (RECIPES[name] for name in ("sigeo-cifar", "hnas-cifar100", "hnas-imagenet"))
+    assert (sigeo.epochs, sigeo.batch_size, sigeo.learning_rate, sigeo.weight_decay) == (1440, 256, 0.1, 5e-4)
+    assert (sigeo.momentum, sigeo.schedule) == (0.9, "cosine")
+    assert min(sigeo.label_smoothing, sigeo.mix_up, sigeo.erasing) > 0
+    assert (cifar.learning_rate, cifar.min_learning_rate, cifar.drop_path, cifar.auxiliary_weight) == (
+        0.035,
+        1e-3,
+        0.3,
+        0.6,
+    )
+    assert (imagenet.learning_rate, imagenet.warm_up_epochs, imagenet.batch_size, imagenet.epochs) == (
+        0.7,
+        5,
+        1024,
+        250,
+    )
+
+
 def test_single_settings_can_be_changed() -> None:
     request = RecipeRequest.parse("darts-cifar:epochs=10:flip=false:schedule=linear:drop_path=0.2")
     assert (request.recipe.epochs, request.recipe.flip, request.recipe.schedule) == (10, False, "linear")

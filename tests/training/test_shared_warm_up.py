@@ -99,6 +99,18 @@ def vars_of(setting: Setting) -> dict[str, object]:
     return {name: getattr(setting, name) for name in names}
 
 
+def test_what_proxies_see_does_not_train_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    trained: list[bool] = []
+    train = SharedWarmUp._train
+    monkeypatch.setattr(SharedWarmUp, "_train", lambda self, *given: (trained.append(self.frozen), train(self, *given)))
+    for frozen in (False, True):
+        setting = replace(SMALL, warm_up=replace(BRIEF, frozen=frozen))
+        setting.network(TEXTS[0], tmp_path)
+        shared_warm_up._last.clear()  # the other one is found in its file
+    assert trained == [False]
+    assert len(list(tmp_path.iterdir())) == 1
+
+
 def test_shared_weights_are_other_weights_than_own_ones(tmp_path: Path) -> None:
     with Store(":memory:") as store:
         found = values(SMALL, InProcess(), store)

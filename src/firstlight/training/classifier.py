@@ -6,6 +6,7 @@ import math
 import time
 from collections.abc import Iterator
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -15,7 +16,7 @@ from firstlight.core.events import Callback, Event, ignore
 from firstlight.core.seeds import derive, torch_generator
 from firstlight.data import Dataset
 from firstlight.storage.outcome import Epoch, TrainingResult
-from firstlight.training.augmentation import augmented
+from firstlight.training.augmentation import augmented, mixed_up
 from firstlight.training.checkpoint import Checkpoint
 from firstlight.training.distributed import ALONE, Ranks
 from firstlight.training.fitting import has_drop_path
@@ -143,6 +144,8 @@ class _Training:
         data = self.dataset
         order = torch.randperm(len(data.x_train), generator=torch_generator(self.seed, "order", str(number)))
         changes = torch_generator(self.seed, "augmentation", str(number))
+        mixing = np.random.default_rng(derive(self.seed, "mix-up", str(number)))
         for chosen in order.tensor_split(self.batches_per_epoch):
             # whole batches are augmented, so that every process draws the same random numbers
-            yield augmented(data.x_train[chosen], self.recipe, changes), data.y_train[chosen]
+            x, y = augmented(data.x_train[chosen], self.recipe, changes), data.y_train[chosen]
+            yield mixed_up(x, y, data.classes, self.recipe.mix_up, mixing) if self.recipe.mix_up else (x, y)

@@ -93,7 +93,7 @@ class Loop:
         outputs = self._parallel(x)
         logits, auxiliary = outputs if isinstance(outputs, tuple) else (outputs, None)
         loss = self._loss(logits, y)
-        hits = int((_predicted(logits) == y).sum())
+        hits = int((_predicted(logits) == (y.argmax(1) if y.ndim > 1 else y)).sum())
         loss_sum, correct = self.ranks.sums(self.device, loss.item() * len(y), hits)
         self._check("loss", loss_sum / samples)
         objective = self._objective(loss, auxiliary, y)
@@ -178,7 +178,7 @@ def class_loss(logits: Tensor, labels: Tensor, label_smoothing: float = 0.0) -> 
 
     Args:
         logits: Of shape (samples, classes). A single logit is that of the second of two classes; the first has 0.
-        labels: The classes, of shape (samples,).
+        labels: The classes, of shape (samples,); or a distribution over at least two classes for each sample.
         label_smoothing: Share of the label that is spread over all classes.
     """
     if logits.shape[1] == 1:

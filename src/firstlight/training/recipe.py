@@ -37,6 +37,10 @@ class TrainingRecipe:
         flip: Random horizontal flips.
         crop: Shift each image by at most this many pixels.
         cutout: Side of the square that is erased in each image, in pixels.
+        erasing: Probability that a rectangle of an image is erased: 2 to 33 % of its area, up to about three times as
+            long in one direction as in the other.
+        mix_up: Mix each image with another one of the batch, and their labels, by a share drawn for each batch from a
+            beta distribution with this parameter. 0 for no mixing.
         warm_up_epochs: Epochs of linear learning rate warm-up.
         min_learning_rate: Final learning rate.
         schedule: How the learning rate changes from step to step. `cosine` and `linear` let it fall to
@@ -69,6 +73,8 @@ class TrainingRecipe:
     flip: bool = False
     crop: int = 0
     cutout: int = _later(0)
+    erasing: float = _later(0.0)
+    mix_up: float = _later(0.0)
     warm_up_epochs: int = _later(0)
     min_learning_rate: float = _later(0.0)
     schedule: Schedule = _later("cosine")
@@ -85,6 +91,8 @@ class TrainingRecipe:
         for name in ("momentum", "label_smoothing", "drop_path", "validation"):
             if getattr(self, name) >= 1:
                 raise SettingError(f"{name} is {getattr(self, name)!r}; it must be less than 1.")
+        if self.erasing > 1:
+            raise SettingError(f"erasing is {self.erasing!r}; it is a probability, and at most 1.")
         if self.learning_rate == 0:
             raise SettingError("learning_rate is 0; nothing would be learned.")
         if self.eps == 0:

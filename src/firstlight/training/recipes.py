@@ -52,6 +52,19 @@ RECIPES = {
         schedule="linear",
         auxiliary_weight=0.4,
     ),
+    # Table 4 of SiGeo, as in ZenNAS: without its AutoAugment, changes of lighting and teacher. The paper does not print
+    # the strengths of smoothing, mix-up and erasing
+    "sigeo-cifar": TrainingRecipe(
+        epochs=1440,
+        batch_size=256,
+        nesterov=False,
+        label_smoothing=0.1,
+        clip_norm=0,
+        flip=True,
+        crop=4,
+        erasing=0.2,
+        mix_up=0.2,
+    ),
     # Tables 8 and 9 of HNAS, with 20 and 14 cells; its CIFAR-10 is darts-cifar. The latter without random resized crops
     "hnas-cifar100": TrainingRecipe(
         epochs=600,

@@ -118,9 +118,11 @@ class SharedWarmUp:
         return setting.space.shared().subnet(whole, setting.space.parse(architecture), frozen=self.frozen)
 
     def _whole(self, setting: WarmUpSetting, folder: Path | None, callback: Callback = ignore) -> nn.Module:
-        about = "\n".join((setting.space_key, "all weights", setting.described, f"seed {setting.seed}"))
+        shared = setting.space.shared()
+        # what proxies see of a network does not change the training: it is named as the usual one
+        described = setting.described.replace(str(self), str(replace(self, frozen=shared.frozen)))
+        about = "\n".join((setting.space_key, "all weights", described, f"seed {setting.seed}"))
         if about not in _last:
-            shared = setting.space.shared()
             if self.recipe != replace(recipe_for(shared), **dict(settings_of(self.recipe, SETTINGS))):
                 # the text of the warm-up would not tell all that decides the weights
                 raise SettingError(
