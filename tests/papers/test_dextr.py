@@ -160,9 +160,9 @@ def test_searches_find_networks_within_their_limits(tmp_path: Path, monkeypatch:
         ("parameters, M", "autoformer-small", 24),
         ("MACs, M", "mobilenetv2", 450),
     ):
-        ours = found[what, on].ours
-        assert ours is not None
-        assert 0 < ours.value <= limit
+        line = found[what, on]
+        assert line.verdict == "not measured"  # one search has no interval
+        assert 0 < float(line.note.removeprefix("1 search: ")) <= limit
     for proxy in ("Dextr", "MeCo", "ZiCo"):
         error = found["top-1 error, %", f"DARTS, {proxy}"]
         assert error.verdict == "not measured"
