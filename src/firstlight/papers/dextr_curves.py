@@ -163,8 +163,8 @@ dextr_stability = Experiment(
     run=_stability,
     remarks=(
         f"Each network is measured with {DRAWS} draws of image and circle.",
-        "The paper's code builds networks with biases in convolutions and BatchNorm without gain. Ours are those of the "
-        "benchmark, which may explain lower scores.",
+        "The paper's code builds networks with biases in convolutions and BatchNorm without gain. Ours are those of "
+        "the benchmark, which may explain lower scores.",
     ),
     chosen="picked",
 )
