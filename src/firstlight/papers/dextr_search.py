@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+import numpy as np
 
 from firstlight.core.seeds import python_generator
 from firstlight.core.statistics import Estimate
@@ -14,6 +16,7 @@ from firstlight.papers.dextr_tables import DEXTR
 from firstlight.papers.experiment import Experiment
 from firstlight.papers.hnas_cells import depth
 from firstlight.papers.lab import Lab
+from firstlight.papers.lookup import few_seeds_remark
 from firstlight.papers.published import PublishedTable
 from firstlight.probe.cost import Cost
 from firstlight.proxies.ensembles import members, parse_criterion
@@ -73,31 +76,43 @@ class Search:
         AlgorithmRequest.parse(self.algorithm).run(problem)
         return problem.pool.best(1)[0]
 
-    def cost(self, lab: Lab) -> Cost:
-        """Return the cost of the best network."""
+    def found(self, lab: Lab) -> list[str]:
+        """Return the best network for each seed."""
+        return [self.run(replace(lab, seeds=(seed,))) for seed in lab.seeds]
+
+    def costs(self, lab: Lab) -> list[Cost]:
+        """Return the cost of the best network for each seed."""
         setting = self.setting(lab)
-        return setting.space.cost(setting.space.parse(self.run(lab)), setting.skeleton)
+        return [setting.space.cost(setting.space.parse(text), setting.skeleton) for text in self.found(lab)]
 
 
-def _sizes(table: PublishedTable, row: str, on: str, cost: Cost) -> Iterator[Finding]:
-    """Yield a line for each column of a row: sizes as counted, and errors as published."""
-    counted = {"parameters, M": cost.params / 1e6, "MACs, M": cost.macs / 1e6}
+def _sizes(lab: Lab, table: PublishedTable, row: str, on: str, costs: list[Cost]) -> Iterator[Finding]:
+    """Yield a line for each column of a row: mean sizes over searches, and errors as published."""
+    counted = {
+        "parameters, M": np.array([cost.params / 1e6 for cost in costs]),
+        "MACs, M": np.array([cost.macs / 1e6 for cost in costs]),
+    }
     for column in table.columns:
-        ours = Estimate(counted[column], counted[column], counted[column]) if column in counted else None
-        scale: Scale = SCALES.get(column, FIGURE)
-        note = "one search" if ours else UNTRAINED
-        yield Finding(column, on, ours, table.at(row, column), scale, note)
+        values, published = counted.get(column), table.at(row, column)
+        if values is None:
+            yield Finding(column, on, None, published, FIGURE, UNTRAINED)
+        else:
+            note = f"{len(values)} {'search' if len(values) == 1 else 'searches'}: {values.mean():.4g}"
+            ours = lab.estimate(lambda sizes: float(sizes.mean()), values)
+            yield Finding(column, on, ours, published, SCALES[column], note)
 
 
 def _cells(lab: Lab) -> Iterator[Finding]:
     proposals = max(1, lab.samples // SAMPLES_FOR_A_PROPOSAL)
     space = SPACES["darts"]
+    imagenet = space.skeleton(**IMAGENET)
     for title, proxy in PROXIES.items():
         search = Search("darts", f"zero-cost-pt:proposals={proposals}", proxy, images=lab.images)
-        genotype, on = space.parse(search.run(lab)), f"DARTS, {title}"
-        assert isinstance(genotype, Genotype)
-        yield from _sizes(TABLE2, title, on, space.cost(genotype, space.skeleton(**IMAGENET)))
-        for kind, cell in (("normal", genotype.normal), ("reduction", genotype.reduce)):
+        genotypes, on = [space.parse(text) for text in search.found(lab)], f"DARTS, {title}"
+        yield from _sizes(lab, TABLE2, title, on, [space.cost(genotype, imagenet) for genotype in genotypes])
+        first = genotypes[0]
+        assert isinstance(first, Genotype)
+        for kind, cell in (("normal", first.normal), ("reduction", first.reduce)):
             names = sorted({operation for operation, _ in cell.edges})
             yield _counted(f"kinds of operations, {kind} cell", on, len(names), ", ".join(names))
             yield _counted(f"depth, {kind} cell", on, depth(cell), "by counting")
@@ -113,10 +128,10 @@ def _searches(lab: Lab) -> Findings:
         lines += _cells(lab)
         for size, limit in LIMITS.items():
             search = Search(f"autoformer-{size}", "random", "dextr", Limits(max_params=limit))
-            lines += _sizes(TABLE3, f"{size}, Dextr", search.space, search.cost(lab))
+            lines += _sizes(lab, TABLE3, f"{size}, Dextr", search.space, search.costs(lab))
         search = Search("mobilenetv2", "evolution-budget:population=1024", "dextr", Limits(max_macs="450M"))
-        lines += _sizes(TABLE8, "Dextr", search.space, search.cost(lab))
-    return Findings(tuple(lines))
+        lines += _sizes(lab, TABLE8, "Dextr", search.space, search.costs(lab))
+    return Findings(tuple(lines), tuple(few_seeds_remark(lab)))
 
 
 dextr_searches = Experiment(
