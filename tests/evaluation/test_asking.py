@@ -118,7 +118,7 @@ def test_what_contradicts_itself(asked: dict[str, object], message: str) -> None
 
 
 def test_the_target_must_be_an_accuracy() -> None:
-    with pytest.raises(SettingError, match="no accuracy by its name"):
+    with pytest.raises(SettingError, match="is not an accuracy, but a search maximizes"):
         firstlight.search("transnas-micro", table=a_table(), target="toy_train_seconds_40", workers=0)
 
 
@@ -143,7 +143,7 @@ def test_recipes_are_followed_as_far_as_networks_can(tmp_path: Path) -> None:
     )
     assert isinstance(request, AskTraining)
     assert request.setting.recipe.drop_path == 0
-    assert "drop_path=0.2 of the recipe 'hnas' was left out" in request.notes[0]
+    assert "drop_path=0.2 of the recipe 'hnas' is not used" in request.notes[0]
     assert request.measure == "validation accuracy after 10 epochs"
 
 

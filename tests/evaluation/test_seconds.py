@@ -64,7 +64,7 @@ def test_gaps_are_filled_by_a_line(count: int) -> None:
     found = times(table)
     assert found is not None
     assert found.r_squared == pytest.approx(1)  # seconds are a line in MACs here
-    assert f"has {count} of the networks" in found.origin
+    assert f"covers {count} of the networks" in found.origin
     fastest = table.frame["toy_train_seconds_40"].min() / 40
     expected = [max(fastest, truth(text)) for text in TEXTS]
     assert [found.per_epoch[text] for text in TEXTS] == pytest.approx(expected, rel=1e-6)
