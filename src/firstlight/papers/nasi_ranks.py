@@ -146,7 +146,7 @@ def _figure3(lab: Lab) -> Findings:
     found, charts = [], []
     for (benchmark,) in lab.data.by_table(ONE_SHOT):
         lines = []
-        for prefix, ranked in measured(lab, benchmark, {}, {}).items():
+        for prefix, ranked in measured(lab, benchmark, {}, ON_PATHS).items():  # as for Table 3, which shares them
             error = 100 - in_percent(ranked.accuracy)
             ours = lab.estimate(spearman, ranked.trace, ranked.accuracy, groups=ranked.groups)
             found.append(Finding(f"{prefix}Spearman: estimated trace and accuracy", benchmark.name, ours))
