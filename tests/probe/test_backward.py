@@ -261,7 +261,7 @@ def test_bad_labels_and_missing_ones() -> None:
         Probe(nets.build("mlp"), (x, torch.randn(5))).loss_gradients()
     with pytest.raises(UnsupportedError, match="4 batches are needed; got 1"):
         Probe(nets.build("mlp"), (x, y)).all_loss_gradients(4)
-    with pytest.raises(DataError, match="number of samples"):
+    with pytest.raises(DataError, match="numbers of samples"):
         Probe(nets.build("mlp"), (x, y[:3]))
 
 

@@ -110,7 +110,7 @@ def test_a_table_answers_for_whole_classes(tmp_path: Path) -> None:
         "|nor_conv_3x3~0|+|nor_conv_3x3~0|none~1|+|skip_connect~0|nor_conv_1x1~1|nor_conv_1x1~2|"
     )
     assert source.milliseconds(everything_else) == math.inf
-    assert "another skeleton" in source.remark()
+    assert "default skeleton" in source.remark()
     assert LookedUp(Setting("nasbench201"), path, "phone").remark() == ""
 
 

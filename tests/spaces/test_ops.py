@@ -32,5 +32,5 @@ def test_other_initializations_have_their_variance(name: str, fans: tuple[int, i
 
 
 def test_an_unknown_initialization_is_refused() -> None:
-    with pytest.raises(UnknownNameError, match="default, he, xavier"):
+    with pytest.raises(UnknownNameError, match="default, he, ntk, xavier"):
         initialize(nn.Sequential(Linear(2, 2)), torch_generator(0, "test"), "glorot")

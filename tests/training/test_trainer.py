@@ -152,7 +152,7 @@ def test_what_a_space_does_not_offer_is_noted(tmp_path: Path) -> None:
     found = trained(tmp_path, recipe="hnas:epochs=1:batch_size=16")
     assert found.samples["validation"] == 30
     assert found.notes == trained(tmp_path, recipe="hnas:epochs=1:batch_size=16").notes
-    assert "drop_path=0.2 of the recipe 'hnas' was left out" in found.notes[0]
+    assert "drop_path=0.2 of the recipe 'hnas' is not used" in found.notes[0]
 
 
 def test_a_training_that_diverges_has_no_weights(tmp_path: Path) -> None:

@@ -218,7 +218,7 @@ REFERENCES = {
         "ICLR",
         2020,
     ),
-    "Týbl2025vkdnw": Reference(
+    "Tybl2025vkdnw": Reference(
         "Ondřej Týbl, Lukáš Neumann",
         "Training-free Neural Architecture Search through Variance of Knowledge of Deep Network Weights",
         "CVPR",

@@ -7,7 +7,7 @@ from firstlight.probe.fisher import quantile_entropy
 from firstlight.proxies.base import Parts, proxy
 
 
-@proxy(reference="Týbl2025vkdnw", needs="nothing", batch_size=64)
+@proxy(reference="Tybl2025vkdnw", needs="nothing", batch_size=64)
 def vkdnw(probe: Probe, *, tensors: int = 128) -> Parts:
     """How even the Fisher information is, and how many layers.
 

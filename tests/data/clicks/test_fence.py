@@ -18,6 +18,7 @@ OWN = (
     "api/clicks.py",
     "evaluation/contenders.py",
     "evaluation/retraining.py",
+    "papers/sigeo_click_ranks.py",
     "papers/sigeo_clicks.py",
     "cli/data.py",
 )
