@@ -366,7 +366,9 @@ def test_a_killed_run_continues_where_it_was(tmp_path: Path) -> None:
 
 def test_a_proxy_that_is_not_made_for_the_networks_is_given_up_soon() -> None:
     seen = []
-    with pytest.raises(FirstlightError, match=r"None of the first 8 networks .* dss does not support them.*another proxy"):
+    with pytest.raises(
+        FirstlightError, match=r"None of the first 8 networks .* dss does not support them.*another proxy"
+    ):
         search(proxy="dss", samples=100, callback=into(seen))
     assert len(seen) < 8
 
