@@ -291,6 +291,23 @@ class Reporting(Group):
 
 
 @dataclass(frozen=True)
+class Judging(Group):
+    """What proxies or search methods are compared with.
+
+    Example:
+        >>> import firstlight
+        >>> firstlight.Judging(against="params").against
+        'params'
+    """
+
+    title = "Judging"
+
+    against: str = ""
+    """Compare all others with this proxy (in `compare`, with this method), such as params: paired differences with
+    intervals."""
+
+
+@dataclass(frozen=True)
 class Retraining(Group):
     """Training the best networks from scratch after a search.
 
@@ -396,6 +413,7 @@ GROUPS: tuple[type[Group], ...] = (
     Truth,
     Training,
     Reporting,
+    Judging,
     Retraining,
     Compute,
     Storage,

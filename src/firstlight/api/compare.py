@@ -10,7 +10,18 @@ from firstlight.api.common import check_names, choose_executor, choose_folder
 from firstlight.core.errors import SettingError
 from firstlight.core.events import Callback, ignore
 from firstlight.core.groups import Options, takes
-from firstlight.options import Compute, Inputs, Network, Reporting, Storage, Training, Truth, read_list, read_numbers
+from firstlight.options import (
+    Compute,
+    Inputs,
+    Judging,
+    Network,
+    Reporting,
+    Storage,
+    Training,
+    Truth,
+    read_list,
+    read_numbers,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,7 +33,7 @@ if TYPE_CHECKING:
     from firstlight.storage.store import Store
 
 
-@takes(Truth, Training, Reporting, Inputs, Network, Compute, Storage)
+@takes(Truth, Training, Reporting, Judging, Inputs, Network, Compute, Storage)
 def compare(
     options: Options,
     space: str | Space[Any],
@@ -30,7 +41,6 @@ def compare(
     methods: str | Sequence[str] = "random,evolution,reinforce,bohb",
     queries: str | Sequence[int] = "20,50,100",
     seeds: int | Sequence[int] = 10,
-    against: str = "",
     callback: Callback = ignore,
 ) -> Comparison:
     """Compare search methods: what they find after a number of queries, and at what cost.
@@ -43,7 +53,6 @@ def compare(
             searches with a proxy instead; its queries are scored networks.
         queries: Numbers of queries after which to report the result, in ascending order.
         seeds: Number of runs of each method, or the seeds themselves.
-        against: A method that the others are compared with, seed by seed, such as random.
         callback: Called with an `Event` as runs finish.
 
     Returns:
@@ -85,6 +94,7 @@ def compare(
         fidelities = any(method.asks_fidelities for method in parsed)
         contest, origin = _contest(options, space, place, store, fidelities=fidelities)
         within = options[Reporting].within
+        against = options[Judging].against
         result = run_methods(contest, parsed, steps, numbers, within=within, against=against, callback=callback)
         result = replace(result, remarks=(*result.remarks, *store.remarks()), directory=folder)
     if folder is not None:

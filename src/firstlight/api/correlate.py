@@ -11,7 +11,7 @@ from firstlight.core.amounts import in_question
 from firstlight.core.errors import SettingError
 from firstlight.core.events import Callback, ignore
 from firstlight.core.groups import Options, takes
-from firstlight.options import TRUE_LABELS, Compute, Inputs, Network, Storage, Truth, read_list
+from firstlight.options import TRUE_LABELS, Compute, Inputs, Judging, Network, Storage, Truth, read_list
 
 if TYPE_CHECKING:
     from firstlight.evaluation.correlate import Study
@@ -23,7 +23,7 @@ ALL = "all"
 USUAL_SAMPLES = 300
 
 
-@takes(Truth, Inputs, Network, Compute, Storage)
+@takes(Truth, Judging, Inputs, Network, Compute, Storage)
 def correlate(
     options: Options,
     space: str | Space[Any],
@@ -33,7 +33,6 @@ def correlate(
     first: int | None = None,
     exact: bool = False,
     ensemble: bool = False,
-    against: str = "",
     callback: Callback = ignore,
 ) -> Study:
     """Compare proxies with the results of trained networks in a table.
@@ -47,7 +46,6 @@ def correlate(
         first: Use the first N rows instead, as some papers do.
         exact: Score every network, even if it computes the same function as another.
         ensemble: Also choose up to four proxies on one half of the networks, and evaluate them on the other.
-        against: A proxy that the others are compared with, network by network, such as params.
         callback: Called with an `Event` as scores are computed.
 
     Returns:
@@ -69,6 +67,7 @@ def correlate(
         ['cifar10_test_200']
     """
     check_names(space=space, proxies=proxies)
+    against = options[Judging].against
     check_names(proxies=against or None)
     from firstlight.data.inputs import check_source_name
     from firstlight.evaluation.correlate import draw_sample, study, with_against

@@ -10,7 +10,7 @@ from firstlight.api.common import check_names, choose_executor, choose_folder
 from firstlight.core.errors import SettingError
 from firstlight.core.events import Callback, ignore
 from firstlight.core.groups import Options, takes
-from firstlight.options import Compute, Network, Storage, Training
+from firstlight.options import Compute, Judging, Network, Storage, Training
 
 if TYPE_CHECKING:
     from firstlight.evaluation.trust import Trust
@@ -18,14 +18,13 @@ if TYPE_CHECKING:
     from firstlight.spaces.base import Space
 
 
-@takes(Training, Network, Compute, Storage)
+@takes(Training, Judging, Network, Compute, Storage)
 def trust(
     options: Options,
     space: str | Space[Any],
     *,
     train: int = 24,
     proxies: Proxies = "all",
-    against: str = "",
     callback: Callback = ignore,
 ) -> Trust:
     """Find out which proxy to trust on your data: train a few random networks, and see which proxy predicted best.
@@ -36,7 +35,6 @@ def trust(
         space: The search space.
         train: Number of random networks to train.
         proxies: Proxies to choose from, by name, as `module:name`, as objects, or "all".
-        against: A proxy that the others are compared with, network by network, such as params.
         callback: Called with an `Event` as networks are trained and scored.
 
     Returns:
@@ -55,7 +53,7 @@ def trust(
         10
     """
     check_names(space=space, proxies=proxies)
-    check_names(proxies=against or None)
+    check_names(proxies=options[Judging].against or None)
     from firstlight.data.inputs import check_source_name
     from firstlight.evaluation.correlate import with_against
     from firstlight.evaluation.trust import train_and_compare
@@ -82,7 +80,7 @@ def trust(
         device=network.device,
     )
     asked = [entry.for_space(settings.space_name) for entry in parse_requests(proxies)]
-    requests, compared = with_against(asked, against)
+    requests, compared = with_against(asked, options[Judging].against)
     data = settings.dataset
     source = source_for(requests, training.data).fitting(len(data.x_train) + len(data.x_val))
     scoring = make_setting(space, source, network.skeleton_settings, network.only_seed, network.device, 1)

@@ -8,7 +8,7 @@ import inspect
 import math
 import numbers
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, get_args, overload
 
 from firstlight.core.errors import (
@@ -304,7 +304,6 @@ def proxy(
     batch_size: int = 1,
     expects: tuple[Hashable, ...] = (),
     beside: tuple[str, ...] = (),
-    values_since: int | None = None,
 ) -> Callable[[Formula], Proxy]: ...
 
 
@@ -319,7 +318,6 @@ def proxy(
     batch_size: int = 1,
     expects: tuple[Hashable, ...] = (),
     beside: tuple[str, ...] = (),
-    values_since: int | None = None,
 ) -> Proxy | Callable[[Formula], Proxy]:
     """Turn a formula into a proxy. A decorator, with or without parentheses.
 
@@ -336,8 +334,6 @@ def proxy(
         batch_size: Default number of inputs in a batch.
         expects: Quantities that others can measure for it along the way (see `Probe.expected`).
         beside: Names of proxies that are always reported together with it.
-        values_since: The oldest revision whose stored values are still right; what had no value then is measured again.
-            Default: `revision`.
 
     Returns:
         The proxy, which every call accepts in place of a name.
@@ -369,10 +365,20 @@ def proxy(
             batch_size,
             expects,
             beside,
-            values_since,
         )
 
     return decorate if function is None else decorate(function)
+
+
+def values_since(revision: int) -> Callable[[Proxy], Proxy]:
+    """Keep stored values of earlier revisions of a proxy; only what had no value is measured again.
+
+    A decorator above `proxy`.
+
+    Args:
+        revision: The oldest revision whose stored values are still right.
+    """
+    return lambda proxy: replace(proxy, values_since=revision)
 
 
 def _described(value: object) -> str:

@@ -14,7 +14,7 @@ from firstlight.probe.curvature import LARGE_SIDE, is_small
 from firstlight.probe.curvature import curvature as curvature_of
 from firstlight.probe.features import FeatureValues
 from firstlight.probe.spectra import FEW_ROWS, InverseCondition, SampledInverseCondition
-from firstlight.proxies.base import InSpaces, Parts, proxy
+from firstlight.proxies.base import InSpaces, Parts, proxy, values_since
 
 # The size of an input on the curve: at least 64 pixels, or that of the inputs; or no curve at all
 Curve = Literal["large", "own", "none"]
@@ -38,7 +38,8 @@ TILES = "the published code fails on images in tiles: independence alone"
 Variant = Annotated[Literal["paper", "official"], InSpaces({"official": AS_PUBLISHED})]
 
 
-@proxy(reference="Asthana2025dextr", revision=5, values_since=4, expects=(InverseCondition(),))
+@values_since(4)
+@proxy(reference="Asthana2025dextr", revision=5, expects=(InverseCondition(),))
 def dextr(probe: Probe, *, variant: Variant = "paper", images: int = 1, curve: Curve = "large") -> Parts:
     """Independent channels, and an output of high curvature.
 
@@ -71,7 +72,8 @@ def dextr(probe: Probe, *, variant: Variant = "paper", images: int = 1, curve: C
     return _combined(probe, found, _shape(probe) if curve == "own" else None)
 
 
-@proxy(reference="Asthana2025dextr", revision=4, values_since=3, expects=(SampledInverseCondition(FEW_ROWS),))
+@values_since(3)
+@proxy(reference="Asthana2025dextr", revision=4, expects=(SampledInverseCondition(FEW_ROWS),))
 def dextr_opt(probe: Probe, *, rows: int = FEW_ROWS, images: int = 1) -> Parts:
     """Dextr from a few channels of each output: for varying widths.
 
@@ -108,7 +110,8 @@ def independence(probe: Probe, *, images: int = 1) -> Parts:
     return Parts(_log_sum(found))
 
 
-@proxy(reference="Asthana2025dextr", revision=4, values_since=3)
+@values_since(3)
+@proxy(reference="Asthana2025dextr", revision=4)
 def curvature(probe: Probe) -> Parts:
     """Curvature of the output along a curve: a part of Dextr.
 
