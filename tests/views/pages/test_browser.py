@@ -122,7 +122,7 @@ def test_colors_follow_the_system_until_they_are_chosen(a_page: Chrome) -> None:
     assert dark != light
     a_page.refresh()
     wait_for_script(a_page)
-    assert a_page.execute_script(paper) == dark
+    until(a_page, lambda: a_page.execute_script(paper) == dark)
     button = a_page.find_element(By.CLASS_NAME, "theme")
     button.click()
     assert a_page.execute_script(paper) == light
