@@ -3,6 +3,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 LOWEST := .venv-lowest
+# one more than there are cores: many tests wait for processes that they start
+PROCESSES := $(shell expr $$(nproc) + 1)
 PIP_INSTALL := -m pip install --quiet --disable-pip-version-check
 INSTALL := $(BIN)/python $(PIP_INSTALL) --constraint constraints.txt
 
@@ -17,10 +19,10 @@ demo: setup ## find a good network among 15,625 without training any
 	$(BIN)/firstlight search nasbench201 --proxy dextr --samples 1000 --max-params 1.0M --input synthetic --out runs/demo
 
 test: lint types ## lint, types and tests; prints the coverage
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto --dist worksteal --durations 40 --cov
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses $(PROCESSES) --dist worksteal --durations 40 --cov
 
 test-lowest: $(LOWEST)/.installed ## run the tests with the lowest versions that pyproject.toml allows
-	OMP_NUM_THREADS=1 $(LOWEST)/bin/python -m pytest --numprocesses auto --dist worksteal
+	OMP_NUM_THREADS=1 $(LOWEST)/bin/python -m pytest --numprocesses $(PROCESSES) --dist worksteal
 
 lint: $(VENV)/.installed-dev ## check style, formatting and the order of imports between packages; changes nothing
 	$(BIN)/ruff check .
