@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 LOWEST := .venv-lowest
 # one more than there are cores: many tests wait for processes that they start
-PROCESSES := $(shell expr $$(nproc) + 1)
+PROCESSES := $(shell $(PYTHON) -c 'import os; print(os.cpu_count() + 1)')
 PIP_INSTALL := -m pip install --quiet --disable-pip-version-check
 INSTALL := $(BIN)/python $(PIP_INSTALL) --constraint constraints.txt
 

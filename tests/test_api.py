@@ -76,6 +76,7 @@ def test_every_public_name_has_an_example() -> None:
     assert set(PUBLIC) - EXAMPLES.keys() == set()
 
 
+@pytest.mark.usefixtures("own_registries")
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_an_example_runs(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
