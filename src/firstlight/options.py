@@ -52,9 +52,9 @@ class Inputs(Group):
     """What proxies see: synthetic (noise), circle, digits, npz:PATH, folder:PATH, or a name in $FIRSTLIGHT_DATA.
     Default: the data, if there is any, or else synthetic."""
     labels: str = TRUE_LABELS
-    """Labels of the inputs: `true`, or `random` to replace them by random ones."""
+    """Labels of the inputs: `true` or `random`."""
     batch_size: int | None = None
-    """Number of inputs in a batch. Default: what the proxies need."""
+    """Inputs per batch. Default: what the proxies need."""
     num_batches: int | None = None
     """Number of batches. Default: what the proxies need."""
     warmup: str | float | None = None
@@ -85,7 +85,7 @@ class Network(Group):
     seed: int | str | Sequence[int] = 0
     """Random seed for weights, inputs and samples. `correlate` and `reproduce` accept several, such as 0,1,2."""
     repeats: int = 1
-    """Score N initializations and inputs; report the mean and its standard error."""
+    """Average the scores of N initializations and inputs."""
     device: str | None = None
     """Device to score networks on, such as cpu or cuda:0."""
 
@@ -160,11 +160,11 @@ class Limits(Group):
     min_macs: str | float | None = None
     """Minimum number of multiply-accumulates."""
     max_activations: str | float | None = None
-    """Maximum number of output elements of convolutions and matrix products."""
+    """Maximum outputs of convolutions and matrix products."""
     max_memory: str | float | None = None
-    """Maximum peak memory of a forward pass, weights included, such as 20MB."""
+    """Maximum peak memory with weights, such as 20MB."""
     max_latency: str | float | None = None
-    """Maximum latency for one input, in milliseconds; see `latency`."""
+    """Maximum milliseconds for one input; see `latency`."""
     latency: str = "measured"
     """Source of latencies: measured (on this machine, with one thread), measured:threads=2, onnx (with ONNX Runtime),
     or table:FILE:COLUMN."""
@@ -322,7 +322,7 @@ class Retraining(Group):
     retrain: int | None = None
     """Retrain the N best networks from scratch and compare them with handcrafted baselines. See docs/ctr.md."""
     retrain_times: int = 1
-    """Number of times to retrain each network, with different seeds."""
+    """Seeds to retrain each network with."""
     retrain_random: int = 0
     """Also retrain N random networks."""
 
@@ -344,7 +344,7 @@ class Compute(Group):
     title = "Compute"
 
     workers: int | None = None
-    """Number of worker processes; 0 runs everything in this process. Default: one per core, or 0 for a few networks."""
+    """Worker processes; 0 for none. Default: one per core, or 0 for a few networks."""
     executor: Any = LOCAL
     """Where to run the work: local, or ray for a Ray cluster, followed by the resources of each task:
     ray:cpus=2:gpus=0.5:memory=4G:retries=5. See docs/cluster.md."""
@@ -352,7 +352,7 @@ class Compute(Group):
     """With the executor ray: auto (the cluster that this machine belongs to), or HOST:PORT. Default: start Ray on this
     machine."""
     timeout: float | None = None
-    """Stop a network that takes a worker longer than this many seconds; its status is then failed."""
+    """Stop a network after this many seconds; it has then failed."""
     max_worker_memory: str | float | None = None
     """Stop a network that uses more memory than this, such as 4G, in addition to what a worker uses at startup (about
     0.2G). Linux only."""
@@ -376,10 +376,9 @@ class Storage(Group):
     out: str | os.PathLike[str] | None = None
     """Run folder; repeat the same call or command to resume. `auto`: a folder under runs/, named after the settings."""
     store: str | os.PathLike[str] | None = None
-    """Store scores and runs in this file, which several searches can share at the same time. Default: a file in the
-    run folder."""
+    """Store scores and runs in this file, which several searches can share. Default: one in the run folder."""
     same_versions: bool = False
-    """Recompute stored results that come from another version of PyTorch or another kind of processor."""
+    """Recompute results of another PyTorch version or processor."""
 
 
 @dataclass(frozen=True)

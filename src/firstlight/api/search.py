@@ -58,7 +58,7 @@ def search(
         algorithm: How to search, with settings after the name: evolution:population=32:generations=6.
             `firstlight algorithms` lists them all.
         samples: Number of networks to score. Default: 500.
-        queries: With data or a table: number of networks to evaluate. Default: 20.
+        queries: Networks to evaluate, with data or a table. Default: 20.
         objectives: Costs to minimize while maximizing the score, such as macs,latency. The result is then a Pareto
             front.
         callback: Called with an `Event` as the search progresses.

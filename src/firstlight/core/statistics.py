@@ -251,7 +251,7 @@ def best_of_top(utilities: Numbers, truth: Numbers) -> float:
 
 
 def regret_of(count: int) -> Statistic:
-    """Return the statistic: by how much the best of so many networks of highest utility misses the best of all."""
+    """Return the statistic: the best true value of all networks minus the best among the `count` ranked first."""
 
     def regret(utilities: Numbers, truth: Numbers) -> float:
         return float(truth.max() - truth[best_first(utilities)[:count]].max())
