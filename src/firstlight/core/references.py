@@ -109,6 +109,12 @@ REFERENCES = {
         "CVPR",
         2016,
     ),
+    "Huang2024nasgraph": Reference(
+        "Zhenhan Huang, Tejaswini Pedapati, Pin-Yu Chen, Chunheng Jiang, Jianxi Gao",
+        "Graph is all you need? Lightweight data-agnostic neural architecture search without training",
+        "arXiv:2405.01306",
+        2024,
+    ),
     "Javaheripi2022lts": Reference(
         "Mojan Javaheripi, Gustavo H. de Rosa, Subhabrata Mukherjee, Shital Shah, Tomasz L. Religa, "
         "Caio C. T. Mendes, Sebastien Bubeck, Farinaz Koushanfar, Debadeepta Dey",

@@ -19,7 +19,7 @@ from firstlight.probe.subject import quantity
 
 # Each is imported by the quantity that needs it: most proxies need none of them.
 if TYPE_CHECKING:
-    from firstlight.probe import blocks, steps
+    from firstlight.probe import blocks, channels, steps
 
 
 class AlteredQuantities(BackwardQuantities):
@@ -85,6 +85,20 @@ class AlteredQuantities(BackwardQuantities):
         batch = self.batches[0].map(lambda x: x.double() if x.is_floating_point() else x)
         with twin._watched("constant weights", training=True), torch.no_grad():
             return twin._logits(batch).flatten().cpu()
+
+    @quantity
+    def channel_graph(self) -> channels.ChannelGraph:
+        """Return the size of the graph of channels, on a copy with weights drawn from N(0, 1) and biases 0.
+
+        Cost: for each layer, a forward pass of as many samples as it has input channels.
+        """
+        from firstlight.probe import channels, variants
+
+        twin = self._with(variants.reinitialized(self.model, torch_generator(self.seed, "channels"), kaiming=False))
+        recorder = channels.GraphRecorder()
+        with twin._watched("channels", training=False), torch.no_grad(), recorder.watching(twin.model):
+            logits = twin._logits(self.batches[0].head(1))
+        return recorder.graph(logits[0].numel())
 
     @quantity
     def fisher_matrix(self, *, tensors: int = 128, given: bool = False) -> Tensor:

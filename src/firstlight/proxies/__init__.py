@@ -21,6 +21,7 @@ _NAMES = {
     "kernel": "knas ntk_condition ntk_trace ntk_trace_batch ntk_trace_exact te_ntk",
     "l_swag": "l_swag",
     "meco": "meco meco_opt",
+    "nasgraph": "nasgraph_degree",
     "rectifiers": "linear_regions naswot swap swap_reg",
     "sigeo": "fr_norm loss sigeo zico",
     "synflow": "synflow",
