@@ -4,8 +4,8 @@
     FIRSTLIGHT_DATA=... python -m benchmarks.hnas_classes write FOLDER [-o FILE]
 
 `score` keeps all scores in FOLDER; a run that was cut off goes on where it was. Classes come in a random order, so that
-any beginning is a sample of them. `write` measures nothing: it writes what FOLDER has, by default to the file that
-the experiments read. A class takes about 0.7 s on one core for the parts `twin` and `batch16`.
+any beginning is a sample of them. What the file that comes with Firstlight has is not measured again. `write` measures
+nothing: it adds what FOLDER has to that file. A class takes about 0.7 s on one core for the parts `twin` and `batch16`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,17 @@ from pathlib import Path
 
 from firstlight.execution.executor import make_executor
 from firstlight.papers import class_scores
-from firstlight.papers.class_scores import FILE, PARTS, collect, find_part, measure, ordered
+from firstlight.papers.class_scores import (
+    FILE,
+    MEASURED,
+    PARTS,
+    collect,
+    describe,
+    find_part,
+    load_class_scores,
+    measure,
+    ordered,
+)
 from firstlight.papers.runner import open_data_folder
 from firstlight.storage.store import open_store
 
@@ -24,11 +34,14 @@ USUAL_FILE = Path(class_scores.__file__).parent / "scores" / FILE
 
 
 def score(folder: Path, parts: list[str], most: int | None, workers: int) -> None:
-    data, texts = open_data_folder(None), ordered()[:most]
+    data, known = open_data_folder(None), load_class_scores()
     executor = make_executor(workers)
     with open_store(folder) as store, executor.staying():
         for name in parts:
-            start, new = time.monotonic(), 0
+            texts, start, new = ordered()[:most], time.monotonic(), 0
+            if known.covers(name, describe(find_part(name), data)):
+                done_before = set(known.frame.index[known.frame[f"{name}.{MEASURED}"]])
+                texts = tuple(text for text in texts if text not in done_before)
             for done, network in enumerate(measure(find_part(name), data, executor, store, texts), start=1):
                 new += not network.reused
                 if done == len(texts) or (new and new % 50 == 0):
@@ -38,7 +51,7 @@ def score(folder: Path, parts: list[str], most: int | None, workers: int) -> Non
 def write(folder: Path, parts: list[str], out: Path) -> None:
     command = f"python -m benchmarks.hnas_classes score FOLDER --parts {','.join(parts)}"
     with open_store(folder) as store:
-        found = collect(open_data_folder(None), store, parts, command)
+        found = collect(open_data_folder(None), store, parts, command).joined(load_class_scores())
     found.write(out)
     print(f"{out}: {', '.join(f'{name} {count}' for name, count in found.parts.items())} of {len(found.frame)} classes")
 

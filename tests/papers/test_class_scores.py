@@ -9,6 +9,7 @@ from itertools import islice
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from tests.papers.toy import write_tables
 from tests.papers.toy_scores import toy_scores
@@ -119,3 +120,34 @@ def test_the_scores_that_come_with_firstlight_can_be_measured_again() -> None:
         request = ProxyRequest.parse("ntk_trace")
         found = measure_all([request], Probe(setting.network(text), setting.inputs.batches, seed=0))
         assert scores.values(name, "ntk_trace", [text])[0] == pytest.approx(found["ntk_trace"].value, rel=1e-4)
+
+
+def test_an_earlier_file_fills_in_what_was_measured_alike() -> None:
+    def scores(values: list[float], **described: object) -> ClassScores:
+        measured = np.isfinite(values)
+        frame = pd.DataFrame({"batch16.snip": np.float32(values), "batch16.measured": measured}, index=["a", "b", "c"])
+        return ClassScores(frame, {"parts": {"batch16": {"batch_size": 16, **described, "measured": sum(measured)}}})
+
+    new = scores([1.0, np.nan, np.nan])
+    earlier = scores([5.0, 2.0, np.nan])
+    joined = new.joined(earlier)
+    np.testing.assert_array_equal(joined.frame["batch16.snip"], [1, 2, np.nan])
+    assert joined.frame["batch16.measured"].tolist() == [True, True, False]
+    assert joined.frame["batch16.measured"].dtype == bool
+    assert joined.parts == {"batch16": 2}
+    assert new.joined(scores([5.0, 2.0, 3.0], batch_size=8)).parts == {"batch16": 1}
+    assert new.joined(ClassScores(pd.DataFrame())).parts == {"batch16": 1}
+
+
+def test_parts_of_an_earlier_file_are_kept() -> None:
+    index = ["a", "b"]
+    new = ClassScores(
+        pd.DataFrame({"batch16.snip": [1.0, 2.0], "batch16.measured": [True, True]}, index=index),
+        {"parts": {"batch16": {"measured": 2}}},
+    )
+    twin = ClassScores(
+        pd.DataFrame({"twin.snip": [3.0, 4.0], "twin.measured": [True, True]}, index=index),
+        {"parts": {"twin": {"measured": 2}}},
+    )
+    assert new.joined(twin).parts == {"batch16": 2, "twin": 2}
+    assert new.joined(twin).frame["twin.snip"].tolist() == [3, 4]

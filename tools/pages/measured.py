@@ -87,5 +87,5 @@ def _ours(finding: dict[str, Any]) -> str:
         return ""
     value, ends = finding["ours"], finding["ours_ci"]
     digits = 2 if abs(value) >= 10 else 3
-    known = "" if None in ends else f" [{ends[0]:.{digits}f}, {ends[1]:.{digits}f}]"
+    known = "" if None in ends or ends[0] == ends[1] else f" [{ends[0]:.{digits}f}, {ends[1]:.{digits}f}]"
     return f"{value:.{digits}f}{known}"

@@ -128,6 +128,18 @@ def measure(
     return ScoreService(part.setting(data), part.requests, executor, store).scores(texts)
 
 
+def describe(part: Part, data: DataFolder) -> dict[str, Any]:
+    """Return what decides the scores of a part."""
+    setting = part.setting(data)
+    return {
+        "proxies": {str(request): request.proxy.revision for request in part.requests},
+        "batch_size": part.batch_size,
+        "skeleton": setting.described,
+        "images": setting.inputs.fingerprint,
+        "seed": setting.seed,
+    }
+
+
 def collect(data: DataFolder, store: Store, parts: Sequence[str], command: str) -> ClassScores:
     """Return what the store has of the parts. Nothing is measured."""
     columns: dict[str, Any] = {ARCHITECTURE: sorted(ordered())}
@@ -143,14 +155,7 @@ def collect(data: DataFolder, store: Store, parts: Sequence[str], command: str) 
         columns |= _stored(
             columns[ARCHITECTURE], name, part, lambda text, request, s=setting: store.find_score(s.key(text, request))
         )
-        about["parts"][name] = {
-            "proxies": {str(request): request.proxy.revision for request in part.requests},
-            "batch_size": part.batch_size,
-            "skeleton": setting.described,
-            "images": setting.inputs.fingerprint,
-            "seed": setting.seed,
-            "measured": int(np.sum(columns[f"{name}.{MEASURED}"])),
-        }
+        about["parts"][name] = describe(part, data) | {"measured": int(np.sum(columns[f"{name}.{MEASURED}"]))}
     return ClassScores(pd.DataFrame(columns).set_index(ARCHITECTURE), about)
 
 
@@ -198,6 +203,24 @@ class ClassScores:
         """Return which networks were measured."""
         return self.frame[f"{part}.{MEASURED}"].reindex(list(texts)).fillna(False).to_numpy(dtype=bool)
 
+    def covers(self, name: str, described: Mapping[str, Any]) -> bool:
+        """Return whether there are scores of a part, measured just as described."""
+        entry = self.about.get("parts", {}).get(name, {})
+        return bool(entry) and all(entry.get(key) == value for key, value in _plain(described).items())
+
+    def joined(self, earlier: ClassScores) -> ClassScores:
+        """Return these scores, and for classes without any those of an earlier file that were measured alike."""
+        frame, parts = self.frame.copy(), dict(self.about["parts"])
+        for name, entry in earlier.about.get("parts", {}).items():
+            own = [column for column in earlier.frame.columns if column.partition(".")[0] == name]
+            if name not in parts:
+                frame, parts[name] = frame.join(earlier.frame[own]), entry
+            elif earlier.covers(name, {key: value for key, value in parts[name].items() if key != "measured"}):
+                missing = frame.index[~frame[f"{name}.{MEASURED}"]]
+                frame.loc[missing, own] = earlier.frame.loc[missing, own]
+                parts[name] = parts[name] | {"measured": int(frame[f"{name}.{MEASURED}"].sum())}
+        return ClassScores(frame, {**self.about, "parts": parts})
+
     def write(self, path: Path) -> None:
         """Write the file.
 
@@ -222,6 +245,12 @@ class ClassScores:
 
         table = pq.read_table(path)
         return cls(table.to_pandas(), json.loads(table.schema.metadata[ABOUT]))
+
+
+def _plain(described: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a description as a file has it."""
+    plain: dict[str, Any] = json.loads(json.dumps(described))
+    return plain
 
 
 @cache

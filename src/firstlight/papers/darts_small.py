@@ -50,7 +50,7 @@ PAPERS = read_paper("darts")
 FULL_SIZE = DARTS().skeleton(channels=36, cells=20)
 PARAMETERS = Scale("parameters, millions", tolerance=0.1, widest=math.inf)
 SKELETON = (("cells", 5), ("channels", 8), ("input_shape", (3, 16, 16)))
-RECIPE = "quick:epochs=2:flip=true:validation=0.02"
+RECIPE = "quick:epochs=5:flip=true:validation=0.02"
 ACCURACY, EXCESS = "test accuracy, %", "above random genotypes of equal size, points"
 
 
