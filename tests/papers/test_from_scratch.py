@@ -6,10 +6,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 
 from firstlight.data import InputSource, load_dataset
-from firstlight.papers import from_scratch
 from firstlight.papers.darts_networks import published
 from firstlight.papers.from_scratch import AfterTraining
 from firstlight.scoring.service import Setting
@@ -32,7 +30,7 @@ def images(tmp_path: Path) -> str:
 
 
 def test_accuracy_is_that_of_a_plain_training(images: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(from_scratch, "_use_channels_last", lambda network: None)  # which only changes the rounding
+    monkeypatch.setattr(DARTS, "channels_last", False)  # which only changes the rounding
     recipe = RecipeRequest.parse("quick:epochs=1:batch_size=32").recipe
     setting = Setting("darts", InputSource(images, side=8), 3, tuple(sorted(SKELETON.items())))
     text = str(published()["DARTS, second order"])
@@ -45,11 +43,3 @@ def test_accuracy_is_that_of_a_plain_training(images: str, monkeypatch: pytest.M
     _, accuracy = evaluate_classifier(network, data.x_test, data.y_test, 32)
     assert found.value == 100 * accuracy
     assert found.parts["training"] == 100 * result.epochs[-1].train_accuracy
-
-
-def test_channels_last_computes_the_same() -> None:
-    network = DARTS().build(published()["NASNet"], DARTS().skeleton(**SKELETON), seed=0)
-    x = torch.randn(4, 3, 8, 8, generator=torch.Generator().manual_seed(0))
-    before = network(x)
-    from_scratch._use_channels_last(network)
-    torch.testing.assert_close(network(x), before, rtol=1e-4, atol=1e-5)

@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-import torch
-from torch import Tensor, nn
 
 from firstlight.core.errors import DivergedError, MissingFileError
 from firstlight.core.statistics import Estimate
@@ -23,7 +21,7 @@ from firstlight.proxies.base import Parts
 from firstlight.scoring.service import Setting
 from firstlight.spaces.base import Architecture
 from firstlight.training.classifier import evaluate_classifier, train_classifier
-from firstlight.training.fitting import build_for_training
+from firstlight.training.fitting import build_for_training, channels_last
 from firstlight.training.recipe import TrainingRecipe
 
 ACCURACY = "test accuracy, %"
@@ -56,13 +54,13 @@ class AfterTraining:
         data = _load(source_name(setting), setting.seed, self.recipe.validation)
         parsed = setting.space.parse(architecture)
         network = build_for_training(setting.space, parsed, setting.skeleton, self.recipe, seed=setting.seed)
-        _use_channels_last(network)
-        result = train_classifier(network, data, self.recipe, seed=setting.seed)
-        if not result.ok:
-            raise DivergedError(result.note)
-        assert data.x_test is not None
-        assert data.y_test is not None
-        _, test = evaluate_classifier(network, data.x_test, data.y_test, self.recipe.batch_size)
+        with channels_last(network, setting.space):
+            result = train_classifier(network, data, self.recipe, seed=setting.seed)
+            if not result.ok:
+                raise DivergedError(result.note)
+            assert data.x_test is not None
+            assert data.y_test is not None
+            _, test = evaluate_classifier(network, data.x_test, data.y_test, self.recipe.batch_size)
         return Parts(100 * test, training=100 * result.epochs[-1].train_accuracy)
 
 
@@ -75,16 +73,6 @@ def source_name(setting: Setting) -> str:
 @functools.lru_cache(maxsize=1)  # all networks of a seed share it
 def _load(name: str, seed: int, validation: float) -> Dataset:
     return load_dataset(name, seed=seed, validation=validation, test=True)
-
-
-def _use_channels_last(network: nn.Module) -> None:
-    """Compute with channels last in memory, which makes depthwise convolutions on a CPU up to twice as fast."""
-    network.to(memory_format=torch.channels_last)  # type: ignore[call-overload] # its stub lacks this argument
-
-    def reorder(_: nn.Module, inputs: tuple[Tensor]) -> tuple[Tensor]:
-        return (inputs[0].contiguous(memory_format=torch.channels_last),)
-
-    network.register_forward_pre_hook(reorder)
 
 
 @dataclass(frozen=True)

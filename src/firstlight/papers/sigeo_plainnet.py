@@ -66,7 +66,8 @@ def _search(lab: Lab, setting: Setting, proxy: str) -> Architecture:
         callback=lambda event: seen.setdefault(event.architecture),
     )
     AlgorithmRequest.parse(f"evolution-budget:population={max(4, lab.samples // 4)}:mutations=2").run(problem)
-    return setting.space.parse(best_first(by, service.scores(list(seen)))[0].network.architecture)
+    found: Architecture = setting.space.parse(best_first(by, service.scores(list(seen)))[0].network.architecture)
+    return found
 
 
 def at_random(setting: Setting, count: int) -> dict[str, Architecture]:

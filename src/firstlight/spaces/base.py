@@ -110,6 +110,8 @@ class Space(ABC, Generic[A]):
         data_kind: The kind of data that its networks take: "images", or another key of `firstlight.data.sources.KINDS`.
         warm_up_weights: What a warm-up trains by default: each network's "own" weights, or those that all networks
             of the space share ("shared").
+        channels_last: Whether networks are trained on CPUs with channels last in memory, which is faster for
+            convolutions. Their layers must not call `view` on what a convolution returns.
         skeleton_type: The class of its skeletons.
 
     Example:
@@ -137,6 +139,7 @@ class Space(ABC, Generic[A]):
     benchmark: str = ""
     data_kind: str = "images"
     warm_up_weights: Literal["own", "shared"] = "own"
+    channels_last: bool = False
     skeleton_type: type[Skeleton] = Skeleton
 
     @abstractmethod

@@ -28,6 +28,7 @@ class DARTS(Space[Genotype]):
     name = "darts"
     summary = "two cells of four nodes with two inputs each, seven operations: 10^18 genotypes, as in NAS-Bench-301"
     reference = "Liu2019darts"
+    channels_last = True
     benchmark = "NAS-Bench-301: accuracies on CIFAR-10, predicted by a surrogate model"
     used_by = ("Asthana2025dextr", "Chen2021tenas", "Shu2022hnas", "Shu2022nasi", "Zheng2023sigeo")
     skeleton_type = DartsSkeleton

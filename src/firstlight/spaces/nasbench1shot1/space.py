@@ -39,6 +39,7 @@ class NASBench1Shot1(Space101):
     """
 
     reference = "Zela2020nasbench1shot1"
+    channels_last = True
     benchmark = "NAS-Bench-1Shot1: looked up in NAS-Bench-101"
     used_by = ("Shu2022nasi",)
 

@@ -28,6 +28,7 @@ class NASBench201(Space[Cell201]):
     name = "nasbench201"
     summary = "cells of four nodes, five operations on six edges: 15,625 architectures, 6,466 distinct"
     reference = "Dong2020nasbench201"
+    channels_last = True
     benchmark = "NAS-Bench-201 and NATS-Bench (topology): all trained on CIFAR-10, CIFAR-100 and ImageNet16-120"
     used_by = (
         "Asthana2025dextr",

@@ -55,6 +55,7 @@ class PlainNetSpace(Space[Structure]):
     """All structures of some kinds of blocks, reached from an initial one by replacing one block after another."""
 
     reference = "Lin2021zennas"
+    channels_last = True
     skeleton_type: type[PlainNetSkeleton] = PlainNetSkeleton
     residual_kinds: ClassVar[Mapping[str, int]]  # with the number of times each is in the papers' list of replacements
     widest: int = MOST_CHANNELS

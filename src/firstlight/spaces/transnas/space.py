@@ -67,6 +67,7 @@ class TransNASMicro(Space[MicroCell]):
     name = "transnas-micro"
     summary = "cells of four nodes, four operations on six edges: 4,096 architectures, trained on seven tasks"
     reference = "Duan2021transnas"
+    channels_last = True
     benchmark = "TransNAS-Bench-101: all trained on seven vision tasks"
     used_by = ("Asthana2025dextr",)
     skeleton_type = MicroSkeleton
@@ -199,6 +200,7 @@ class TransNASMacro(Space[MacroModules]):
     name = "transnas-macro"
     summary = "four to six modules that may double the channels or halve the image: 3,256 architectures, seven tasks"
     reference = "Duan2021transnas"
+    channels_last = True
     benchmark = "TransNAS-Bench-101: all trained on seven vision tasks"
     skeleton_type = TransNASSkeleton
     proxy = "independence"  # which is Dextr here: the output does not move, whatever the image
