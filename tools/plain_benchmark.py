@@ -77,8 +77,14 @@ class Benchmark:
 BENCHMARKS = {
     "cifar10": Benchmark("cifar10", "plain", "cifar10@16", "short:epochs=8:validation=0.2", tuple(BANDS), 27),
     "mnist": Benchmark("mnist", "plain-mnist", "mnist@16", "short:epochs=4:validation=0.2", ("20k",), 20),
+    # 25 images of each class: without augmentation, networks learn them by heart
     "imagenet": Benchmark(
-        "imagenet", "plain-imagenet", "tinyimagenet16_120", "short:epochs=24:validation=0.2", ("100k",), 20
+        "imagenet",
+        "plain-imagenet",
+        "tinyimagenet16_120",
+        "short:epochs=32:validation=0.3:flip=True:crop=2",
+        ("100k",),
+        20,
     ),
 }
 
