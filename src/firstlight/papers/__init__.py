@@ -32,7 +32,7 @@ _NAMES = {
     "plain_proxies": "plain-proxies plain-remedies",
     "sigeo": "sigeo-table2",
     "sigeo_click_ranks": "sigeo-click-ranks",
-    "sigeo_clicks": "sigeo-table5",
+    "sigeo_clicks": "sigeo-figure4 sigeo-table5",
     "sigeo_figure2": "sigeo-figure2",
     "sigeo_published_warm_up": "sigeo-published-warm-up",
     "sigeo_warm": "sigeo-ablation sigeo-table3",
