@@ -139,10 +139,21 @@ def plans(settings: Mapping[str, EvaluationSetting], bands: Sequence[str], netwo
             yield from (replace(plan, seed=seed) for plan in textbook for seed in range(1, TEXTBOOK_SEEDS))
 
 
+def with_settings(
+    settings: Mapping[str, EvaluationSetting], planned: Iterable[Plan]
+) -> Iterator[tuple[Plan, EvaluationSetting]]:
+    """Yield trainings with their settings, one for each space and seed: each holds the data, which are slow to read."""
+    known = {(name, setting.seed): setting for name, setting in settings.items()}
+    for plan in planned:
+        where = plan.space, plan.seed
+        if where not in known:
+            known[where] = replace(settings[plan.space], seed=plan.seed)
+        yield plan, known[where]
+
+
 def train(store: Store, settings: Mapping[str, EvaluationSetting], planned: Iterable[Plan]) -> None:
     """Train what the store does not know."""
-    for number, plan in enumerate(planned, start=1):
-        setting = replace(settings[plan.space], seed=plan.seed)
+    for number, (plan, setting) in enumerate(with_settings(settings, planned), start=1):
         for done in EvaluationService(setting, InProcess(), store).evaluations([plan.architecture]):
             accuracy = "-" if done.result.accuracy is None else f"{100 * done.result.accuracy:.2f}"
             known = "known" if done.reused else f"{done.result.seconds:.0f} s"
@@ -152,8 +163,8 @@ def train(store: Store, settings: Mapping[str, EvaluationSetting], planned: Iter
 def in_store(store: Store, settings: Mapping[str, EvaluationSetting], planned: Iterable[Plan]) -> dict[Plan, Trained]:
     """Return the trainings of the plan that the store holds."""
     found = {}
-    for plan in planned:
-        result = store.find_evaluation(replace(settings[plan.space], seed=plan.seed).key(plan.architecture))
+    for plan, setting in with_settings(settings, planned):
+        result = store.find_evaluation(setting.key(plan.architecture))
         if result is not None and result.accuracy is not None:
             found[plan] = Trained(100 * result.accuracy, result.seconds)
     return found

@@ -8,6 +8,7 @@ from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from statistics import fmean, stdev
+from typing import Any
 
 import pytest
 import tools.plain_benchmark as maker
@@ -31,8 +32,10 @@ from tools.plain_benchmark import (
 )
 
 from firstlight.core.errors import TableError
+from firstlight.data import Dataset, load_dataset
 from firstlight.storage.store import Store, open_store
 from firstlight.tables.table import Table, load_table, write_table
+from firstlight.training import job
 from firstlight.training.job import EvaluationSetting
 
 SMALL = Benchmark("digits", "plain", "digits@8", "short:epochs=1", ("20k",), 2)
@@ -122,6 +125,22 @@ def test_trainings_are_resumed_and_the_table_holds_their_means(
     assert frame.attrs["recipe"] == str(setting.recipe)
     assert "90 images to train on, 30 to validate on" in frame.attrs["data"]
     assert frame.attrs["networks"] == "2 of 2 planned, 4 of 4 trainings"
+
+
+def test_data_are_read_once_for_each_space_and_seed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[int] = []
+
+    def count(*names: str, seed: int, **options: Any) -> Dataset:
+        read.append(seed)
+        return load_dataset(*names, seed=seed, **options)
+
+    monkeypatch.setattr(job, "load_dataset", count)
+    settings = settings_of(SMALL, "plain-resnet")
+    planned = list(plans(settings, BANDS, 4))
+    assert len(planned) == 18
+    with Store(str(tmp_path / "store.sqlite")) as store:
+        assert in_store(store, settings, planned) == {}
+    assert sorted(read) == [0, 1, 2]
 
 
 @given(st.data())
