@@ -34,6 +34,7 @@ _NAMES = {
     "sigeo_click_ranks": "sigeo-click-ranks",
     "sigeo_clicks": "sigeo-figure4 sigeo-table5",
     "sigeo_figure2": "sigeo-figure2",
+    "sigeo_plainnet": "sigeo-table4",
     "sigeo_published_warm_up": "sigeo-published-warm-up",
     "sigeo_warm": "sigeo-ablation sigeo-table3",
 }
