@@ -76,9 +76,6 @@ def test_all_that_were_asked_for_are_there() -> None:
         assert len({table.reference for table in experiment.answers}) == (experiment.name not in OWN)
         assert bool(experiment.source) == (experiment.name in OWN)
         sampled = experiment.sampled[0]
-<<<<<<< HEAD
-        untabled = ("sigeo-table5", "sigeo-click-ranks", "dextr-searches", "dextr-a8", "nasi-darts", *OWN)
-=======
         untabled = (
             "sigeo-click-ranks",
             "sigeo-figure4",
@@ -87,8 +84,8 @@ def test_all_that_were_asked_for_are_there() -> None:
             "dextr-searches",
             "dextr-a8",
             "nasi-darts",
+            *OWN,
         )
->>>>>>> main
         assert experiment.needs or sampled in ("images", "widths", "genotypes") or experiment.name in untabled
         assert experiment.samples >= 10
 
