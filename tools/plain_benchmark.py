@@ -101,7 +101,7 @@ class Plan:
 
 @dataclass(frozen=True)
 class Trained:
-    """What a training reached, in percent, and how long it took."""
+    """What a training reached, in percent, and how long it took. Tables hold the mean time of a network's trainings."""
 
     accuracy: float
     seconds: float
@@ -188,14 +188,15 @@ def in_table(path: Path, name: str, setting: EvaluationSetting) -> dict[Plan, Tr
     found = {}
     for row in frame.to_dict("records"):
         for seed in range(TEXTBOOK_SEEDS):
-            accuracy, seconds = (row[_column(name, figure, seed, epochs)] for figure in ("val", "train_seconds"))
+            accuracy = row[_seed_column(name, seed, epochs)]
             if not math.isnan(accuracy):
-                found[Plan(row["space"], row["band"], row["architecture"], seed)] = Trained(accuracy, seconds)
+                plan = Plan(row["space"], row["band"], row["architecture"], seed)
+                found[plan] = Trained(accuracy, row[f"{name}_train_seconds_{epochs}"])
     return found
 
 
-def _column(name: str, figure: str, seed: int, epochs: int) -> str:
-    return f"{name}_{figure}_seed{seed}_{epochs}"
+def _seed_column(name: str, seed: int, epochs: int) -> str:
+    return f"{name}_val_seed{seed}_{epochs}"
 
 
 def provenance_of(setting: EvaluationSetting) -> dict[str, str]:
@@ -231,8 +232,8 @@ def table_of(
 def _row(name: str, setting: EvaluationSetting, plan: Plan, by_seed: Mapping[int, Trained]) -> dict[str, Any]:
     accuracies = [trained.accuracy for trained in by_seed.values()]
     cost = setting.space.cost(setting.space.parse(plan.architecture), setting.skeleton)
-    epochs, nothing = setting.recipe.epochs, Trained(math.nan, math.nan)
-    each = [(seed, by_seed.get(seed, nothing)) for seed in range(TEXTBOOK_SEEDS)]
+    epochs = setting.recipe.epochs
+    each = {seed: by_seed[seed].accuracy if seed in by_seed else math.nan for seed in range(TEXTBOOK_SEEDS)}
     return {
         "space": plan.space,
         "band": plan.band,
@@ -243,8 +244,7 @@ def _row(name: str, setting: EvaluationSetting, plan: Plan, by_seed: Mapping[int
         f"{name}_train_seconds_{epochs}": fmean(trained.seconds for trained in by_seed.values()),
         "params": cost.params,
         "macs": cost.macs,
-        **{_column(name, "val", seed, epochs): trained.accuracy for seed, trained in each},
-        **{_column(name, "train_seconds", seed, epochs): trained.seconds for seed, trained in each},
+        **{_seed_column(name, seed, epochs): accuracy for seed, accuracy in each.items()},
     }
 
 
