@@ -104,6 +104,7 @@ class Space(ABC, Generic[A]):
         reference: Key of the publication in the bibliography; empty if there is none.
         used_by: Keys of publications that search the space.
         proxy: The proxy that scores its networks by default.
+        evidence: What supports this choice: its Spearman correlation with accuracy, and that of counting parameters.
         initial: Text of a small architecture to start from; empty if the space has none.
         textbook: Text of the best-known architecture, which `read` accepts as "textbook"; empty if there is none.
         benchmark: The benchmark that holds results of trained networks; empty if there is none.
@@ -134,6 +135,7 @@ class Space(ABC, Generic[A]):
     reference: str
     used_by: tuple[str, ...] = ()
     proxy: str = "dextr"
+    evidence: str = ""
     initial: str = ""
     textbook: str = ""
     benchmark: str = ""

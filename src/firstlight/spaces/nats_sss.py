@@ -53,6 +53,7 @@ class NATSSizes(Space[Sizes]):
     channels_last = True
     benchmark = "NATS-Bench (size): all trained on CIFAR-10, CIFAR-100 and ImageNet16-120"
     used_by = ("Asthana2025dextr",)
+    evidence = "published (Dextr, Table 6): 0.73 on CIFAR-10; params 0.72"
     proxy = "zico"  # Dextr ranks these networks upside down, because it takes width for redundancy
     skeleton_type = SizesSkeleton
 
