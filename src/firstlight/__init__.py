@@ -22,6 +22,7 @@ from firstlight.api.trust import trust
 from firstlight.core.errors import FirstlightError
 from firstlight.core.events import Event
 from firstlight.options import (
+    Baselines,
     Compute,
     Files,
     Inputs,
@@ -82,6 +83,7 @@ _HOMES = {
 __all__ = [
     "ALGORITHMS",
     "Architecture",
+    "Baselines",
     "ChoiceSpace",
     "Compute",
     "Event",

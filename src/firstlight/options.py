@@ -332,6 +332,35 @@ class Retraining(Group):
 
 
 @dataclass(frozen=True)
+class Baselines(Group):
+    """Plain networks to compare with, trained alike and scaled to the same limits.
+
+    Example:
+        >>> import firstlight
+        >>> firstlight.Baselines(baseline="resnet,logistic").names_or_models
+        ['resnet', 'logistic']
+    """
+
+    title = "Baselines"
+
+    baseline: Any = None
+    """Compare with plain networks of the same size: resnet, bottleneck, mobile, convnext, vit, mlp, logistic, all, or
+    your own model as module:name; several separated by commas. See docs/baselines.md."""
+    baseline_seeds: int = 3
+    """Seeds to train the network and each baseline with for the comparison."""
+
+    def __post_init__(self) -> None:
+        self._check_at_least(1, "baseline_seeds")
+
+    @property
+    def names_or_models(self) -> list[Any]:
+        """The baselines, one by one."""
+        if self.baseline is None or isinstance(self.baseline, str):
+            return read_list(self.baseline)
+        return list(self.baseline) if isinstance(self.baseline, (list, tuple)) else [self.baseline]
+
+
+@dataclass(frozen=True)
 class Compute(Group):
     """Where the work runs. Results do not depend on it.
 
@@ -414,6 +443,7 @@ GROUPS: tuple[type[Group], ...] = (
     Reporting,
     Judging,
     Retraining,
+    Baselines,
     Compute,
     Storage,
 )

@@ -13,7 +13,7 @@ GROUPS = {
     ),
     "Options": (
         *("Inputs", "Network", "Model", "Limits", "Truth", "Training", "Reporting", "Retraining", "Compute", "Storage"),
-        *("Judging", "Files"),
+        *("Judging", "Baselines", "Files"),
     ),
     "Results": ("Event", "Score", "Parts", "Ranking", "SearchResult", "Table", "Trained"),
     "Settings": ("TrainingRecipe", "Skeleton"),

@@ -96,6 +96,15 @@ def evaluate_classifier(
     return loss / len(y), right / len(y)
 
 
+@torch.no_grad()
+def right_answers(model: nn.Module, x: Tensor, y: Tensor, batch_size: int) -> Tensor:
+    """Return for each sample whether it is classified correctly, shape (samples,). The model is left in eval mode."""
+    model.eval()
+    device = next(model.parameters()).device
+    parts = zip(x.split(batch_size), y.split(batch_size), strict=True)
+    return torch.cat([(model(inputs.to(device)).argmax(1).cpu() == labels) for inputs, labels in parts])
+
+
 class _Training:
     """The loop and what surrounds it. All but the loop's weights and optimizer follows from the number of the epoch."""
 
