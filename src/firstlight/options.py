@@ -32,6 +32,8 @@ CHEAP = ("params", "macs")
 LABELS = TRUE_LABELS, RANDOM_LABELS = ("true", "random")
 LOCAL = "local"
 AUTO = "auto"
+# At the end of the name of a folder: leave out images that cannot be read
+SKIP_DAMAGED = "?skip-damaged"
 # A whole number in a text. Python refuses to read numbers of thousands of digits.
 _WHOLE, _POSITIVE = "[0-9]{1,9}", "[1-9][0-9]{0,8}"
 
@@ -261,8 +263,11 @@ class Training(Group):
     hnas-imagenet. Settings follow the name: quick:batch_size=32:learning_rate=0.05."""
     data_samples: int | None = None
     """Use at most N samples for training and validation."""
+    skip_damaged: bool = False
+    """Leave out images of a folder that cannot be read, instead of listing them in an error."""
 
     def __post_init__(self) -> None:
+        self._set("data", skipping_damaged(self.data, self.skip_damaged))
         self._check_at_least(1, "epochs")
         self._check_at_least(4, "data_samples")
 
@@ -447,6 +452,19 @@ GROUPS: tuple[type[Group], ...] = (
     Compute,
     Storage,
 )
+
+
+def skipping_damaged(data: str | None, skip: bool) -> str | None:
+    """Return the name of data of which images that cannot be read are left out.
+
+    >>> skipping_damaged("folder:photos@32", True)
+    'folder:photos@32?skip-damaged'
+    """
+    if not skip or data is None or data.endswith(SKIP_DAMAGED):
+        return data
+    if not data.startswith("folder:"):
+        raise SettingError(f"skip_damaged is for folders of images (folder:PATH), not for {data!r}. Leave it out.")
+    return data + SKIP_DAMAGED
 
 
 def read_skeleton(given: str | Mapping[str, Any] | tuple[tuple[str, Any], ...]) -> tuple[tuple[str, Any], ...]:

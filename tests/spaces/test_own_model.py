@@ -74,6 +74,16 @@ def test_what_cannot_be_trained_on_the_data_is_refused_at_once() -> None:
         ModelSpace("mine", Small()).build("model", initialization="ntk")
 
 
+def test_weights_that_are_not_numbers_are_named() -> None:
+    model = Small()
+    with torch.no_grad():
+        model.head.weight[0, 0] = float("nan")
+        model.norm.running_var[1] = float("inf")
+    space = ModelSpace("mine", model)
+    with pytest.raises(ModelError, match=r"NaN or infinite before any training: norm\.running_var, head\.weight\."):
+        space.build("model", space.skeleton(input_shape=(3, 8, 8)))
+
+
 def test_models_are_told_apart_by_code_and_weights() -> None:
     one, other = Small(), Small()
     assert ModelSpace("a", one).fingerprint() == ModelSpace("a", one).fingerprint()

@@ -100,19 +100,20 @@ class Advice:
         return f"{said} --skeleton {setting} leaves {self.better.counts}{lost}."
 
 
-def look_at_limits(space: Space[Any], skeleton: Skeleton, limits: Limits) -> Advice:
+def look_at_limits(space: Space[Any], skeleton: Skeleton, limits: Limits, *, counted: int = COUNTED) -> Advice:
     """Find out what limits on parameters and multiply-accumulates leave, and which skeleton suits them.
 
     Args:
         space: The space.
         skeleton: The skeleton that is asked for.
         limits: The limits. Those on other costs, which take a network each to measure, are not looked at.
+        counted: Spaces of at most so many networks are counted as a whole.
 
     Returns:
         What they leave. A better skeleton is looked for only if this one does not suit them.
     """
     cheap = _cheap(limits)
-    networks, whole = _networks(space, COUNTED)
+    networks, whole = _networks(space, counted)
     here = _left(space, networks, skeleton, cheap, {}, whole)
     if here.suits or not cheap.bounds:
         return Advice(limits, skeleton, here)

@@ -119,7 +119,13 @@ class ModelSpace(Space[TheModel]):
         return network.to(device).train()
 
     def _check(self, network: nn.Module, skeleton: Skeleton) -> None:
-        """Check what the model makes of two inputs. Its buffers stay as they are."""
+        """Check the weights, and what the model makes of two inputs. Its buffers stay as they are."""
+        broken = [name for name, tensor in network.state_dict().items() if not bool(tensor.isfinite().all())]
+        if broken:
+            raise ModelError(
+                f"{self.name} has weights that are NaN or infinite before any training: {', '.join(broken[:5])}"
+                f"{', ...' * (len(broken) > 5)}. Initialize or repair them."
+            )
         trial = copy.deepcopy(network).eval()
         device = next((parameter.device for parameter in trial.parameters()), torch.device("cpu"))
         try:
