@@ -26,8 +26,8 @@ from firstlight.spaces import SPACES
 NETWORKS = 10
 GRADIENTS = ("grad_norm", "snip", "plain", "l2_norm", "fisher", "zico", "sigeo")
 KERNELS = ("ntk_trace", "ntk_condition", "knas")
-# for transformers only; a check with a backward pass for every output
-LEFT_OUT = {"dss", "ntk_trace_exact"}
+# for transformers and language models only; a check with a backward pass for every output
+LEFT_OUT = {"dss", "zerolm", "ntk_trace_exact"}
 
 Batches = list[tuple[Tensor, Tensor]]
 

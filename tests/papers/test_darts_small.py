@@ -10,22 +10,19 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 from tests.papers.toy import run
 
 from firstlight.core.errors import MissingFileError, SettingError
-from firstlight.data import InputSource, load_dataset
 from firstlight.evaluation.methods import parse_method
-from firstlight.papers import EXPERIMENTS, darts_small
+from firstlight.papers import EXPERIMENTS
 from firstlight.papers.darts_networks import METHODS, PUBLISHED, at_random, largest, published
-from firstlight.papers.darts_small import ACCURACY, EXCESS, AfterTraining, Standings, _answer
 from firstlight.papers.equal_size import Trainings
+from firstlight.papers.from_scratch import ACCURACY, AfterTraining, Standings
 from firstlight.proxies.base import Parts
 from firstlight.scoring.service import Setting
 from firstlight.spaces import SPACES
 from firstlight.spaces.darts.space import DARTS
 from firstlight.storage.store import STORE_NAME, Store
-from firstlight.training.classifier import evaluate_classifier, train_classifier
 from firstlight.training.recipes import RecipeRequest
 
 SKELETON = {"cells": 3, "channels": 2, "input_shape": (3, 8, 8)}
@@ -75,7 +72,7 @@ def test_it_runs_and_trains_each_network_once_for_each_seed(data: Path, tmp_path
     titles = [line.on for line in lines if line.what == ACCURACY]
     assert titles == [*METHODS, *PUBLISHED, "NASNet", "largest genotype", "random 1", "random 2", "random 3"]
     assert all(line.ours is not None and 0 <= line.ours.value <= 100 for line in lines if line.what == ACCURACY)
-    assert [line.on for line in lines if line.what == EXCESS] == titles[:-3]
+    assert [line.on for line in lines if line.what == "above random genotypes of equal size, points"] == titles[:-3]
     sizes = {line.on: line for line in lines if line.published is not None}
     assert sizes["DARTS, second order"].verdict == "agrees"
     assert sizes.keys() == {"DARTS, second order", "NASI, fixed nu", "NASI, adaptive nu", "HNAS"}
@@ -113,30 +110,6 @@ def test_what_is_complete_is_shown_on_an_interrupt(data: Path, monkeypatch: pyte
         run(EXPERIMENTS["darts-small"], data=data, **TINY)
 
 
-def test_accuracy_is_that_of_a_plain_training(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(darts_small, "_use_channels_last", lambda network: None)  # which only changes the rounding
-    recipe = RecipeRequest.parse(TINY["recipe"]).recipe
-    setting = Setting("darts", InputSource(f"npz:{data}/cifar10.npz", side=8), 3, tuple(sorted(SKELETON.items())))
-    text = str(published()["DARTS, second order"])
-    found = AfterTraining(recipe)(setting, text)
-    images = load_dataset(f"npz:{data}/cifar10.npz@8", seed=3, test=True)
-    network = setting.space.build(text, setting.skeleton, seed=3)
-    result = train_classifier(network, images, recipe, seed=3)
-    assert images.x_test is not None
-    assert images.y_test is not None
-    _, accuracy = evaluate_classifier(network, images.x_test, images.y_test, 32)
-    assert found.value == 100 * accuracy
-    assert found.parts["training"] == 100 * result.epochs[-1].train_accuracy
-
-
-def test_channels_last_computes_the_same() -> None:
-    network = DARTS().build(published()["NASNet"], DARTS().skeleton(**SKELETON), seed=0)
-    x = torch.randn(4, 3, 8, 8, generator=torch.Generator().manual_seed(0))
-    before = network(x)
-    darts_small._use_channels_last(network)
-    torch.testing.assert_close(network(x), before, rtol=1e-4, atol=1e-5)
-
-
 def test_the_largest_is_at_least_as_large_as_any() -> None:
     space, rng = DARTS(), random.Random(0)
     most = space.cost(largest()).params
@@ -165,9 +138,9 @@ def standings(methods: list[float], seeds: int = 2) -> Standings:
 
 
 def test_the_answer_says_who_is_above_and_below() -> None:
-    told = _answer(standings([60.0, 51.0, 40.0, math.nan]))
+    told = standings([60.0, 51.0, 40.0, math.nan]).answer(len(METHODS), "cells of methods")
     assert "above: `Dextr`; below: `NASI, fixed nu`; neither above nor below: `HNAS`." in told
-    assert "too few" in _answer(standings([math.nan] * 4))
+    assert "too few" in standings([math.nan] * 4).answer(len(METHODS), "cells of methods")
 
 
 def test_noise_teaches_nothing_and_other_experiments_take_no_recipe(tmp_path: Path) -> None:

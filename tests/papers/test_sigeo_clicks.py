@@ -12,7 +12,10 @@ from firstlight.data.clicks.layouts import LAYOUTS
 from firstlight.data.clicks.prepare import prepare_clicks
 from firstlight.data.clicks.synthetic import synthesize_clicks
 from firstlight.papers import EXPERIMENTS, sigeo_clicks
+from firstlight.papers.sigeo_clicks import adapted
+from firstlight.spaces import SPACES
 from firstlight.spaces.nasrec.baselines import BASELINES
+from firstlight.training.shared_warm_up import SharedWarmUp
 
 EXPERIMENT = EXPERIMENTS["sigeo-table5"]
 
@@ -28,7 +31,8 @@ def test_each_method_has_figures_beside_random_and_hand_made_networks(
     monkeypatch.setattr(sigeo_clicks, "BEST", 1)
     monkeypatch.setattr(sigeo_clicks, "AT_RANDOM", 2)
     monkeypatch.setattr(sigeo_clicks, "BATCHES", 10)
-    monkeypatch.setattr(sigeo_clicks, "PROXIES", {"SiGeo": "sigeo", "ZiCo": "zico"})
+    monkeypatch.setattr(sigeo_clicks, "PROXIES", {"SiGeo": "sigeo", "ZiCo": "zico", "loss (one-shot)": "loss"})
+    monkeypatch.setattr(sigeo_clicks, "SPACES", {"nasrec-small": "NASRec-Small"})
     synthesize_clicks(tmp_path / "log.tsv", 400)
     prepare_clicks(LAYOUTS["criteo"], tmp_path / "log.tsv", tmp_path / "clicks.parquet", hash_rows=20)
     found = run(
@@ -41,13 +45,15 @@ def test_each_method_has_figures_beside_random_and_hand_made_networks(
         out=tmp_path / "out",
     ).findings
     figures = {line.what: line.ours for line in found.lines}
+    assert {line.on for line in found.lines} == {"clicks.parquet, nasrec-small"}
     titles = ["SiGeo, no training", "ZiCo, no training", "SiGeo, 100 %", "ZiCo, 100 %", "loss (one-shot), 100 %"]
     others = ["networks at random", *(f"{name}, by hand" for name in BASELINES)]
-    assert set(figures) == {f"{title}: {what}" for title in (*titles, *others) for what in ("log loss", "AUC")}
+    expected = {f"{title}: {what}" for title in (*titles, *others) for what in ("log loss", "AUC")}
+    assert set(figures) == expected | {f"{title}: seconds of the search" for title in titles}
     for what, ours in figures.items():
         assert ours is not None, what
         assert ours.value > 0
-        assert ours.value < 1 or what.endswith("loss")
+        assert ours.value < 1 or not what.endswith("AUC")
     published = {
         line.what: line.note.removeprefix("published for all of Criteo: ") for line in found.lines if line.note
     }
@@ -63,3 +69,36 @@ def test_each_method_has_figures_beside_random_and_hand_made_networks(
         "deepfm, by hand: log loss": "0.4432",
         "deepfm, by hand: AUC": "0.8086",
     }
+
+
+def test_a_small_file_gets_smaller_batches_and_then_a_larger_share() -> None:
+    asked = SharedWarmUp.parse("1%:weights=shared:batch_size=512", SPACES["nasrec-small"])
+    assert adapted(None, 100) is None
+    assert adapted(asked, 10_000_000) == asked
+    less = adapted(asked, 100_000)
+    assert (less.share, less.recipe.batch_size) == (0.01, 62)
+    least = adapted(asked, 6400)
+    assert least.recipe.batch_size == 32
+    assert least.share * 6400 // 32 >= 4
+
+
+def test_the_best_of_each_proxy_as_a_box_plot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sigeo_clicks, "TOP", 3)
+    monkeypatch.setattr(sigeo_clicks, "BATCHES", 10)
+    monkeypatch.setattr(sigeo_clicks, "SPACES", {"nasrec-small": "NASRec-Small"})
+    monkeypatch.setattr(sigeo_clicks, "FIGURE4_PROXIES", {"ZiCo": "zico", "loss (one-shot)": "loss"})
+    synthesize_clicks(tmp_path / "log.tsv", 400, layout="kdd")
+    prepare_clicks(LAYOUTS["kdd"], tmp_path / "log.tsv", tmp_path / "clicks.parquet", hash_rows=20)
+    found = run(
+        EXPERIMENTS["sigeo-figure4"],
+        samples=10,
+        input=f"kdd:{tmp_path / 'clicks.parquet'}",
+        skeleton={"rows": 20},
+        workers=0,
+        out=tmp_path / "out",
+    ).findings
+    titles = ["ZiCo", "loss (one-shot)", "networks at random"]
+    assert [line.what for line in found.lines] == [f"{t}: median {w}" for w in ("log loss", "AUC") for t in titles]
+    assert all(line.note.startswith("3 networks") for line in found.lines)
+    assert [chart.count('class="box"') for _, chart in found.charts] == [3, 3]
+    assert any("in batches of 32" in remark for remark in found.remarks)

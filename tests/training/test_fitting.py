@@ -9,7 +9,7 @@ import torch
 
 from firstlight.core.errors import SettingError
 from firstlight.spaces import SPACES
-from firstlight.training.fitting import build_for_training, fit_recipe, without_auxiliary_head
+from firstlight.training.fitting import build_for_training, channels_last, fit_recipe, without_auxiliary_head
 from firstlight.training.recipe import TrainingRecipe
 from firstlight.training.recipes import RECIPES, RecipeRequest
 
@@ -60,3 +60,34 @@ def test_the_auxiliary_head_comes_and_goes_and_leaves_the_network_as_it_is() -> 
     torch.testing.assert_close(back(x), network.eval()(x), rtol=0, atol=0)
     without = build_for_training(DARTS, GENOTYPE, SMALL, TrainingRecipe(), seed=3)
     assert without.state_dict().keys() == plain.state_dict().keys()
+
+
+FASTER = [name for name, space in SPACES.items() if space.channels_last]
+
+
+@pytest.mark.parametrize("name", FASTER)
+def test_channels_last_gives_the_same_outputs_and_gradients(name: str) -> None:
+    space = SPACES[name]
+    shape = (3, 64, 64) if name == "mobilenetv2" else (3, 32, 32)
+    skeleton = space.skeleton(input_shape=shape, classes=10)
+    network = space.build(space.example(), skeleton, seed=0).double()
+    x = torch.randn(4, *shape, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
+
+    def gradients() -> list[torch.Tensor]:
+        outputs = network(x)
+        return [outputs.detach(), *torch.autograd.grad(outputs.square().sum(), list(network.parameters()))]
+
+    plain = gradients()
+    before = [parameter.stride() for parameter in network.parameters()]
+    with channels_last(network, space):
+        assert any(p.ndim == 4 and p.stride(1) == 1 and p.shape[2] > 1 for p in network.parameters())
+        faster = gradients()
+    assert [parameter.stride() for parameter in network.parameters()] == before
+    for one, other in zip(plain, faster, strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-6, atol=1e-6)
+
+
+def test_networks_of_other_spaces_keep_their_layout() -> None:
+    network = torch.nn.Conv2d(3, 4, 3)
+    with channels_last(network, SPACES["autoformer-tiny"]):
+        assert network.weight.is_contiguous()

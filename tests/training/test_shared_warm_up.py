@@ -60,7 +60,7 @@ def test_text_form() -> None:
     assert read_warm_up("0%:weights=shared", CELLS) == SharedWarmUp(0.0, "single-path", recipe_for(CELLS.shared()))
     assert isinstance(read_warm_up("10%:weights=own", CELLS), WarmUp)
     clicks = read_warm_up("1%", SPACES["nasrec-small"])
-    assert str(clicks) == ("1%:batch_size=512:epochs=1:frozen=True:learning_rate=0.12:policy=published:weights=shared")
+    assert str(clicks) == ("1%:batch_size=512:epochs=1:frozen=False:learning_rate=0.12:policy=published:weights=shared")
     assert read_warm_up("0%", SPACES["nasrec-small"]) is None
     with pytest.raises(UnknownNameError, match="Did you mean 'single-path'"):
         read_warm_up("10%:weights=shared:policy=singel-path", CELLS)

@@ -26,6 +26,7 @@ from firstlight.spaces import SPACES
 from firstlight.storage.store import Store, open_store
 from firstlight.storage.tensor_files import read_about
 from firstlight.training import warm_up
+from firstlight.training.fitting import channels_last
 from firstlight.training.recipe import TrainingRecipe
 from firstlight.training.recipes import WARM_UPS
 from firstlight.training.warm_up import FOLDER, Kept, WarmUp, read_warm_up
@@ -120,16 +121,17 @@ def by_hand(text: str) -> nn.Module:
     share = load_share(SOURCE, 0.1, seed=3)
     momenta = [torch.zeros_like(parameter) for parameter in network.parameters()]
     network.train()
-    for epoch in ("0", "1"):
-        order = torch.randperm(144, generator=torch_generator(3, "warm-up", epoch))
-        for batch in order.tensor_split(5):
-            loss = F.cross_entropy(network(share.x[batch]), share.y[batch])
-            gradients = torch.autograd.grad(loss, list(network.parameters()), allow_unused=True)
-            with torch.no_grad():
-                for parameter, momentum, gradient in zip(network.parameters(), momenta, gradients, strict=True):
-                    if gradient is not None:
-                        momentum.mul_(0.9).add_(gradient)
-                        parameter.add_(momentum, alpha=-0.1)
+    with channels_last(network, space):
+        for epoch in ("0", "1"):
+            order = torch.randperm(144, generator=torch_generator(3, "warm-up", epoch))
+            for batch in order.tensor_split(5):
+                loss = F.cross_entropy(network(share.x[batch]), share.y[batch])
+                gradients = torch.autograd.grad(loss, list(network.parameters()), allow_unused=True)
+                with torch.no_grad():
+                    for parameter, momentum, gradient in zip(network.parameters(), momenta, gradients, strict=True):
+                        if gradient is not None:
+                            momentum.mul_(0.9).add_(gradient)
+                            parameter.add_(momentum, alpha=-0.1)
     return network
 
 

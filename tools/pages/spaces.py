@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import random
+import re
 import shlex
 from typing import Any
 
@@ -54,6 +55,11 @@ def page(space: Space[Any]) -> str:
         f"- **Architectures:** {_size(space)}.",
         f"- **Skeleton settings (`--skeleton`):** {_skeleton(space, values=True)}.",
         f"- **Inputs:** {space.data_kind}. **Default proxy:** [`{known.proxy}`](../proxies/{known.proxy}.md).",
+        *(
+            [f"- **Evidence (Spearman correlation with accuracy):** {_linked(known.evidence)}."]
+            if known.evidence
+            else []
+        ),
         *([f"- **Textbook network (`textbook`):** `{space.textbook}`."] if space.textbook else []),
         f"- **Benchmark:** {known.benchmark or 'none known'}.",
         f"- **Used by:** {'; '.join(known.used_by) or 'none known'}.",
@@ -72,6 +78,11 @@ def page(space: Space[Any]) -> str:
         f"{known.citation or 'None.'}\n",
     ]
     return "\n".join(parts)
+
+
+def _linked(evidence: str) -> str:
+    """Return the evidence with a link to the table that was measured."""
+    return re.sub(r"\(([a-z]+-[a-z0-9-]+)\)", r"([\1](../measured/\1.md))", evidence)
 
 
 def _size(space: Space[Any]) -> str:

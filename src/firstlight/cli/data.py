@@ -69,9 +69,14 @@ def show(path: Path, /, *, json: bool = False) -> None:
 
 @data.command
 def synthesize(
-    *, out: Annotated[Path, Parameter(name=("--out", "-o"))], rows: int, seed: int = 0, json: bool = False
+    *,
+    out: Annotated[Path, Parameter(name=("--out", "-o"))],
+    rows: int,
+    layout: str = "criteo",
+    seed: int = 0,
+    json: bool = False,
 ) -> None:
-    """Synthesize a click log in Criteo's layout, in which clicks mostly depend on pairs of categories.
+    """Synthesize a click log in which clicks mostly depend on pairs of categories.
 
     For example:
     firstlight data synthesize -o made-up.tsv --rows 200000
@@ -79,6 +84,7 @@ def synthesize(
     Args:
         out: The log: FILE.tsv, .csv or .parquet.
         rows: Number of rows.
+        layout: The columns: criteo or kdd.
         seed: Random seed.
         json: Print only JSON, for use in scripts.
     """
@@ -88,13 +94,17 @@ def synthesize(
 
     with showing() as callback:
         synthesize_clicks(
-            out, rows, seed=seed, progress=lambda done, total: callback(Event("reading", done, total, note="rows"))
+            out,
+            rows,
+            layout=layout,
+            seed=seed,
+            progress=lambda done, total: callback(Event("reading", done, total, note="rows")),
         )
     if json:
-        print_json({"log": str(out), "layout": "criteo", "rows": rows, "seed": seed})
+        print_json({"log": str(out), "layout": layout, "rows": rows, "seed": seed})
         return
     say(f"{out}: {rows:,} rows, {out.expanduser().stat().st_size:,} bytes.")
-    say(f"Prepare it with: firstlight data prepare criteo {out} -o {out.with_suffix('.prepared.parquet')}")
+    say(f"Prepare it with: firstlight data prepare {layout} {out} -o {out.with_suffix('.prepared.parquet')}")
 
 
 def _show(found: ClickData, path: Path, *, as_json: bool) -> None:

@@ -29,10 +29,12 @@ _NAMES = {
     "nasi_darts": "nasi-darts",
     "nasi_ranks": "nasi-figure3 nasi-table3",
     "nasi_search": "nasi-figure2 nasi-figure6 nasi-table2 nasi-table4 nasi-table6 nasi-table8",
+    "plain_proxies": "plain-proxies plain-remedies",
     "sigeo": "sigeo-table2",
     "sigeo_click_ranks": "sigeo-click-ranks",
-    "sigeo_clicks": "sigeo-table5",
+    "sigeo_clicks": "sigeo-figure4 sigeo-table5",
     "sigeo_figure2": "sigeo-figure2",
+    "sigeo_plainnet": "sigeo-table4",
     "sigeo_published_warm_up": "sigeo-published-warm-up",
     "sigeo_warm": "sigeo-ablation sigeo-table3",
 }

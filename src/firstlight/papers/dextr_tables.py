@@ -68,7 +68,7 @@ TABLE1 = RankTable(
     expensive_sizes=dict.fromkeys((TRANSNAS[0].space, NB101.space, NB301.space), 16) | {NB201_TEST[0].space: 32},
     once=dict.fromkeys((TRANSNAS[0].space, NB301.space), tuple(CHEAP)),
     cost_factors={NB101.space: {BY_CODE: 4}},
-    least=dict.fromkeys((TRANSNAS[0].space, NB101.space, NB301.space), 2000),
+    least=dict.fromkeys((TRANSNAS[0].space, NB101.space, NB301.space), 1000),
 )
 TABLE4 = RankTable(
     DEXTR["table4"],

@@ -27,7 +27,8 @@ class Experiment:
 
     Attributes:
         name: The name on the command line, such as "dextr-table1".
-        answers: The published tables that it measures again, all of one paper.
+        answers: The published tables that it measures again, all of one paper. None if it measures what nobody has
+            published.
         shows: What the tables show.
         needs: The benchmarks that it uses, if any. It runs if one of them is available.
         samples: The default number of networks, or of what `sampled` says.
@@ -43,6 +44,7 @@ class Experiment:
         recipe: The default recipe, as a text. An experiment without one does not train networks from scratch.
         needs_tables: Whether it needs one of `needs`. If not, it measures something else without them.
         algorithm: The default search with its settings, such as "nasi:batch=16". An experiment without one takes none.
+        source: What its figures are of, if it answers no published table.
     """
 
     name: str
@@ -62,18 +64,21 @@ class Experiment:
     recipe: str = ""
     needs_tables: bool = True
     algorithm: str = ""
+    source: str = ""
 
     @property
     def published_in(self) -> str:
-        """Where the figures are printed, such as "HNAS Table 1, Table 5"."""
+        """Where the figures are printed, such as "HNAS Table 1, Table 5", or what they are of."""
+        if not self.answers:
+            return self.source
         first, *others = [table.source for table in self.answers]
         paper = first.partition(" ")[0]
         return ", ".join([first, *(source.removeprefix(f"{paper} ") for source in others)])
 
     @property
     def citation(self) -> str:
-        """The paper: authors, title, venue and year."""
-        return str(REFERENCES[self.answers[0].reference])
+        """The paper: authors, title, venue and year; "" if there is none."""
+        return "" if not self.answers else str(REFERENCES[self.answers[0].reference])
 
 
 @dataclass(frozen=True)

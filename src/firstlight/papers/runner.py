@@ -240,7 +240,7 @@ def _command(experiment: Experiment, options: RunOptions) -> str:
 
 def _remarks(lab: Lab, experiment: Experiment, found: tuple[str, ...], store: Store) -> tuple[str, ...]:
     """Return all remarks: what differs from the paper, what the published figures lack, and those of the run."""
-    smaller = lab.skeleton or lab.skeletons
+    smaller = experiment.answers and (lab.skeleton or lab.skeletons)
     usual, name = lab.data.images(lab.usual_images), TITLES.get(lab.usual_images, lab.usual_images)
     caveats = (
         "The skeleton is not the paper's: differences may be due to that." if smaller else "",

@@ -75,7 +75,7 @@ def ways(warm_ups: Sequence[object]) -> list[Way]:
 
 def _click_ranks(lab: Lab) -> Findings:
     if not is_clicks(lab.images):
-        raise MissingFileError(NO_CLICKS.replace("sigeo-table5", "sigeo-click-ranks"))
+        raise MissingFileError(NO_CLICKS.format("sigeo-click-ranks"))
     asked = ways(lab.warm_ups)
     texts = list(dict.fromkeys(at_random(lab.setting(SPACE), Limits(), lab.seeds[0], lab.samples)))
     utilities = {way: scored(lab, way, texts) for way in asked}

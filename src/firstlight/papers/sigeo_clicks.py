@@ -6,11 +6,14 @@ import math
 import random
 import statistics
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+
+import numpy as np
 
 from firstlight.core.errors import MissingFileError
 from firstlight.core.statistics import Estimate
+from firstlight.data import InputSource
 from firstlight.data.clicks import is_clicks, open_clicks
 from firstlight.evaluation.contenders import ClickSetting
 from firstlight.evaluation.retraining import at_random, best_distinct, retrain
@@ -20,76 +23,141 @@ from firstlight.papers.experiment import Experiment
 from firstlight.papers.lab import Lab
 from firstlight.papers.published import read_paper
 from firstlight.proxies.ensembles import after_warm_up, members, parse_criterion
-from firstlight.scoring.service import ScoreService, source_for
+from firstlight.proxies.requests import ProxyRequest, parse_requests
+from firstlight.scoring.service import ScoreService, Setting, source_for
 from firstlight.search.algorithm import AlgorithmRequest
 from firstlight.search.objective import Objective
 from firstlight.search.problem import Problem
 from firstlight.search.result import RETRAINED_NAME
 from firstlight.spaces.nasrec.baselines import BASELINES
 from firstlight.training.clicks import click_recipe
-from firstlight.training.retrained import Kind, Standing
+from firstlight.training.recipes import RecipeRequest
+from firstlight.training.retrained import Kind, Retraining, Standing
 from firstlight.training.shared_warm_up import SharedWarmUp
-from firstlight.training.warm_up import WarmUp
+from firstlight.training.warm_up import FEWEST_BATCHES, WarmUp
+from firstlight.views.charts.description import Boxes, five_numbers
+from firstlight.views.charts.svg import draw_svg
 
-TABLE5 = read_paper("sigeo")["table5"]
-SPACE = "nasrec-small"
-MOST_PARAMETERS = 1_000_000
-LIMITS = Limits(max_params=MOST_PARAMETERS)
+PAPER = read_paper("sigeo")
+TABLE5 = PAPER["table5"]
+SMALL = "nasrec-small"
+SPACES = {SMALL: "NASRec-Small", "nasrec-full": "NASRec-Full"}
+# The columns of Table 5 by the layout of the file
+LOGS = {"criteo": "Criteo", "avazu": "Avazu", "kdd": "KDD"}
+FIGURES = {"log loss": "log_loss", "AUC": "auc"}
 # How many of the best networks of a search are trained from scratch, and how many random ones beside them
 BEST, AT_RANDOM = 3, 5
-SIGEO, ZICO, FISHER_RAO = "SiGeo", "ZiCo", "Fisher-Rao norm alone"
-PROXIES = {SIGEO: "sigeo", "SiGeo, published code": "sigeo:variant=official-rec", ZICO: "zico", FISHER_RAO: "fr_norm"}
-ONE_SHOT = {"loss (one-shot)": "loss"}
+TOP = 15
+SIGEO, ZICO, FISHER_RAO, ONE_SHOT = "SiGeo", "ZiCo", "Fisher-Rao norm alone", "loss (one-shot)"
+PROXIES = {
+    SIGEO: "sigeo",
+    "SiGeo, published code": "sigeo:variant=official-rec",
+    ZICO: "zico",
+    FISHER_RAO: "fr_norm",
+    ONE_SHOT: "loss",
+}
+FIGURE4_PROXIES = {name: PROXIES[name] for name in (SIGEO, ZICO, FISHER_RAO, ONE_SHOT)}
+RANDOM = "networks at random"
 # The published rows of networks by hand
 BY_HAND = {"dlrm, by hand": "DLRM", "deepfm, by hand": "DeepFM"}
-# The number of steps that a small file must allow
-BATCHES = 100
+# The number of steps that a small file must allow, in a training from scratch and in a warm-up
+BATCHES, WARM_UP_BATCHES = 100, 16
+SMALLEST_BATCH = 32
 NO_CLICKS = (
-    "sigeo-table5 needs click data. Name a file with --input criteo:FILE. `firstlight data prepare` makes it from a "
-    "log, and `firstlight data synthesize` makes a synthetic log."
+    "{} needs click data. Name a file with --input criteo:FILE, or several with commas. `firstlight data prepare` "
+    "makes it from a log, and `firstlight data synthesize` makes a synthetic log."
 )
 
 
 @dataclass(frozen=True)
+class Place:
+    """A file of clicks and a space: where methods are compared."""
+
+    source: str
+    space: str
+
+    @property
+    def title(self) -> str:
+        return f"{Path(self.source).name}, {self.space}"
+
+    @property
+    def column(self) -> str:
+        """The column of the published table; "" if the paper has no such log."""
+        return LOGS.get(self.source.partition(":")[0], "")
+
+    @property
+    def rows(self) -> int:
+        """The number of training rows."""
+        return open_clicks(self.source).rows["train"]
+
+
+@dataclass(frozen=True)
 class Method:
-    """A proxy, and the training of the shared weights that it scores."""
+    """A proxy, the requested training of the shared weights that it scores, and that which the file allows."""
 
     name: str
     proxy: str
+    asked: WarmUp | SharedWarmUp | None
     warm_up: WarmUp | SharedWarmUp | None
 
     @property
     def share(self) -> float:
-        return self.warm_up.share if self.warm_up else 0.0
-
-    @property
-    def published_as(self) -> str:
-        """The row of the published table."""
-        return f"{self.name}, NASRec-Small, {100 * self.share:g} %"
+        return self.asked.share if self.asked else 0.0
 
     @property
     def title(self) -> str:
-        return f"{self.name}, {100 * self.share:g} %" if self.warm_up else f"{self.name}, no training"
+        return f"{self.name}, {100 * self.share:g} %" if self.asked else f"{self.name}, no training"
+
+    def published_as(self, space: str) -> str:
+        """The row of the published table."""
+        return f"{self.name}, {SPACES[space]}, {100 * self.share:g} %"
+
+
+def adapted(warm_up: WarmUp | SharedWarmUp | None, rows: int) -> WarmUp | SharedWarmUp | None:
+    """Return the warm-up with smaller batches, and then with a larger share, if the file is too small for it."""
+    if not isinstance(warm_up, SharedWarmUp) or not warm_up.share:
+        return warm_up
+    usual = warm_up.recipe.batch_size
+    size = max(min(SMALLEST_BATCH, usual), min(usual, int(warm_up.share * rows) // WARM_UP_BATCHES))
+    share = min(1.0, max(warm_up.share, math.ceil(1000 * FEWEST_BATCHES * size / rows) / 1000))
+    return replace(warm_up, share=share, recipe=replace(warm_up.recipe, batch_size=size))
+
+
+def _places(lab: Lab, name: str) -> list[Place]:
+    sources = lab.images.split(",")
+    if not all(map(is_clicks, sources)):
+        raise MissingFileError(NO_CLICKS.format(name))
+    return [Place(source, space) for source in sources for space in SPACES]
 
 
 def _table5(lab: Lab) -> Findings:
-    if not is_clicks(lab.images):
-        raise MissingFileError(NO_CLICKS)
-    methods = [
-        Method(name, proxy, warm_up)
-        for warm_up in lab.warm_ups
-        for name, proxy in (PROXIES | (ONE_SHOT if warm_up and warm_up.share == 1 else {})).items()
-    ]
+    lines, remarks = list[Finding](), dict[str, None]()
+    for place in _places(lab, "sigeo-table5"):
+        methods = [
+            Method(name, proxy, asked, adapted(asked, place.rows))
+            for asked in lab.warm_ups
+            for name, proxy in PROXIES.items()
+            if name != ONE_SHOT or asked  # without training, the loss says nothing
+        ]
+        lines += _compared(lab, place, methods)
+        remarks |= dict.fromkeys(_changes(place, methods))
+    return Findings(tuple(lines), (*_remarks(lab), *remarks))
+
+
+def _compared(lab: Lab, place: Place, methods: Sequence[Method]) -> Iterator[Finding]:
     found: dict[Method, list[Standing]] = {method: [] for method in methods}
+    seconds: dict[Method, list[float]] = {method: [] for method in methods}
     others: dict[str, list[Standing]] = {}
     for seed in lab.seeds:
-        best = {method: _search(lab, method, seed) for method in methods}
+        trained = {method.warm_up: _warm_up_seconds(lab, place, method.warm_up, seed) for method in methods}
+        best = dict[Method, list[str]]()
+        for method in methods:
+            best[method], scoring = _search(lab, place, method, seed, BEST)
+            seconds[method].append(trained[method.warm_up] + scoring)
         networks: list[tuple[str, Kind]] = [(text, "found") for texts in best.values() for text in texts]
-        networks += [(text, "random") for text in at_random(lab.setting(SPACE), LIMITS, seed, AT_RANDOM)]
+        networks += [(text, "random") for text in at_random(_setting(lab, place), Limits(), seed, AT_RANDOM)]
         networks += [(name, "by hand") for name in BASELINES]
-        folder = None if lab.store.folder is None else lab.store.folder / RETRAINED_NAME
-        outcome = retrain(_training(lab), networks, lab.executor, seeds=(seed,), folder=folder, callback=lab.callback)
-        standings = {standing.name: standing for standing in outcome.standings}
+        standings = {standing.name: standing for standing in _trained(lab, place, networks, seed).standings}
         for method, texts in best.items():
             ended = [standings[text] for text in texts if standings[text].ended]
             if ended:  # chosen on the validation part, judged on the test part
@@ -98,25 +166,44 @@ def _table5(lab: Lab) -> Findings:
             if standing.kind == "by hand":
                 others.setdefault(f"{name}, by hand", []).append(standing)
             elif standing.kind == "random":
-                others.setdefault("networks at random", []).append(standing)
-    lines = [line for method in methods for line in _lines(lab, method.title, found[method], method.published_as)]
-    lines += [
-        line for name, standings in others.items() for line in _lines(lab, name, standings, BY_HAND.get(name, ""))
-    ]
-    return Findings(tuple(lines), _remarks(lab))
+                others.setdefault(RANDOM, []).append(standing)
+    for method in methods:
+        yield from _lines(place, method.title, found[method], method.published_as(place.space))
+        yield Finding(f"{method.title}: seconds of the search", place.title, _mean(seconds[method]))
+    for name, standings_of in others.items():
+        yield from _lines(place, name, standings_of, BY_HAND.get(name, ""))
 
 
-def _search(lab: Lab, method: Method, seed: int) -> list[str]:
+def _setting(lab: Lab, place: Place) -> Setting:
+    return lab.setting(place.space, InputSource(place.source))
+
+
+def _service(
+    lab: Lab, place: Place, requests: Sequence[ProxyRequest], warm_up: WarmUp | SharedWarmUp | None, seed: int
+) -> ScoreService:
+    setting = lab.setting(place.space, source_for(requests, place.source), seed=seed, warm_up=warm_up)
+    return ScoreService(setting, requests, lab.executor, lab.store, lab.callback)
+
+
+def _warm_up_seconds(lab: Lab, place: Place, warm_up: WarmUp | SharedWarmUp | None, seed: int) -> float:
+    """Train the shared weights, and return how long that took: the first network that is scored waits for them."""
+    if warm_up is None:
+        return 0.0
+    (text,) = at_random(_setting(lab, place), Limits(), seed, 1)
+    (first,) = _service(lab, place, parse_requests(["loss"]), warm_up, seed).scores([text])
+    return first.seconds
+
+
+def _search(lab: Lab, place: Place, method: Method, seed: int, best: int) -> tuple[list[str], float]:
+    """Return the best networks by a method, and how long their scoring took."""
     by = parse_criterion(method.proxy)
     if method.warm_up is not None:
         by = after_warm_up(by, "clicks")
-    source = source_for(members(by), lab.images)
-    setting = lab.setting(SPACE, source, seed=seed, warm_up=method.warm_up)
-    service = ScoreService(setting, members(by), lab.executor, lab.store, lab.callback)
+    service = _service(lab, place, members(by), method.warm_up, seed)
     scored = list[tuple[str, float | None]]()
     problem = Problem(
         service,
-        Objective(by, LIMITS),
+        Objective(by, Limits()),
         random.Random(seed),
         lab.samples,
         callback=lambda event: scored.append((event.architecture, event.item.utility)),
@@ -126,20 +213,27 @@ def _search(lab: Lab, method: Method, seed: int) -> list[str]:
         AlgorithmRequest.parse(f"evolution:population={population}:tournament={population // 2}:children=4").run(
             problem
         )
-    return best_distinct([text for text, _ in scored], [utility for _, utility in scored], BEST)
+    texts = [text for text, _ in scored]
+    seconds = math.fsum(network.seconds for network in service.scores(list(dict.fromkeys(texts))))
+    return best_distinct(texts, [utility for _, utility in scored], best), seconds
 
 
-def _training(lab: Lab) -> ClickSetting:
-    rows = open_clicks(lab.images).rows["train"]
+def _recipe(place: Place) -> RecipeRequest:
     usual = click_recipe()
-    recipe = usual.changed(batch_size=max(2, min(usual.recipe.batch_size, rows // BATCHES)))
-    return ClickSetting(SPACE, source_name=lab.images, recipe=recipe, skeleton_settings=lab.skeleton)
+    return usual.changed(batch_size=max(2, min(usual.recipe.batch_size, place.rows // BATCHES)))
 
 
-def _lines(lab: Lab, title: str, standings: Sequence[Standing], published_as: str) -> Iterator[Finding]:
-    for what, figure in (("log loss", "log_loss"), ("AUC", "auc")):
+def _trained(lab: Lab, place: Place, networks: Sequence[tuple[str, Kind]], seed: int) -> Retraining:
+    """Train networks from scratch."""
+    setting = ClickSetting(place.space, source_name=place.source, recipe=_recipe(place), skeleton_settings=lab.skeleton)
+    folder = None if lab.store.folder is None else lab.store.folder / RETRAINED_NAME
+    return retrain(setting, networks, lab.executor, seeds=(seed,), folder=folder, callback=lab.callback)
+
+
+def _lines(place: Place, title: str, standings: Sequence[Standing], published_as: str) -> Iterator[Finding]:
+    for what, figure in FIGURES.items():
         known = [value for standing in standings if (value := standing.mean("test", figure)) is not None]
-        yield Finding(f"{title}: {what}", Path(lab.images).name, _mean(known), note=_note(published_as, what))
+        yield Finding(f"{title}: {what}", place.title, _mean(known), note=_note(place, published_as, what))
 
 
 def _mean(values: Sequence[float]) -> Estimate | None:
@@ -151,31 +245,90 @@ def _mean(values: Sequence[float]) -> Estimate | None:
     return Estimate(mean, mean - error, mean + error)
 
 
-def _note(row: str, what: str) -> str:
-    """Return what the paper prints for all of Criteo, if it has the row."""
-    return f"published for all of Criteo: {TABLE5.at(row, f'Criteo {what}')}" if row in TABLE5.rows else ""
+def _note(place: Place, row: str, what: str) -> str:
+    """Return what the paper prints for the whole log, if it has the row."""
+    if row not in TABLE5.rows or not place.column:
+        return ""
+    published = TABLE5.at(row, f"{place.column} {what}")
+    return "" if published is None else f"published for all of {place.column}: {published}"
+
+
+def _changes(place: Place, methods: Sequence[Method]) -> Iterator[str]:
+    """Yield what was changed of warm-ups because the file is small."""
+    for method in methods:
+        if method.warm_up is not None and method.asked is not None and method.warm_up != method.asked:
+            yield (
+                f"{Path(place.source).name} has {place.rows:,} training rows. For {100 * method.share:g} %, the shared "
+                f"weights were trained on {100 * method.warm_up.share:g} % in batches of "
+                f"{method.warm_up.recipe.batch_size}."
+            )
 
 
 def _remarks(lab: Lab) -> tuple[str, ...]:
-    recipe = _training(lab).recipe
     return (
-        f"Figures are of the test part. Each search scores {lab.samples} networks of {SPACE} with at most "
-        f"{MOST_PARAMETERS:,} parameters. The {BEST} best are trained from scratch ({recipe}), and the best of these "
-        "on the validation part counts. Intervals are two standard errors over the seeds, which draw weights, paths, "
-        "networks and the order of rows. They do not cover the choice of test rows.",
+        f"Figures are of the test part. Each search scores {lab.samples} networks of any size. The {BEST} best are "
+        "trained from scratch, and the best of these on the validation part counts. Intervals are two standard errors "
+        "over the seeds, which draw weights, paths, networks and the order of rows. They do not cover the choice of "
+        "test rows.",
         "Without training, each network has its own initial weights. Otherwise it inherits the shared weights after "
-        "one pass over the share, and proxies see its final layer, as in the published code. The paper scores 2,048 "
-        "networks and trains 15.",
+        "one pass over the share, and proxies see all its layers, as in Eq. 7. The paper scores 2,048 networks and "
+        "trains 15.",
+        "The seconds of a search are those of the warm-up and of the scoring on one thread, without the trainings "
+        "from scratch. The paper prints GPU days.",
     )
 
 
+def _figure4(lab: Lab) -> Findings:
+    (warm_up,) = lab.warm_ups
+    lines, charts = list[Finding](), list[tuple[str, str]]()
+    seed = lab.seeds[0]
+    remarks = dict.fromkeys(
+        [
+            f"Each proxy scores {lab.samples} networks. The {TOP} best by each proxy, and {TOP} at random, are trained "
+            "from scratch. Figures are of the test part, with the interval of the median over networks."
+        ]
+    )
+    for place in _places(lab, "sigeo-figure4"):
+        methods = [
+            Method(name, proxy, warm_up, adapted(warm_up, place.rows)) for name, proxy in FIGURE4_PROXIES.items()
+        ]
+        chosen = {method.name: _search(lab, place, method, seed, TOP)[0] for method in methods}
+        chosen[RANDOM] = list(at_random(_setting(lab, place), Limits(), seed, TOP))
+        networks: list[tuple[str, Kind]] = [(text, "found") for texts in chosen.values() for text in texts]
+        standings = {standing.name: standing for standing in _trained(lab, place, networks, seed).standings}
+        for what, figure in FIGURES.items():
+            reached = {
+                name: [value for text in texts if (value := standings[text].mean("test", figure)) is not None]
+                for name, texts in chosen.items()
+            }
+            for name, values in reached.items():
+                ours = lab.estimate(lambda column: float(np.median(column)), np.array(values))
+                low, high = five_numbers(values)[1::2] if values else (math.nan, math.nan)
+                note = f"{len(values)} networks, quartiles {low:.4f} and {high:.4f}"
+                lines.append(Finding(f"{name}: median {what}", place.title, ours, note=note))
+            charts.append((place.title, str(draw_svg(Boxes(what, reached)))))
+        remarks |= dict.fromkeys(_changes(place, methods))
+    return Findings(tuple(lines), tuple(remarks), tuple(charts))
+
+
+WARM_UPS = ("0", "1%", "100%")
 sigeo_table5 = Experiment(
     "sigeo-table5",
-    (read_paper("sigeo")["table1"], TABLE5, read_paper("sigeo")["figure3"]),
+    (PAPER["table1"], TABLE5, PAPER["figure3"]),
     "what searches for click networks find with shared weights trained on no data, a little, or all data",
     (),
     samples=24,
     run=_table5,
-    warm_ups=("0", "1%", "100%"),
-    space=SPACE,
+    warm_ups=WARM_UPS,
+    space=SMALL,
+)
+sigeo_figure4 = Experiment(
+    "sigeo-figure4",
+    (PAPER["figure4"],),
+    "how good the 15 best click networks by SiGeo, by its terms and by the loss are",
+    (),
+    samples=48,
+    run=_figure4,
+    warm_ups=("1%",),
+    space=SMALL,
 )

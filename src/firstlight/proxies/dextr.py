@@ -15,6 +15,7 @@ from firstlight.probe.curvature import curvature as curvature_of
 from firstlight.probe.features import FeatureValues
 from firstlight.probe.spectra import FEW_ROWS, InverseCondition, SampledInverseCondition
 from firstlight.proxies.base import InSpaces, Parts, proxy, values_since
+from firstlight.proxies.sizes import Per, size_for
 
 # The size of an input on the curve: at least 64 pixels, or that of the inputs; or no curve at all
 Curve = Literal["large", "own", "none"]
@@ -93,7 +94,7 @@ def dextr_opt(probe: Probe, *, rows: int = FEW_ROWS, images: int = 1) -> Parts:
 
 
 @proxy(reference="Asthana2025dextr", revision=2, expects=(InverseCondition(),))
-def independence(probe: Probe, *, images: int = 1) -> Parts:
+def independence(probe: Probe, *, images: int = 1, per: Per = "network") -> Parts:
     """How linearly independent channels are: a part of Dextr.
 
         M = ln(1 + S)
@@ -103,11 +104,13 @@ def independence(probe: Probe, *, images: int = 1) -> Parts:
 
     Args:
         images: Number of samples that BatchNorm takes its statistics from; the feature maps are those of the first.
+        per: Divide S by the number of outputs (`layer`), of parameters (`parameter`) or of multiply-accumulates
+            (`mac`). Published is the sum over the `network`.
     """
     found = probe.feature_statistic(InverseCondition(), images=images)
     if not found.matrices:
         raise UnsupportedError(f"{VECTORS}.")
-    return Parts(_log_sum(found))
+    return Parts(_log_sum(found, size_for(probe, per, len(found.values))))
 
 
 @values_since(3)
@@ -141,8 +144,8 @@ def _combined(probe: Probe, found: FeatureValues, size: tuple[int, ...] | None =
     return Parts(_half_harmonic_mean(s, k), note=note, independence=s, curvature=k)
 
 
-def _log_sum(found: FeatureValues) -> float:
-    return nan if found.not_finite else log1p(float(found.values.sum()))
+def _log_sum(found: FeatureValues, size: int = 1) -> float:
+    return nan if found.not_finite else log1p(float(found.values.sum()) / size)
 
 
 def curvature_term(probe: Probe, size: tuple[int, ...] | None = None) -> float | None:

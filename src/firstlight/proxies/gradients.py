@@ -10,12 +10,13 @@ from torch import Tensor
 
 from firstlight.probe import Probe
 from firstlight.proxies.base import Parts, proxy
+from firstlight.proxies.sizes import Per, size_for
 
 ZERO_COST = "Abdelfattah2021zerocost"
 
 
 @proxy(reference=ZERO_COST, needs="labels", batch_size=64, expects=("gradients",))
-def grad_norm(probe: Probe, *, form: Literal["layers", "whole"] = "layers") -> Parts:
+def grad_norm(probe: Probe, *, form: Literal["layers", "whole"] = "layers", per: Per = "network") -> Parts:
     """Norm of the loss gradient, summed over layers.
 
         M = sum over layers l of ||g_l||_2        form="layers"
@@ -29,9 +30,12 @@ def grad_norm(probe: Probe, *, form: Literal["layers", "whole"] = "layers") -> P
 
     Args:
         form: Sum the norms of `layers`, or take one norm of the `whole` gradient.
+        per: Divide M by the number of weight tensors (`layer`), of parameters (`parameter`) or of multiply-accumulates
+            (`mac`). Published is the sum over the `network`.
     """
     norms = [_norm(g) for g in probe.loss_gradients().weights.values()]
-    return Parts(sum(norms) if form == "layers" else hypot(*norms))
+    total = sum(norms) if form == "layers" else hypot(*norms)
+    return Parts(total / size_for(probe, per, len(norms)))
 
 
 @proxy(reference="Lee2019snip", needs="labels", batch_size=64, expects=("gradients",))

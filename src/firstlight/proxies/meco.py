@@ -8,10 +8,11 @@ from firstlight.core.errors import UnsupportedError
 from firstlight.probe import Probe
 from firstlight.probe.spectra import FEW_ROWS, SmallestCorrelation
 from firstlight.proxies.base import Parts, proxy
+from firstlight.proxies.sizes import Per, size_for
 
 
 @proxy(reference="Jiang2023meco", expects=(SmallestCorrelation(),))
-def meco(probe: Probe, *, images: int = 1) -> Parts:
+def meco(probe: Probe, *, images: int = 1, per: Per = "network") -> Parts:
     """How little the channels of each output are correlated.
 
         M = sum over all module outputs X of lambda_min(P(X))
@@ -23,8 +24,10 @@ def meco(probe: Probe, *, images: int = 1) -> Parts:
 
     Args:
         images: Number of samples that BatchNorm takes its statistics from; the feature maps are those of the first.
+        per: Divide the sum by the number of outputs (`layer`), of parameters (`parameter`) or of multiply-accumulates
+            (`mac`). Published is the sum over the `network`.
     """
-    return _total(probe, SmallestCorrelation(), images)
+    return _total(probe, SmallestCorrelation(), images, per)
 
 
 @proxy(reference="Jiang2023meco", expects=(SmallestCorrelation(FEW_ROWS),))
@@ -45,8 +48,9 @@ def meco_opt(probe: Probe, *, rows: int = FEW_ROWS, images: int = 1) -> Parts:
     return _total(probe, SmallestCorrelation(rows), images)
 
 
-def _total(probe: Probe, statistic: SmallestCorrelation, images: int) -> Parts:
+def _total(probe: Probe, statistic: SmallestCorrelation, images: int, per: Per = "network") -> Parts:
     found = probe.feature_statistic(statistic, images=images)
     if not found.matrices:
         raise UnsupportedError("every output is a vector, which has no channels to correlate.")
-    return Parts(nan if found.not_finite else float(found.values.sum()))
+    size = size_for(probe, per, len(found.values))
+    return Parts(nan if found.not_finite else float(found.values.sum()) / size)

@@ -15,6 +15,7 @@ from firstlight.probe import Probe
 from firstlight.probe.gradients import LossGradients, Weights
 from firstlight.probe.steps import TrainingSteps
 from firstlight.proxies.base import AfterWarmUp, Parts, proxy
+from firstlight.proxies.sizes import Per, size_for
 
 # Keep logarithms away from zero, as in the published code.
 EPSILON = 1e-5
@@ -26,7 +27,7 @@ SummedOver = Literal["all", "weights"]
 
 
 @proxy(reference="Li2023zico", needs="labels", batch_size=64, expects=("gradients",))
-def zico(probe: Probe, *, batches: Several = 2) -> Parts:
+def zico(probe: Probe, *, batches: Several = 2, per: Per = "network") -> Parts:
     """Large gradients that vary little between batches.
 
         M = sum over layers of ln( sum over weights of mean|g| / sigma )
@@ -39,10 +40,12 @@ def zico(probe: Probe, *, batches: Several = 2) -> Parts:
 
     Args:
         batches: Number of batches; at least 2.
+        per: Divide the sum by the number of weight tensors (`layer`), of parameters (`parameter`) or of
+            multiply-accumulates (`mac`). Published is the sum over the `network`.
     """
     value = steadiness([entry.weights for entry in probe.all_loss_gradients(batches)], per_layer=True)
     note = "no gradient varies between batches: they are equal, or the loss does not depend on the weights"
-    return Parts(value, note="" if value else note)
+    return Parts(value / size_for(probe, per, len(probe.weights())), note="" if value else note)
 
 
 @proxy(

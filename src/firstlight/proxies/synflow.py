@@ -6,10 +6,11 @@ from math import inf, log
 
 from firstlight.probe import Probe
 from firstlight.proxies.base import Parts, proxy
+from firstlight.proxies.sizes import Per, size_for
 
 
 @proxy(reference="Tanaka2020synflow", needs="nothing")
-def synflow(probe: Probe, *, batch_norm: bool = False) -> Parts:
+def synflow(probe: Probe, *, batch_norm: bool = False, per: Per = "network") -> Parts:
     """Sum of the absolute weights of all paths to the output.
 
         M = ln( sum over all weights of |W * dR/dW| )
@@ -21,6 +22,8 @@ def synflow(probe: Probe, *, batch_norm: bool = False) -> Parts:
 
     Args:
         batch_norm: Keep BatchNorm, which is otherwise replaced by the identity.
+        per: Divide the sum by the number of weight tensors (`layer`), of parameters (`parameter`) or of
+            multiply-accumulates (`mac`). Published is the sum over the `network`.
     """
-    total = probe.path_sum(batch_norm=batch_norm)
+    total = probe.path_sum(batch_norm=batch_norm) / size_for(probe, per, len(probe.weights()))
     return Parts(log(total) if total > 0 else -inf, note="" if total > 0 else "no path leads to the output")

@@ -6,10 +6,11 @@ from math import inf
 
 from firstlight.probe import Probe
 from firstlight.proxies.base import Parts, proxy
+from firstlight.proxies.sizes import Per, size_for
 
 
 @proxy(reference="Lin2021zennas", needs="nothing")
-def zen(probe: Probe, *, step: float = 0.01, samples: int = 16, draws: int = 1) -> Parts:
+def zen(probe: Probe, *, step: float = 0.01, samples: int = 16, draws: int = 1, per: Per = "network") -> Parts:
     """How much features change with noise, without BatchNorm.
 
         M = ln( mean over samples of sum |f(x) - f(x + step x')| )
@@ -23,8 +24,11 @@ def zen(probe: Probe, *, step: float = 0.01, samples: int = 16, draws: int = 1) 
         step: Size of the change of the input.
         samples: Number of inputs.
         draws: Number of draws that M is averaged over.
+        per: Divide M by the number of weight tensors (`layer`), of parameters (`parameter`) or of multiply-accumulates
+            (`mac`). Published is the sum over the `network`.
     """
     found = [probe.feature_change(step=step, samples=samples, draw=draw) for draw in range(draws)]
     change, scale = (sum(terms) / len(found) for terms in zip(*found, strict=True))
     note = "the features do not change with the input" if change == -inf else ""
-    return Parts(change + scale, note=note, change=change, scale=scale)
+    size = size_for(probe, per, len(probe.weights()))
+    return Parts((change + scale) / size, note=note, change=change, scale=scale)

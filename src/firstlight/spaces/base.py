@@ -104,12 +104,15 @@ class Space(ABC, Generic[A]):
         reference: Key of the publication in the bibliography; empty if there is none.
         used_by: Keys of publications that search the space.
         proxy: The proxy that scores its networks by default.
+        evidence: What supports this choice: its Spearman correlation with accuracy, and that of counting parameters.
         initial: Text of a small architecture to start from; empty if the space has none.
         textbook: Text of the best-known architecture, which `read` accepts as "textbook"; empty if there is none.
         benchmark: The benchmark that holds results of trained networks; empty if there is none.
         data_kind: The kind of data that its networks take: "images", or another key of `firstlight.data.sources.KINDS`.
         warm_up_weights: What a warm-up trains by default: each network's "own" weights, or those that all networks
             of the space share ("shared").
+        channels_last: Whether networks are trained on CPUs with channels last in memory, which is faster for
+            convolutions. Their layers must not call `view` on what a convolution returns.
         skeleton_type: The class of its skeletons.
 
     Example:
@@ -132,11 +135,13 @@ class Space(ABC, Generic[A]):
     reference: str
     used_by: tuple[str, ...] = ()
     proxy: str = "dextr"
+    evidence: str = ""
     initial: str = ""
     textbook: str = ""
     benchmark: str = ""
     data_kind: str = "images"
     warm_up_weights: Literal["own", "shared"] = "own"
+    channels_last: bool = False
     skeleton_type: type[Skeleton] = Skeleton
 
     @abstractmethod

@@ -50,8 +50,10 @@ class NATSSizes(Space[Sizes]):
     name = "nats-sss"
     summary = "the widths of a network with one fixed cell: 8 to 64 channels at five positions, 32,768 architectures"
     reference = "Dong2021nats"
+    channels_last = True
     benchmark = "NATS-Bench (size): all trained on CIFAR-10, CIFAR-100 and ImageNet16-120"
     used_by = ("Asthana2025dextr",)
+    evidence = "published (Dextr, Table 6): 0.73 on CIFAR-10; params 0.72"
     proxy = "zico"  # Dextr ranks these networks upside down, because it takes width for redundancy
     skeleton_type = SizesSkeleton
 

@@ -31,7 +31,7 @@ _IDENTITIES = (
     *("space", "band", "seeds"),
 )
 # Tables that come with the package, by name, and the folder that they are in
-BUNDLED = ("plain",)
+BUNDLED = ("plain", "plain-mnist", "plain-imagenet")
 _BUNDLE = Path(__file__).parent / "bundled"
 _TEXTS = (ARCHITECTURE, "arch_str", "adjacency", "ops", "module_hash")
 # The smallest number of architectures for which a rank correlation is meaningful
@@ -262,7 +262,7 @@ def _load_bundled(name: str, band: str) -> Table:
     if not path.exists():
         raise MissingFileError(
             f"The table {name!r} is not part of this installation. Make it in the source repository with "
-            f"`python -m tools.{name}_benchmark`; see docs/tables.md."
+            "`python -m tools.plain_benchmark`; see docs/tables.md."
         )
     table = _read(path, name)
     if not band:

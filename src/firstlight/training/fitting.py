@@ -1,8 +1,10 @@
-"""What a recipe asks of a network: edges that can be dropped, and an auxiliary head."""
+"""What a training asks of a network: edges that can be dropped, an auxiliary head, and the layout of its weights."""
 
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -87,3 +89,25 @@ def without_auxiliary_head(
     weights = trained.state_dict()
     network.load_state_dict({name: weights[name] for name in network.state_dict()})
     return network.eval()
+
+
+@contextmanager
+def channels_last(network: nn.Module, space: Space[Any]) -> Iterator[None]:
+    """Keep the weights of convolutions, and so all feature maps, with channels last in memory.
+
+    On a CPU, convolutional networks train up to three times as fast. Numbers differ by rounding errors. Afterwards,
+    weights have the usual layout again.
+
+    Args:
+        network: The network.
+        space: Its space, which says whether its layers allow for this.
+    """
+    on_cpu = all(parameter.device.type == "cpu" for parameter in network.parameters())
+    if not (space.channels_last and on_cpu):
+        yield
+        return
+    network.to(memory_format=torch.channels_last)  # type: ignore[call-overload] # its stub lacks this argument
+    try:
+        yield
+    finally:
+        network.to(memory_format=torch.contiguous_format)  # type: ignore[call-overload]

@@ -18,7 +18,7 @@ from firstlight.storage.outcome import TrainingResult
 from firstlight.storage.records import EvaluationKey
 from firstlight.training.checkpoint import Checkpoint
 from firstlight.training.classifier import REVISION, train_classifier
-from firstlight.training.fitting import build_for_training
+from firstlight.training.fitting import build_for_training, channels_last
 from firstlight.training.recipe import TrainingRecipe
 
 
@@ -109,14 +109,15 @@ class EvaluationJob:
                 setting.space, parsed, setting.skeleton, setting.recipe, seed=setting.seed, device=setting.device
             )
             checkpoint = self._checkpoint(architecture)
-            result = train_classifier(
-                network,
-                setting.dataset,
-                setting.recipe,
-                seed=setting.seed,
-                device=setting.device,
-                checkpoint=checkpoint,
-            )
+            with channels_last(network, setting.space):
+                result = train_classifier(
+                    network,
+                    setting.dataset,
+                    setting.recipe,
+                    seed=setting.seed,
+                    device=setting.device,
+                    checkpoint=checkpoint,
+                )
             if checkpoint is not None:
                 checkpoint.remove()
             return result

@@ -17,7 +17,7 @@ from firstlight.storage.store import make_folder
 from firstlight.training.checkpoint import Checkpoint
 from firstlight.training.classifier import REVISION, evaluate_classifier, right_answers, train_classifier
 from firstlight.training.distributed import Ranks, joined
-from firstlight.training.fitting import build_for_training, fit_recipe, without_auxiliary_head
+from firstlight.training.fitting import build_for_training, channels_last, fit_recipe, without_auxiliary_head
 from firstlight.training.job import EvaluationSetting
 from firstlight.training.recipe import TrainingRecipe
 from firstlight.training.recipes import RecipeRequest
@@ -111,7 +111,10 @@ class _Job:
             make_folder(self.folder)  # before there is anything to lose
         checkpoint = None if self.folder is None else Checkpoint(self.folder / CHECKPOINT_NAME, self.settings)
         known = 0 if checkpoint is None else len(checkpoint.epochs())
-        with _log(self.folder, tensorboard and self.ranks.is_first, known) as log:
+        with (
+            _log(self.folder, tensorboard and self.ranks.is_first, known) as log,
+            channels_last(network, setting.space),
+        ):
 
             def logged(event: Event) -> None:
                 if isinstance(event.item, Epoch):

@@ -23,6 +23,7 @@ from firstlight.data import InputSource
 from firstlight.data.shares import DataShare, Share, load_share
 from firstlight.spaces.base import Skeleton, Space
 from firstlight.storage.tensor_files import read_tensors, write_tensors
+from firstlight.training.fitting import channels_last
 from firstlight.training.loop import Batch, learn
 from firstlight.training.recipe import TrainingRecipe
 from firstlight.training.recipes import PLAIN, WARM_UP, parameters_of
@@ -146,7 +147,8 @@ class WarmUp:
         if kept is None or not kept.load_into(found):
             share = setting.learned_from
             assert isinstance(share, Share)
-            self.train(found, share, setting.seed)
+            with channels_last(found, setting.space):
+                self.train(found, share, setting.seed)
             if kept is not None:
                 kept.save(found)
         return found

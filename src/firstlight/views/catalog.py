@@ -150,6 +150,7 @@ class SpaceFacts:
     used_by: tuple[str, ...]
     benchmark: str
     proxy: str  # the default
+    evidence: str  # what supports it
 
 
 def space_facts(space: Space[Any]) -> SpaceFacts:
@@ -168,6 +169,7 @@ def space_facts(space: Space[Any]) -> SpaceFacts:
         used_by=tuple(REFERENCES[key].short if key in REFERENCES else key for key in space.used_by),
         benchmark=space.benchmark,
         proxy=space.proxy,
+        evidence=space.evidence,
     )
 
 

@@ -1,4 +1,4 @@
-"""Synthetic click logs in Criteo's layout, in which clicks depend mostly on pairs of categories.
+"""Synthetic click logs in the layout of Criteo or of the KDD Cup, in which clicks depend mostly on pairs of categories.
 
 The logit of a click is a sum of
 
@@ -25,7 +25,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 
-from firstlight.core.errors import SettingError
+from firstlight.core.errors import SettingError, UnknownNameError
 from firstlight.core.seeds import derive
 from firstlight.data.clicks.errors import ClickLogError
 from firstlight.data.clicks.layouts import LAYOUTS
@@ -33,7 +33,8 @@ from firstlight.data.clicks.parts import scattered
 from firstlight.data.clicks.raw import Progress
 from firstlight.data.samples import Array
 
-LAYOUT = LAYOUTS["criteo"]
+# The layouts whose columns can all be drawn; Avazu's has times
+SYNTHETIC_LAYOUTS = ("criteo", "kdd")
 CHUNK = 1 << 16
 
 LATENT = 1  # dimensions of u and v; with more, networks learn less from 200,000 rows
@@ -61,10 +62,12 @@ class Field:
 class PlantedClicks:
     """A random model of fields and effects, from which any number of rows can be drawn."""
 
-    def __init__(self, seed: int = 0) -> None:
-        self.seed = seed
+    def __init__(self, seed: int = 0, layout: str = "criteo") -> None:
+        if layout not in SYNTHETIC_LAYOUTS:
+            raise UnknownNameError("layout of synthetic clicks", layout, SYNTHETIC_LAYOUTS)
+        self.seed, self.layout = seed, LAYOUTS[layout]
         rng = np.random.default_rng(derive(seed, "planted clicks"))
-        numbers, fields = len(LAYOUT.numbers), len(LAYOUT.categories)
+        numbers, fields = len(self.layout.numbers), len(self.layout.categories)
         few = np.sort(rng.permutation(fields)[: fields // 2])
         self.fields = [_make_field(rng, place, FEW if place in few else MANY) for place in range(fields)]
         self.paired_fields = rng.permutation(few)[:PAIRED_FIELDS].tolist()
@@ -85,7 +88,7 @@ class PlantedClicks:
         categories = [np.searchsorted(field.cumulated, rng.random(CHUNK)) for field in self.fields]
         for field, places in zip(self.fields, categories, strict=True):
             places[rng.random(CHUNK) < field.missing] = len(field.texts) - 1  # the last one, which is missing
-        shape = (len(LAYOUT.numbers), CHUNK)
+        shape = (len(self.layout.numbers), CHUNK)
         normal = rng.normal(size=shape)
         counts = np.floor(np.exp(self._centers[:, None] + self._widths[:, None] * normal)).astype(np.int64)
         absent = rng.random(shape) < self._missing[:, None]
@@ -94,7 +97,15 @@ class PlantedClicks:
         clicked = (rng.random(CHUNK) < chances).astype(np.int8)
         numbers = [pa.array(column, mask=mask) for column, mask in zip(counts, absent, strict=True)]
         texts = [field.texts.take(pa.array(places)) for field, places in zip(self.fields, categories, strict=True)]
-        return pa.table([clicked, *numbers, *texts], schema=_schema()), chances
+        names = (self.layout.label, *self.layout.numbers, *self.layout.categories)
+        columns = dict(zip(names, (pa.array(clicked), *numbers, *texts), strict=True))
+        return pa.table([columns[name] for name in self.schema.names], schema=self.schema), chances
+
+    @property
+    def schema(self) -> Any:
+        """The names and types of the columns, in the order of the layout."""
+        kinds = {self.layout.label: pa.int8()} | dict.fromkeys(self.layout.numbers, pa.int64())
+        return pa.schema([(name, kinds.get(name, pa.string())) for name in self.layout.columns])
 
     def _logits(self, categories: list[Array], numbers: Array) -> Array:
         singles = sum(field.effect[places] for field, places in zip(self.fields, categories, strict=True))
@@ -102,8 +113,8 @@ class PlantedClicks:
         latent = [self.fields[place].latent[categories[place]] + TILT for place in self.paired_fields]
         pairs = sum((u * v).sum(1) for u, v in itertools.combinations(latent, 2))
         crossed = ((numbers[self.paired_numbers].T @ self._directions) * np.sum(latent, 0)).sum(1)
-        together = pairs / np.sqrt(math.comb(PAIRED_FIELDS, 2) * LATENT)
-        crossed = crossed / np.sqrt(PAIRED_FIELDS * PAIRED_NUMBERS * LATENT)
+        together = pairs / np.sqrt(math.comb(len(latent), 2) * LATENT)
+        crossed = crossed / np.sqrt(len(latent) * PAIRED_NUMBERS * LATENT)
         found: Array = BASE + MAIN_SPREAD * main + PAIR_SPREAD * together + CROSS_SPREAD * crossed
         return found
 
@@ -129,17 +140,21 @@ def _standard(values: Array, frequency: Array) -> Array:
     return np.concatenate([scaled, np.zeros((1, values.shape[1]))])
 
 
-def synthesize_clicks(path: str | Path, rows: int, *, seed: int = 0, progress: Progress | None = None) -> None:
+def synthesize_clicks(
+    path: str | Path, rows: int, *, layout: str = "criteo", seed: int = 0, progress: Progress | None = None
+) -> None:
     """Write a synthetic log.
 
     Args:
-        path: File to write: `.tsv` without a header, as Criteo publishes its log, `.csv` with a header, or `.parquet`.
+        path: File to write: `.tsv` without a header, as logs are published, `.csv` with a header, or `.parquet`.
         rows: Number of rows.
+        layout: The columns: "criteo" or "kdd".
         seed: Seed of the model and the rows.
         progress: Called with the number of rows written and the total.
 
     Raises:
         SettingError: If `rows` is below 1.
+        UnknownNameError: If there is no such layout.
         ClickLogError: If the file has another ending or cannot be written.
     """
     path = Path(path).expanduser()
@@ -147,15 +162,15 @@ def synthesize_clicks(path: str | Path, rows: int, *, seed: int = 0, progress: P
         raise SettingError(f"rows is {rows}; it must be at least 1.")
     if path.suffix not in (".tsv", ".csv", ".parquet"):
         raise ClickLogError(f"{path} is not the name of a log. It must end in .tsv, .csv or .parquet.")
-    planted, schema, done = PlantedClicks(seed), _schema(), 0
+    planted, done = PlantedClicks(seed, layout), 0
     text = pa.csv.WriteOptions(
         include_header=path.suffix == ".csv", delimiter="\t" if path.suffix == ".tsv" else ",", quoting_style="none"
     )
     try:
         with (
-            pq.ParquetWriter(path.absolute(), schema)
+            pq.ParquetWriter(path.absolute(), planted.schema)
             if path.suffix == ".parquet"
-            else pa.csv.CSVWriter(path, schema, write_options=text)
+            else pa.csv.CSVWriter(path, planted.schema, write_options=text)
         ) as writer:
             for table, _ in planted.chunks(rows):
                 writer.write_table(table)
@@ -164,8 +179,3 @@ def synthesize_clicks(path: str | Path, rows: int, *, seed: int = 0, progress: P
                     progress(done, rows)
     except OSError as error:
         raise ClickLogError(f"{path} cannot be written: {error}") from error
-
-
-def _schema() -> Any:
-    kinds = {LAYOUT.label: pa.int8()} | dict.fromkeys(LAYOUT.numbers, pa.int64())
-    return pa.schema([(name, kinds.get(name, pa.string())) for name in LAYOUT.columns])

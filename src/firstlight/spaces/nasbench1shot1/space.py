@@ -39,6 +39,7 @@ class NASBench1Shot1(Space101):
     """
 
     reference = "Zela2020nasbench1shot1"
+    channels_last = True
     benchmark = "NAS-Bench-1Shot1: looked up in NAS-Bench-101"
     used_by = ("Shu2022nasi",)
 
@@ -121,18 +122,21 @@ class NASBench1Shot1(Space101):
 
 class NASBench1Shot1S1(NASBench1Shot1):
     name = "nasbench1shot1-s1"
+    evidence = "not measured; of 80 networks, synflow 0.801 [0.697, 0.877], naswot 0.507 [0.319, 0.665] (nasi-table3)"
     summary = "NAS-Bench-101 cells of four inner vertices with 1, 2, 2, 2 parents, output 2: 2,685 distinct"
     parents = (1, 2, 2, 2, 2)
 
 
 class NASBench1Shot1S2(NASBench1Shot1):
     name = "nasbench1shot1-s2"
+    evidence = "not measured; of 80 networks, synflow 0.654 [0.482, 0.790], naswot 0.604 [0.418, 0.739] (nasi-table3)"
     summary = "NAS-Bench-101 cells of four inner vertices with 1, 1, 2, 2 parents, output 3: 7,773 distinct"
     parents = (1, 1, 2, 2, 3)
 
 
 class NASBench1Shot1S3(NASBench1Shot1):
     name = "nasbench1shot1-s3"
+    evidence = "not measured; of 80 networks, synflow 0.461 [0.288, 0.622], naswot 0.724 [0.571, 0.837] (nasi-table3)"
     summary = "NAS-Bench-101 cells of five inner vertices with 1, 1, 1, 2, 2 parents, output 2: 55,854 distinct"
     parents = (1, 1, 1, 2, 2, 2)
 

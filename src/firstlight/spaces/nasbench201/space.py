@@ -26,8 +26,10 @@ class NASBench201(Space[Cell201]):
     """Cells with four nodes and six edges; every edge has one of five operations."""
 
     name = "nasbench201"
+    evidence = "0.935 [0.919, 0.946] on 1,000 networks, CIFAR-10; params 0.758 [0.723, 0.790] (dextr-table1)"
     summary = "cells of four nodes, five operations on six edges: 15,625 architectures, 6,466 distinct"
     reference = "Dong2020nasbench201"
+    channels_last = True
     benchmark = "NAS-Bench-201 and NATS-Bench (topology): all trained on CIFAR-10, CIFAR-100 and ImageNet16-120"
     used_by = (
         "Asthana2025dextr",

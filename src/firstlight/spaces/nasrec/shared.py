@@ -98,7 +98,7 @@ class NasRecPaths(PathPolicy):
 
 
 class SharedNasRec(Shared):
-    """The shared weights of a NASRec space. Subnets are frozen, as in SiGeo's code, which uses only the final layer."""
+    """The shared weights of a NASRec space. Proxies see all layers of a subnet, as in the paper."""
 
     # as NASRec and SiGeo train theirs
     recipe: ClassVar[Mapping[str, Any]] = {
@@ -108,7 +108,7 @@ class SharedNasRec(Shared):
         "schedule": "warm-cosine",
     }
     policies = NasRecPaths.NAMES
-    frozen = True
+    frozen = False
 
     def __init__(self, space: BlockOptions) -> None:
         self.space = space

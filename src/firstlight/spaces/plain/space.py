@@ -28,6 +28,8 @@ class PlainSpace(Space[Plain]):
     """Networks of stages of one kind of block."""
 
     skeleton_type = PlainSkeleton
+    channels_last = True
+    evidence = "none yet: the table of the plain benchmark has too few networks"
     family: Family
     stage_counts: tuple[int, ...] = (2, 3, 4)
     depths: tuple[int, ...] = (1, 2, 3, 4)

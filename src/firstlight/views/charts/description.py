@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+import statistics
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 XY = tuple[float, float]
@@ -162,6 +163,32 @@ class Bars:
 
 
 @dataclass(frozen=True)
+class Boxes:
+    """A horizontal box plot for each sample, the first on top: quartiles, the whole range, and every value.
+
+    Attributes:
+        label: Label of the axis.
+        samples: The values by name; samples without values are left out.
+    """
+
+    label: str
+    samples: Mapping[str, Sequence[float]]
+
+    @property
+    def boxes(self) -> dict[str, tuple[float, float, float, float, float]]:
+        """The least value, the quartiles and the greatest value of each sample."""
+        return {name: five_numbers(values) for name, values in self.samples.items() if values}
+
+
+def five_numbers(values: Sequence[float]) -> tuple[float, float, float, float, float]:
+    """Return the least value, the quartiles and the greatest value."""
+    if len(values) == 1:
+        return (values[0],) * 5
+    low, middle, high = statistics.quantiles(values, n=4, method="inclusive")
+    return min(values), low, middle, high, max(values)
+
+
+@dataclass(frozen=True)
 class HeatMap:
     """A cell for each row and column: blue above 0, red or orange below.
 
@@ -233,4 +260,4 @@ class Panels:
     rows: Sequence[Sequence[Scatter | Loop]]
 
 
-Chart = Scatter | Lines | Bars | HeatMap | Surface | Loop | Panels
+Chart = Scatter | Lines | Bars | Boxes | HeatMap | Surface | Loop | Panels

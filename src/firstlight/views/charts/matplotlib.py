@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from firstlight.core.errors import SettingError
 from firstlight.views.charts.description import (
     Bars,
+    Boxes,
     Chart,
     HeatMap,
     Line,
@@ -67,6 +68,8 @@ def draw_figure(chart: Chart, *, width: str | float = "column") -> Figure:
                 _lines(axes, chart)
             case Bars():
                 _bars(axes, chart)
+            case Boxes():
+                _boxes(axes, chart)
             case Loop():
                 _loop(axes, chart)
     return figure
@@ -80,6 +83,8 @@ def _is_empty(chart: Chart) -> bool:
             return not any(line.points for line in chart.lines)
         case Bars():
             return not chart.bars
+        case Boxes():
+            return not chart.boxes
         case HeatMap() | Panels():
             return not chart.rows
         case Surface():
@@ -88,7 +93,7 @@ def _is_empty(chart: Chart) -> bool:
 
 def _described(chart: Chart) -> str:
     match chart:
-        case Bars():
+        case Bars() | Boxes():
             return f"no value is known of {chart.label}"
         case HeatMap():
             return f"{chart.title} has no rows"
@@ -98,7 +103,7 @@ def _described(chart: Chart) -> str:
             return f"no value is known of {chart.y_label} against {chart.x_label}"
 
 
-def _ratio(chart: Scatter | Lines | Bars | Loop) -> float:
+def _ratio(chart: Scatter | Lines | Bars | Boxes | Loop) -> float:
     """Height of the figure by its width."""
     match chart:
         case Scatter():
@@ -107,6 +112,8 @@ def _ratio(chart: Scatter | Lines | Bars | Loop) -> float:
             return 0.75
         case Bars():
             return 0.25 + 0.055 * len(chart.bars)
+        case Boxes():
+            return 0.25 + 0.08 * len(chart.boxes)
         case Loop():
             return 1.12
 
@@ -233,6 +240,27 @@ def _bars(axes: Axes, chart: Bars) -> None:
         axes.plot(bar.interval, [place, place], color=INK, linewidth=1.0, solid_capstyle="butt")
     axes.axvline(0, color=INK, linewidth=0.6)
     axes.set_yticks(places, [bar.name for bar in chart.bars])
+    axes.invert_yaxis()
+    axes.grid(visible=False, axis="y")
+    axes.set_xlabel(chart.label)
+
+
+def _boxes(axes: Axes, chart: Boxes) -> None:
+    names = list(chart.boxes)
+    places = range(len(names))
+    axes.boxplot(
+        [chart.samples[name] for name in names],
+        positions=places,
+        orientation="horizontal",
+        whis=(0, 100),
+        widths=0.6,
+        medianprops={"color": COLORS[1]},
+        manage_ticks=False,
+    )
+    for place, name in enumerate(names):
+        values = chart.samples[name]
+        axes.plot(values, [place] * len(values), "o", color=COLORS[0], markersize=2.5, alpha=0.6)
+    axes.set_yticks(places, names)
     axes.invert_yaxis()
     axes.grid(visible=False, axis="y")
     axes.set_xlabel(chart.label)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from markupsafe import Markup
 
-from firstlight.views.charts.description import Bars, Chart, HeatMap, Lines, Loop, Panels, Scatter, Surface
+from firstlight.views.charts.description import Bars, Boxes, Chart, HeatMap, Lines, Loop, Panels, Scatter, Surface
 from firstlight.views.charts.svg.bars import bars
+from firstlight.views.charts.svg.boxes import boxes
 from firstlight.views.charts.svg.heat_map import heat_map
 from firstlight.views.charts.svg.lines import legend, lines
 from firstlight.views.charts.svg.loop import loop
@@ -33,6 +34,8 @@ def draw_svg(chart: Chart, *, small: bool = False) -> Markup:
             return lines(chart, small=small)
         case Bars():
             return bars(chart)
+        case Boxes():
+            return boxes(chart)
         case HeatMap():
             return heat_map(chart)
         case Surface():

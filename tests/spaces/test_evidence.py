@@ -1,0 +1,30 @@
+"""The evidence for the default proxy of each space is what the tables that were measured say."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from firstlight.proxies import PROXIES
+from firstlight.spaces import SPACES
+
+MEASURED = Path(__file__).parent.parent.parent / "docs" / "measured"
+FIGURE = re.compile(r"-?\d\.\d{3} \[-?\d\.\d{3}, -?\d\.\d{3}\]")
+
+
+@pytest.mark.parametrize("name", SPACES)
+def test_figures_are_those_that_were_measured(name: str) -> None:
+    space = SPACES[name]
+    assert space.proxy in PROXIES
+    assert space.evidence
+    figures = FIGURE.findall(space.evidence)
+    sources = re.findall(r"\(([a-z]+-[a-z0-9-]+)\)", space.evidence)
+    assert len(sources) == bool(figures)
+    for source in sources:
+        page = (MEASURED / f"{source}.md").read_text(encoding="utf-8")
+        for figure in figures:
+            assert figure in page
+    if FIGURE.match(space.evidence):
+        assert "params 0." in space.evidence
