@@ -27,7 +27,7 @@ FEWER = (
     "Networks of NB101, NB301 and TransNAS cost more than those of NB201, so a third as many are taken. Proxies that "
     "cost more (all but Dextr, MeCo and #params) are measured on a third of these networks, with the first seed, on "
     "batches of 32 images on NB201 and of 16 elsewhere; the paper takes batches of 64 and 32. On NB101, whose "
-    "networks cost most, they are measured from 2,000 samples on. Several seeds are used on NB201 and, except for Dextr "
+    "networks cost most, they are measured from 2,000 samples. Several seeds are used on NB201 and, except for Dextr "
     "of the published code, NB101. The remarks of each line say how many networks there are, if fewer than asked for."
 )
 TRANSNAS_REMARK = (
