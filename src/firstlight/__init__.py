@@ -12,6 +12,7 @@ from firstlight._version import __version__
 from firstlight.api.compare import compare
 from firstlight.api.correlate import correlate
 from firstlight.api.export import export
+from firstlight.api.fit import fit
 from firstlight.api.rank import rank
 from firstlight.api.reproduce import reproduce
 from firstlight.api.score import score
@@ -22,6 +23,7 @@ from firstlight.api.trust import trust
 from firstlight.core.errors import FirstlightError
 from firstlight.core.events import Event
 from firstlight.options import (
+    Baselines,
     Compute,
     Files,
     Inputs,
@@ -37,6 +39,7 @@ from firstlight.options import (
 )
 
 if TYPE_CHECKING:
+    from firstlight.evaluation.fit.result import Fit
     from firstlight.probe import Probe
     from firstlight.proxies import PROXIES
     from firstlight.proxies.base import Parts, Score, proxy
@@ -58,6 +61,7 @@ _HOMES = {
     "ALGORITHMS": "search.algorithms",
     "Architecture": "spaces.base",
     "ChoiceSpace": "spaces.custom",
+    "Fit": "evaluation.fit.result",
     "PROXIES": "proxies",
     "Parts": "proxies.base",
     "Probe": "probe",
@@ -82,11 +86,13 @@ _HOMES = {
 __all__ = [
     "ALGORITHMS",
     "Architecture",
+    "Baselines",
     "ChoiceSpace",
     "Compute",
     "Event",
     "Files",
     "FirstlightError",
+    "Fit",
     "Inputs",
     "Judging",
     "Limits",
@@ -117,6 +123,7 @@ __all__ = [
     "compare",
     "correlate",
     "export",
+    "fit",
     "load_table",
     "proxy",
     "rank",

@@ -32,6 +32,8 @@ CHEAP = ("params", "macs")
 LABELS = TRUE_LABELS, RANDOM_LABELS = ("true", "random")
 LOCAL = "local"
 AUTO = "auto"
+# At the end of the name of a folder: leave out images that cannot be read
+SKIP_DAMAGED = "?skip-damaged"
 # A whole number in a text. Python refuses to read numbers of thousands of digits.
 _WHOLE, _POSITIVE = "[0-9]{1,9}", "[1-9][0-9]{0,8}"
 
@@ -261,8 +263,11 @@ class Training(Group):
     hnas-imagenet. Settings follow the name: quick:batch_size=32:learning_rate=0.05."""
     data_samples: int | None = None
     """Use at most N samples for training and validation."""
+    skip_damaged: bool = False
+    """Leave out images of a folder that cannot be read, instead of listing them in an error."""
 
     def __post_init__(self) -> None:
+        self._set("data", skipping_damaged(self.data, self.skip_damaged))
         self._check_at_least(1, "epochs")
         self._check_at_least(4, "data_samples")
 
@@ -329,6 +334,35 @@ class Retraining(Group):
     def __post_init__(self) -> None:
         self._check_at_least(1, "retrain", "retrain_times")
         self._check_at_least(0, "retrain_random")
+
+
+@dataclass(frozen=True)
+class Baselines(Group):
+    """Plain networks to compare with, trained alike and scaled to the same limits.
+
+    Example:
+        >>> import firstlight
+        >>> firstlight.Baselines(baseline="resnet,logistic").names_or_models
+        ['resnet', 'logistic']
+    """
+
+    title = "Baselines"
+
+    baseline: Any = None
+    """Compare with plain networks of the same size: resnet, bottleneck, mobile, convnext, vit, mlp, logistic, all, or
+    your own model as module:name; several separated by commas. See docs/baselines.md."""
+    baseline_seeds: int = 3
+    """Seeds to train the network and each baseline with for the comparison."""
+
+    def __post_init__(self) -> None:
+        self._check_at_least(1, "baseline_seeds")
+
+    @property
+    def names_or_models(self) -> list[Any]:
+        """The baselines, one by one."""
+        if self.baseline is None or isinstance(self.baseline, str):
+            return read_list(self.baseline)
+        return list(self.baseline) if isinstance(self.baseline, (list, tuple)) else [self.baseline]
 
 
 @dataclass(frozen=True)
@@ -414,9 +448,23 @@ GROUPS: tuple[type[Group], ...] = (
     Reporting,
     Judging,
     Retraining,
+    Baselines,
     Compute,
     Storage,
 )
+
+
+def skipping_damaged(data: str | None, skip: bool) -> str | None:
+    """Return the name of data of which images that cannot be read are left out.
+
+    >>> skipping_damaged("folder:photos@32", True)
+    'folder:photos@32?skip-damaged'
+    """
+    if not skip or data is None or data.endswith(SKIP_DAMAGED):
+        return data
+    if not data.startswith("folder:"):
+        raise SettingError(f"skip_damaged is for folders of images (folder:PATH), not for {data!r}. Leave it out.")
+    return data + SKIP_DAMAGED
 
 
 def read_skeleton(given: str | Mapping[str, Any] | tuple[tuple[str, Any], ...]) -> tuple[tuple[str, Any], ...]:

@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from firstlight.core.errors import DataError
+from firstlight import Training
+from firstlight.core.errors import DataError, SettingError
 from firstlight.data import InputSource, load_inputs
 from firstlight.data.images import LARGEST_SIDE, USUAL_SIDE, read_samples, read_test_samples, split_side
 
@@ -116,8 +117,40 @@ def test_a_damaged_image_is_named(folder: Path) -> None:
     with pytest.raises(DataError, match=r"green/broken\.jpeg cannot be read"):
         read_samples(f"folder:{folder}").images(np.arange(10))
     Image.new("I;16", (4, 4)).save(folder / "green" / "0.png")
-    with pytest.raises(DataError, match=r"0\.png has more than 8 bits"):
+    with pytest.raises(DataError, match=r"0\.png: more than 8 bits"):
         read_samples(f"folder:{folder}").images(np.array([3]))
+
+
+def test_all_damaged_images_are_listed_or_left_out(folder: Path) -> None:
+    good = len(read_samples(f"folder:{folder}"))
+    (folder / "green" / "broken.jpeg").write_bytes(b"no image at all")
+    cut = (folder / "red" / "0.png").read_bytes()[:-30]
+    (folder / "red" / "cut.png").write_bytes(cut)
+    Image.new("I;16", (4, 4)).save(folder / "red" / "deep.png")
+    with pytest.raises(DataError, match=r"3 of \d+ images cannot be read") as caught:
+        read_samples(f"folder:{folder}").images(np.arange(good + 3))
+    lines = str(caught.value).splitlines()
+    assert [line.partition(": ")[0].strip().rpartition("/")[2] for line in lines[1:]] == [
+        "broken.jpeg",
+        "cut.png",
+        "deep.png",
+    ]
+    assert "--skip-damaged" in lines[0]
+    left = read_samples(f"folder:{folder}@4?skip-damaged")
+    assert len(left) == good
+    assert left.ignored == 3
+    assert left.images(np.arange(good)).shape == (good, 3, 4, 4)
+    assert Training(data=f"folder:{folder}", skip_damaged=True).data == f"folder:{folder}?skip-damaged"
+    with pytest.raises(SettingError, match="is for folders of images"):
+        Training(data="digits", skip_damaged=True)
+
+
+def test_an_image_that_is_repaired_is_read_again(folder: Path) -> None:
+    broken = folder / "green" / "broken.png"
+    broken.write_bytes(b"no image at all")
+    good = len(read_samples(f"folder:{folder}?skip-damaged"))
+    broken.write_bytes((folder / "green" / "0.png").read_bytes())
+    assert len(read_samples(f"folder:{folder}?skip-damaged")) == good + 1
 
 
 def test_bad_folders_are_explained(tmp_path: Path) -> None:

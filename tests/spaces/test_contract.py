@@ -141,6 +141,7 @@ CHOICES: dict[str, Callable[[Any], dict[str, Any]]] = {
     **dict.fromkeys(
         ("plain-resnet", "plain-bottleneck", "plain-mobile", "plain-convnext", "plain-vit"), choices_of_stages
     ),
+    "plain-mlp": lambda perceptron: {"average": perceptron.average, "layers": len(perceptron.widths)},
 }
 WALKS = {"mobilenetv2", "plainnet-resnet"}  # sampled by mutation, as their docstrings say
 

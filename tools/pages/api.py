@@ -8,14 +8,14 @@ import firstlight
 
 GROUPS = {
     "Calls": (
-        *("score", "rank", "search", "space", "correlate", "trust", "compare", "load_table", "train", "export"),
+        *("score", "rank", "search", "space", "correlate", "trust", "compare", "load_table", "train", "fit", "export"),
         "reproduce",
     ),
     "Options": (
         *("Inputs", "Network", "Model", "Limits", "Truth", "Training", "Reporting", "Retraining", "Compute", "Storage"),
-        *("Judging", "Files"),
+        *("Judging", "Baselines", "Files"),
     ),
-    "Results": ("Event", "Score", "Parts", "Ranking", "SearchResult", "Table", "Trained"),
+    "Results": ("Event", "Score", "Parts", "Ranking", "SearchResult", "Table", "Trained", "Fit"),
     "Settings": ("TrainingRecipe", "Skeleton"),
     "Extension points": (
         "proxy",

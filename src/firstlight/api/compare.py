@@ -11,9 +11,11 @@ from firstlight.core.errors import SettingError
 from firstlight.core.events import Callback, ignore
 from firstlight.core.groups import Options, takes
 from firstlight.options import (
+    Baselines,
     Compute,
     Inputs,
     Judging,
+    Limits,
     Network,
     Reporting,
     Storage,
@@ -33,7 +35,7 @@ if TYPE_CHECKING:
     from firstlight.storage.store import Store
 
 
-@takes(Truth, Training, Reporting, Judging, Inputs, Network, Compute, Storage)
+@takes(Truth, Training, Reporting, Judging, Baselines, Inputs, Network, Compute, Storage)
 def compare(
     options: Options,
     space: str | Space[Any],
@@ -45,7 +47,8 @@ def compare(
 ) -> Comparison:
     """Compare search methods: what they find after a number of queries, and at what cost.
 
-    A query evaluates one network: it is looked up in a table, or trained on data.
+    A query evaluates one network: it is looked up in a table, or trained on data. With data and a `baseline`, plain
+    networks as large as the largest that was found are trained alike.
 
     Args:
         space: The search space.
@@ -73,6 +76,7 @@ def compare(
     """
     check_names(space=space)
     from firstlight.data.inputs import check_source_name
+    from firstlight.evaluation.baselines import check_baselines
     from firstlight.evaluation.competition import run_methods
     from firstlight.evaluation.methods import parse_method, parse_methods
     from firstlight.storage.store import open_store
@@ -83,6 +87,13 @@ def compare(
     check_source_name("data", training.data)
     if (truth.table is None) == (training.data is None):
         raise SettingError("Give either a table of trained networks (--table), or data to train them on (--data).")
+    plain = options[Baselines].names_or_models
+    check_baselines(plain)
+    if plain and training.data is None:
+        raise SettingError(
+            f"baseline is {options[Baselines].baseline!r}, but a table does not tell how to train it. Name data to "
+            "train networks on (--data digits) instead of the table."
+        )
     parsed = parse_methods(methods) if isinstance(methods, str) else [parse_method(text) for text in methods]
     steps = read_numbers("queries", queries)
     numbers = list(range(seeds)) if isinstance(seeds, int) else list(seeds)
@@ -96,6 +107,8 @@ def compare(
         within = options[Reporting].within
         against = options[Judging].against
         result = run_methods(contest, parsed, steps, numbers, within=within, against=against, callback=callback)
+        if plain:
+            result = _with_baselines(result, contest, options[Baselines])
         result = replace(result, remarks=(*result.remarks, *store.remarks()), directory=folder)
     if folder is not None:
         described = {
@@ -107,6 +120,21 @@ def compare(
         }
         write_comparison(result, described, folder)
     return result
+
+
+def _with_baselines(result: Comparison, contest: Contest, asked: Baselines) -> Comparison:
+    """Return the result with baselines that are as large as the largest network that was found."""
+    from firstlight.evaluation.baselines import scaled_baselines
+    from firstlight.evaluation.truth import TrainingTruth
+    from firstlight.evaluation.validated import validate
+
+    assert isinstance(contest.truth, TrainingTruth)
+    setting = contest.truth.setting
+    sizes = [setting.space.cost(setting.space.parse(text), setting.skeleton).params for text in result.figures]
+    plain = scaled_baselines(asked.names_or_models, setting, Limits(max_params=max(sizes)))
+    seeds = range(setting.seed, setting.seed + asked.baseline_seeds)
+    found = validate(plain, seeds, contest.executor, contest.store)
+    return replace(result, baselines=found, remarks=(*result.remarks, *(f"{entry!s}." for entry in found)))
 
 
 def _contest(

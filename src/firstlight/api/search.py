@@ -6,10 +6,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from firstlight.api.common import MUCH_WORK, check_names, choose_executor, choose_source
+from firstlight.core.errors import SettingError
 from firstlight.core.events import Callback, ignore
 from firstlight.core.groups import Options, plain, takes
 from firstlight.options import (
     AUTO,
+    Baselines,
     Compute,
     Inputs,
     Limits,
@@ -24,13 +26,14 @@ from firstlight.options import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from firstlight.evaluation.baselines import Comparing
     from firstlight.proxies.base import Proxy
     from firstlight.search.algorithm import Algorithm
     from firstlight.search.result import SearchResult
     from firstlight.spaces.base import Space
 
 
-@takes(Limits, Inputs, Network, Truth, Training, Retraining, Compute, Storage)
+@takes(Limits, Inputs, Network, Truth, Training, Retraining, Baselines, Compute, Storage)
 def search(
     options: Options,
     space: str | Space[Any],
@@ -47,6 +50,9 @@ def search(
     By default, networks are scored with a proxy. With `data`, they are evaluated by training them for a few epochs;
     with a `table`, by looking them up. Algorithms such as hnas and verify use proxies to choose which networks to
     evaluate.
+
+    With a `baseline`, the best network and plain networks within the same limits are trained alike with several seeds
+    and tested, and `compared` says whether the search helped.
 
     Worker processes import your own space, so define it at the top level of a module, or pass `workers=0`.
 
@@ -129,6 +135,7 @@ def search(
         recipe=recipe,
         data_samples=training.data_samples,
     )
+    comparing = _comparing(options, asked)
     costs = read_costs(read_list(objectives))
     own = {"space": space, "proxy": proxy, "algorithm": algorithm, "samples": samples, "queries": queries}
     record = {
@@ -149,5 +156,24 @@ def search(
         place,
         RunStore(folder, shared, storage.same_versions),
         callback=callback,
-        afterwards=lambda result: retrain(result, place, callback) if retrain else result,
+        afterwards=lambda result: (
+            retrain(result, place, callback) if retrain else comparing(result, place, callback) if comparing else result
+        ),
     )
+
+
+def _comparing(options: Options, asked: Any) -> Comparing | None:
+    """Return what the best network is compared with; None for nothing."""
+    from firstlight.evaluation.asking import AskTraining
+    from firstlight.evaluation.baselines import Comparing
+
+    given = options[Baselines].names_or_models
+    if not given:
+        return None
+    if not isinstance(asked, AskTraining):
+        raise SettingError(
+            f"baseline is {options[Baselines].baseline!r}, but networks are not trained here. Name images to train "
+            "them on (--data folder:photos). A search on click data compares with its own baselines: --retrain 5."
+        )
+    limits = options[Limits]
+    return Comparing(given, options[Baselines].baseline_seeds, asked.setting, limits, limits.latency)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +10,7 @@ from firstlight.api.common import check_names
 from firstlight.core.errors import SettingError
 from firstlight.core.events import Callback, ignore
 from firstlight.core.groups import Options, takes
-from firstlight.options import Network, Storage, Training
+from firstlight.options import Baselines, Limits, Network, Storage, Training
 
 if TYPE_CHECKING:
     from firstlight.spaces.base import Architecture, Space
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 IMAGES = "images"
 
 
-@takes(Training, Network, Storage)
+@takes(Training, Network, Baselines, Storage)
 def train(
     options: Options,
     space: str | Space[Any],
@@ -33,6 +33,9 @@ def train(
 
     With `out`, a checkpoint is stored in that folder after each epoch, and the weights at the end. The same call then
     resumes an interrupted training and ends with the same weights. Under torchrun, several processes share each batch.
+
+    With a `baseline`, plain networks of the same size are trained alike, and `compared` says whether the network is
+    better.
 
     Args:
         space: The search space: a name, `module:name`, or the object; or the folder of a search alone.
@@ -63,7 +66,11 @@ def train(
         raise SettingError("Name the data to train on: data=NAME (--data digits, --data folder:photos).")
     if architecture is not None:
         check_names(space=space)
+    from firstlight.evaluation.baselines import check_baselines, judge_against, scaled_baselines
+    from firstlight.execution.executor import make_executor
     from firstlight.spaces.in_space import in_space
+    from firstlight.training.finalists import Finalist
+    from firstlight.training.fitting import fit_recipe
     from firstlight.training.job import EvaluationSetting
     from firstlight.training.recipes import QUICK, read_recipe
     from firstlight.training.trainer import train_network
@@ -84,9 +91,35 @@ def train(
         tests_later=True,
     )
     folder = None if storage.out is None else Path(storage.out)
-    return train_network(
+    asked = options[Baselines].names_or_models
+    check_baselines(asked)
+    found = train_network(
         setting, architecture, request, folder=folder, tensorboard=tensorboard, threads=threads, callback=callback
     )
+    if not asked or not found.result.ok:
+        return found
+    if found.right is None:
+        raise SettingError(
+            "Several processes train this network. Compare it with baselines in one: leave out torchrun."
+        )
+    parsed = setting.space.read(architecture) if isinstance(architecture, str) else architecture
+    size = Limits(max_params=setting.space.cost(parsed, setting.skeleton).params)
+    fitted = replace(request, recipe=fit_recipe(request, setting.space, parsed, setting.skeleton)[0])
+    own = Finalist("found", "network", setting, str(parsed), fitted)
+    seeds = range(setting.seed, setting.seed + options[Baselines].baseline_seeds)
+    compared = judge_against(
+        own,
+        scaled_baselines(asked, setting, size),
+        seeds,
+        make_executor(0),
+        folder,
+        known={setting.seed: found},
+        callback=callback,
+    )
+    found = replace(found, compared=compared)
+    if folder is not None:
+        found.write_result(folder)
+    return found
 
 
 def _of_run(folder: Any) -> tuple[str, str, dict[str, Any]]:

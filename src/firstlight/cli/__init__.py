@@ -32,7 +32,7 @@ app = App(
     group_parameters=COMMAND,
 )
 COMMANDS = (
-    *("algorithms", "compare", "correlate", "data", "export", "plot", "proxies", "rank", "report", "reproduce"),
+    *("algorithms", "compare", "correlate", "data", "export", "fit", "plot", "proxies", "rank", "report", "reproduce"),
     *("score", "search", "show", "spaces", "store", "table", "train", "trust", "watch"),
 )
 for _name in COMMANDS:

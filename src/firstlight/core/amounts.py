@@ -39,6 +39,27 @@ def parse_amount(text: str | float | None, *, unit: str = "", name: str = "") ->
     return round(Decimal(match[1]) * _SUFFIXES[match[2]])
 
 
+def parse_duration(text: str | float, *, name: str = "") -> float:
+    """Read a duration: `90`, `90s`, `30m`, `1.5h`.
+
+    Args:
+        text: The duration, as text or as a number of seconds.
+        name: The name of the option, for the error message.
+
+    Returns:
+        The seconds.
+
+    Raises:
+        SettingError: If the text is not a duration of more than 0.
+    """
+    written = repr(float(text)) if isinstance(text, (int, float)) else str(text)
+    match = re.fullmatch(r"\s*(\d{1,9}(?:\.\d{1,9})?)\s*([smh]?)\s*", written.lower())
+    seconds = float(match[1]) * {"": 1, "s": 1, "m": 60, "h": 3600}[match[2]] if match else 0.0
+    if not seconds:
+        raise SettingError(f"{in_question(name)}{text!r} is not a duration. Write 30m, 90s, 1.5h, or seconds.")
+    return seconds
+
+
 def in_question(name: str) -> str:
     """Return how an error about an option begins: with its name in Python and on the command line."""
     return f"{name} (--{name.replace('_', '-')}): " if name else ""

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
-Stage = Literal["scoring", "measuring", "states", "warm-up", "training", "retraining", "reading", "message"]
+Stage = Literal["scoring", "measuring", "states", "warm-up", "training", "retraining", "finals", "reading", "message"]
 
 
 @dataclass(frozen=True)
@@ -15,7 +15,8 @@ class Event:
 
     Attributes:
         stage: What is being done: "scoring" networks, "measuring" a pool by proxies, looking at "states" of a supernet,
-            "warm-up" of shared weights, "training" networks, "retraining" the best ones, "reading" files; or a
+            "warm-up" of shared weights, "training" networks, "retraining" the best ones, "finals" for trainings of
+            finalists and baselines, "reading" files; or a
             "message" in the note.
         done: Number of steps of the stage that are done.
         total: Total number of steps; None if unknown.

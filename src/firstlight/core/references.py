@@ -194,6 +194,12 @@ REFERENCES = {
         "AAAI",
         2019,
     ),
+    "Rumelhart1986backpropagation": Reference(
+        "David E. Rumelhart, Geoffrey E. Hinton, Ronald J. Williams",
+        "Learning representations by back-propagating errors",
+        "Nature",
+        1986,
+    ),
     "Sandler2018mobilenetv2": Reference(
         "Mark Sandler, Andrew Howard, Menglong Zhu, Andrey Zhmoginov, Liang-Chieh Chen",
         "MobileNetV2: Inverted Residuals and Linear Bottlenecks",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -10,10 +11,12 @@ from firstlight.core.errors import DataError, MissingFileError
 from firstlight.data.samples import Array, Samples
 
 SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp", ".tif", ".tiff", ".ppm", ".pgm", ".pbm")
+# Damaged images that an error names, and the side with which they are looked for
+MOST_NAMED, SMALL = 50, 8
 _PARTS = {"train", "training", "val", "valid", "validation", "test", "testing"}
 
 
-def read_folder(name: str, path: str, side: int) -> Samples:
+def read_folder(name: str, path: str, side: int, *, skip_damaged: bool = False) -> Samples:
     """List all images in the subfolders, in the order of their paths. A file is opened only when it is needed.
 
     Classes are numbered in the order of their names. Hidden files and files that are not images are ignored and
@@ -23,6 +26,7 @@ def read_folder(name: str, path: str, side: int) -> Samples:
         name: Name of the source as the user wrote it.
         path: Path of the folder.
         side: Height and width that images are resized to, in pixels.
+        skip_damaged: Leave out images that cannot be read, and count them with the ignored files. All are opened now.
 
     Raises:
         MissingFileError: If there is no such folder.
@@ -37,6 +41,8 @@ def read_folder(name: str, path: str, side: int) -> Samples:
     for label, subfolder in enumerate(classes):
         files = sorted(file for file in subfolder.rglob("*") if file.is_file())
         images = [file for file in files if _is_image(file.relative_to(folder))]
+        if skip_damaged:
+            images = [file for file in images if not _damage_of(file)]
         if not images:
             raise DataError(
                 f"The class {subfolder.name!r} of {folder} has no images (other files: {len(files)}). "
@@ -47,7 +53,10 @@ def read_folder(name: str, path: str, side: int) -> Samples:
         ignored += len(files) - len(images)
 
     def read(numbers: Array) -> Array:
-        return np.stack([_image(found[number], side) for number in numbers])
+        try:
+            return np.stack([_image(found[number], side) for number in numbers])
+        except DataError as error:
+            raise _with_all_damaged(found, error) from error
 
     # fewer than usual, because photographs take milliseconds to open
     title, names = f"{folder.resolve().name}@{side}", tuple(subfolder.name for subfolder in classes)
@@ -108,6 +117,34 @@ def _classes(folder: Path, entries: list[Path]) -> list[Path]:
 
 def _is_image(path: Path) -> bool:
     return path.suffix.lower() in SUFFIXES and not any(part.startswith(".") for part in path.parts)
+
+
+def _with_all_damaged(files: list[Path], first: DataError) -> DataError:
+    """Return an error that names all images that cannot be read; the first error if there is no other."""
+    damaged = [file for file in files if _damage_of(file)]
+    if len(damaged) < 2:
+        return DataError(f"{first} Or leave it out: --skip-damaged.")
+    named = "".join(f"\n  {file}: {_damage_of(file)}" for file in damaged[:MOST_NAMED])
+    more = f"\n  and {len(damaged) - MOST_NAMED:,} more" if len(damaged) > MOST_NAMED else ""
+    return DataError(
+        f"{len(damaged):,} of {len(files):,} images cannot be read. Replace them, move them elsewhere, or leave them "
+        f"out with --skip-damaged:{named}{more}"
+    )
+
+
+def _damage_of(path: Path) -> str:
+    """Return why an image cannot be read; nothing for a good one."""
+    changed = path.stat()
+    return _damage(path, changed.st_mtime_ns, changed.st_size)
+
+
+@lru_cache(maxsize=100_000)
+def _damage(path: Path, _changed: int, _size: int) -> str:
+    try:
+        _image(path, SMALL)
+    except DataError as error:
+        return str(error.__cause__ or "more than 8 bits per channel").splitlines()[0]
+    return ""
 
 
 def _image(path: Path, side: int) -> Array:

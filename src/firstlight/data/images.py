@@ -24,6 +24,7 @@ from firstlight.core.errors import DataError, MissingFileError
 from firstlight.data.folders import find_test_folder, read_folder
 from firstlight.data.samples import Array, Samples
 from firstlight.data.sources import data_kind
+from firstlight.options import SKIP_DAMAGED
 
 DATA_FOLDER = "FIRSTLIGHT_DATA"
 USUAL_SIDE = 32
@@ -44,11 +45,12 @@ def read_samples(name: str) -> Samples:
             f"${DATA_FOLDER}."
         )
     stem, side = split_side(name)
+    skip = name.endswith(SKIP_DAMAGED)
     if stem == "digits":
         images, labels = _digits(side or USUAL_SIDE)
         return Samples(name, name, labels, images.__getitem__)
     if stem.startswith("folder:"):
-        return read_folder(name, stem.removeprefix("folder:"), side or USUAL_SIDE)
+        return read_folder(name, stem.removeprefix("folder:"), side or USUAL_SIDE, skip_damaged=skip)
     images, labels = _from_npz(_find(stem))
     title = Path(stem.removeprefix("npz:")).stem + (f"@{side}" if side else "")
     return Samples(name, title, labels, _reader(images, side))
@@ -76,7 +78,8 @@ def read_test_samples(name: str) -> Samples | None:
         return None
     stem, side = split_side(name)
     if stem.startswith("folder:"):
-        return read_folder(name, str(find_test_folder(stem.removeprefix("folder:"))), side or USUAL_SIDE)
+        folder = str(find_test_folder(stem.removeprefix("folder:")))
+        return read_folder(name, folder, side or USUAL_SIDE, skip_damaged=name.endswith(SKIP_DAMAGED))
     images, labels = _from_npz(_find(stem), "_test")
     return Samples(name, "test", labels, _reader(images, side))
 
@@ -90,7 +93,11 @@ def path_of(name: str) -> Path | None:
 
 
 def split_side(name: str) -> tuple[str, int | None]:
-    """Split `@SIDE` off the name of a source. A path that itself ends like this needs a second one."""
+    """Split `@SIDE` off the name of a source. A path that itself ends like this needs a second one.
+
+    What says that damaged images are left out is dropped.
+    """
+    name = name.removesuffix(SKIP_DAMAGED)
     match = re.fullmatch(r"(?P<stem>.+)@(?P<side>[0-9]{1,9})", name, re.DOTALL)
     if match is None:
         return name, None
@@ -98,6 +105,16 @@ def split_side(name: str) -> tuple[str, int | None]:
     if not 1 <= side <= LARGEST_SIDE:
         raise DataError(f"{name!r} asks for images of {side}x{side} pixels; the side must be 1 to {LARGEST_SIDE}.")
     return match["stem"], side
+
+
+def with_side(name: str, side: int) -> str:
+    """Return the name of a source with another side.
+
+    >>> with_side("folder:photos@64?skip-damaged", 16)
+    'folder:photos@16?skip-damaged'
+    """
+    stem, _ = split_side(name)
+    return f"{stem}@{side}{SKIP_DAMAGED * name.endswith(SKIP_DAMAGED)}"
 
 
 def _reader(images: Array, side: int | None) -> Callable[[Array], Array]:

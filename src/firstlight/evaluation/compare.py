@@ -17,6 +17,7 @@ import pandas as pd
 
 from firstlight.core.statistics import Estimate, estimate, finite, resampled
 from firstlight.evaluation.methods import Query
+from firstlight.evaluation.validated import Validated
 from firstlight.search.curves import Against, Curve, mean_curves
 
 
@@ -127,6 +128,7 @@ class Comparison:
         remarks: Notes on the results.
         best: The best value of the first reported column in the table; None if there is no table.
         against: The method that the others are compared with, seed by seed; "" for none.
+        baselines: Plain networks as large as the largest that was found, trained alike.
 
     Example:
         >>> from firstlight.evaluation.compare import Comparison, Run
@@ -148,6 +150,7 @@ class Comparison:
     directory: Path | None = None
     best: float | None = None
     against: str = ""
+    baselines: tuple[Validated, ...] = ()
 
     @cached_property
     def labels(self) -> dict[str, str]:
@@ -259,6 +262,7 @@ class Comparison:
             "seeds": seeds,
             "seconds": self.seconds,
             **({"against": self.against} if self.against else {}),
+            **({"baselines": [entry.to_dict() for entry in self.baselines]} if self.baselines else {}),
             "remarks": list(self.remarks),
             "rows": rows,
         }

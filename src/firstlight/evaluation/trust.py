@@ -18,6 +18,7 @@ from firstlight.core.statistics import FEWEST
 from firstlight.evaluation.correlate import Sample, Study, study
 from firstlight.evaluation.recommend import Recommendation, recommend
 from firstlight.evaluation.service import Evaluation, EvaluationService
+from firstlight.evaluation.validated import Validated
 from firstlight.execution.executor import Executor
 from firstlight.proxies.requests import ProxyRequest
 from firstlight.scoring.service import ScoreService, Setting
@@ -36,12 +37,14 @@ class Trust:
         study: How well proxies rank them.
         classes: The number of classes of the data.
         judged_by: The number of validation samples.
+        baselines: Plain networks of the same size, trained alike.
     """
 
     evaluations: tuple[Evaluation, ...]
     study: Study
     classes: int
     judged_by: int
+    baselines: tuple[Validated, ...] = ()
 
     @property
     def target(self) -> str:
@@ -83,7 +86,8 @@ class Trust:
     def to_dict(self) -> dict[str, Any]:
         unfinished = [entry.to_dict() for entry in self.evaluations if not entry.result.ok]
         advice = None if self.advice is None else self.advice.to_dict()
-        return {"recommendation": advice, "unfinished": unfinished, **self.study.to_dict()}
+        beside = {"baselines": [entry.to_dict() for entry in self.baselines]} if self.baselines else {}
+        return {"recommendation": advice, "unfinished": unfinished, **beside, **self.study.to_dict()}
 
 
 def train_and_compare(

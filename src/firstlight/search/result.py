@@ -22,6 +22,7 @@ from firstlight.training.warm_up import FOLDER
 if TYPE_CHECKING:
     import pandas as pd
 
+    from firstlight.training.finalists import Compared
     from firstlight.training.retrained import Retraining
 
 # In a run's folder; the second holds networks that were retrained after the search.
@@ -55,6 +56,7 @@ class SearchResult:
         judged: In a query search, the number of networks scored by proxies.
         findings: Other results of the algorithm.
         retrained: The performance of the best networks after retraining, if that was requested.
+        compared: How the chosen network compares with plain baselines, if that was requested.
         history: The columns of `to_frame`.
 
     >>> small = {"cells": 1, "channels": 4}
@@ -83,6 +85,7 @@ class SearchResult:
     judged: int = 0
     findings: Mapping[str, Any] = field(default_factory=dict, repr=False)
     retrained: Retraining | None = None
+    compared: Compared | None = None
     history: Mapping[str, Sequence[Any]] = field(default_factory=dict, repr=False, compare=False)
 
     def __str__(self) -> str:
@@ -146,6 +149,7 @@ class SearchResult:
             "versions": versions(),
             **({"findings": dict(self.findings)} if self.findings else {}),
             **({"retrained": self.retrained.to_dict()} if self.retrained else {}),
+            **({"compared": self.compared.to_dict()} if self.compared else {}),
             "directory": None if self.directory is None else str(self.directory),
         }
 

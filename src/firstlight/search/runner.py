@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 
-from firstlight.core.events import Callback, ignore
+from firstlight.core.events import Callback, Event, ignore
 from firstlight.core.seeds import python_generator
 from firstlight.execution.executor import Executor
+from firstlight.options import CHEAP
 from firstlight.proxies.ensembles import Ensemble, asked_for
 from firstlight.scoring.latency import LatencyRequest
 from firstlight.scoring.service import ScoreService
@@ -19,6 +20,7 @@ from firstlight.search.queries import Queries
 from firstlight.search.result import SearchInterrupted, SearchResult
 from firstlight.search.run_folder import NOT_KEPT, RunStore, begin_run, replaced_result, write_result
 from firstlight.search.setting import SearchSetting
+from firstlight.search.suiting import look_at_limits, worth_saying
 from firstlight.storage.store import Store
 
 
@@ -47,11 +49,15 @@ def run_search(
         FirstlightError: If the search makes no sense, or if no network was scored.
     """
     search.check()
+    advice = _limits_in_words(search)
+    if advice:
+        callback(Event("message", note=advice))
     directory = storage.directory
     with storage.open() as store:
         run = begin_run(store, search, storage)
         ledger = Ledger(search, store, run, callback)
         problem = ledger.problem = _problem(search, executor, store, ledger)
+        problem.notes += [advice] if advice else []
         try:
             with executor.staying(), _ranked_at_last(ledger):
                 search.algorithm.run(problem)
@@ -67,6 +73,14 @@ def run_search(
     if directory is not None:
         write_result(directory, result, storage.shared)
     return result
+
+
+def _limits_in_words(search: SearchSetting) -> str:
+    """Return what the limits exclude, and which skeleton would suit them; nothing if they leave enough."""
+    if not any(name in search.limits.bounds for name in CHEAP):
+        return ""
+    advice = look_at_limits(search.setting.space, search.skeleton, search.limits)
+    return advice.text if worth_saying(advice) else ""
 
 
 def _problem(search: SearchSetting, executor: Executor, store: Store, ledger: Ledger) -> Problem:

@@ -19,6 +19,7 @@ _NAMES = {
     "nasbench201.space": "nasbench201",
     "nasrec.space": "nasrec-full nasrec-small",
     "nats_sss": "nats-sss",
+    "plain.perceptron": "plain-mlp",
     "plain.space": "plain-bottleneck plain-convnext plain-mobile plain-resnet plain-vit",
     "plainnet.space": "mobilenetv2 plainnet-resnet",
     "transnas.space": "transnas-macro transnas-micro",

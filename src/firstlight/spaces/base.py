@@ -260,6 +260,16 @@ class Space(ABC, Generic[A]):
         """True if the space implements `choices`."""
         return type(self).choices is not Space.choices
 
+    def operations(self, architecture: A) -> set[str]:
+        """Return the names of what an architecture is made of, for advice on limits that exclude some of it.
+
+        By default, these are the options of its choices; nothing in a space without choices.
+        """
+        if not self.has_choices:
+            return set()
+        pairs = zip(self.choices(), self.to_choices(architecture), strict=True)
+        return {options[index] for options, index in pairs}
+
     def skeleton(self, **settings: Any) -> Skeleton:
         """Return the default skeleton with some settings changed.
 

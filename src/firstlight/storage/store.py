@@ -204,6 +204,11 @@ class Store:
             (*astuple(key), result.accuracy, epochs, result.status, result.note, result.seconds, self._here()),
         )
 
+    def count_evaluations(self) -> int:
+        """Return the number of trainings whose results are stored."""
+        ((count,),) = self._execute("SELECT count(*) FROM evaluations")
+        return int(count)
+
     def remarks(self) -> list[str]:
         """Return notes on reused results from other environments, and on results that could not be read."""
         unread = len(self._damaged)

@@ -16,7 +16,14 @@ from firstlight.storage.tensor_files import read_about, read_tensors, write_tens
 
 _WEIGHTS = "model."
 # The states of optimizers, and what they are called in a file
-_STATES = {"momentum_buffer": "momentum.", "sum": "sum.", "step": "step."}
+_STATES = {
+    "momentum_buffer": "momentum.",
+    "sum": "sum.",
+    "step": "step.",
+    "exp_avg": "first.",
+    "exp_avg_sq": "second.",
+}
+_AVERAGE = "average."
 
 
 @dataclass(frozen=True)
@@ -33,14 +40,22 @@ class Checkpoint:
     path: Path
     settings: Mapping[str, Any]
 
-    def save(self, model: nn.Module, optimizer: torch.optim.Optimizer, epochs: list[Epoch]) -> None:
-        """Write the file, or replace it."""
+    def save(
+        self,
+        model: nn.Module,
+        optimizer: torch.optim.Optimizer,
+        epochs: list[Epoch],
+        average: nn.Module | None = None,
+    ) -> None:
+        """Write the file, or replace it; `average` holds the moving average of the weights, if there is one."""
         tensors = {_WEIGHTS + name: tensor for name, tensor in model.state_dict().items()}
         for name, parameter in model.named_parameters():
             known = optimizer.state.get(parameter, {})
             tensors |= {
                 prefix + name: known[state] for state, prefix in _STATES.items() if known.get(state) is not None
             }
+        for name, tensor in ({} if average is None else average.state_dict()).items():
+            tensors[_AVERAGE + name] = tensor
         about = {"settings": self.settings, "epochs": [asdict(epoch) for epoch in epochs]}
         write_tensors(self.path, tensors, about)
 
@@ -52,13 +67,17 @@ class Checkpoint:
         refuse_others(self.path.parent, about.get("settings", {}), self.settings)
         return [Epoch(**epoch) for epoch in about["epochs"]]
 
-    def load(self, model: nn.Module, optimizer: torch.optim.Optimizer) -> list[Epoch]:
-        """Restore model and optimizer, and return the epochs that are done."""
+    def load(self, model: nn.Module, optimizer: torch.optim.Optimizer, average: nn.Module | None = None) -> list[Epoch]:
+        """Restore model, optimizer and moving average, and return the epochs that are done."""
         epochs = self.epochs()
         tensors = read_tensors(self.path) if epochs else {}
         weights = {name.removeprefix(_WEIGHTS): tensor for name, tensor in tensors.items() if name.startswith(_WEIGHTS)}
         if weights:
             model.load_state_dict(weights)
+        if average is not None and tensors:
+            average.load_state_dict(
+                {name.removeprefix(_AVERAGE): tensor for name, tensor in tensors.items() if name.startswith(_AVERAGE)}
+            )
         for name, parameter in model.named_parameters():
             for state, prefix in _STATES.items():
                 if prefix + name in tensors:

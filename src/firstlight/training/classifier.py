@@ -10,6 +10,7 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
 from firstlight.core.errors import DivergedError, SettingError
 from firstlight.core.events import Callback, Event, ignore
@@ -62,20 +63,22 @@ def train_classifier(
     """
     start = time.perf_counter()
     training = _Training(model.to(device), dataset, recipe, seed, ranks, callback)
-    epochs = [] if checkpoint is None else checkpoint.load(model, training.loop.optimizer)
+    epochs = [] if checkpoint is None else checkpoint.load(model, training.loop.optimizer, training.average)
     start -= sum(epoch.seconds for epoch in epochs)
     try:
         with torch.random.fork_rng():
             for number in range(len(epochs), recipe.epochs):
                 epochs.append(training.epoch(number))
                 if checkpoint is not None and ranks.is_first and number + 1 < recipe.epochs:
-                    checkpoint.save(model, training.loop.optimizer, epochs)
+                    checkpoint.save(model, training.loop.optimizer, epochs, training.average)
                 training.report(number, epochs[-1])
     except DivergedError as error:
         return TrainingResult(tuple(epochs), "diverged", str(error), time.perf_counter() - start)
     finally:
         model.eval()
         training.set_drop_path(0.0)
+    if training.average is not None:
+        model.load_state_dict(training.average.module.state_dict())
     return TrainingResult(tuple(epochs), seconds=time.perf_counter() - start)
 
 
@@ -96,6 +99,20 @@ def evaluate_classifier(
     return loss / len(y), right / len(y)
 
 
+@torch.no_grad()
+def right_answers(model: nn.Module, x: Tensor, y: Tensor, batch_size: int) -> Tensor:
+    """Return for each sample whether it is classified correctly, shape (samples,). The model is left in eval mode."""
+    model.eval()
+    device = next(model.parameters()).device
+    parts = zip(x.split(batch_size), y.split(batch_size), strict=True)
+    return torch.cat([(model(inputs.to(device)).argmax(1).cpu() == labels) for inputs, labels in parts])
+
+
+def _moving_average(model: nn.Module, decay: float) -> AveragedModel:
+    """Return a copy whose weights follow those of the model, and whose buffers do as well."""
+    return AveragedModel(model, multi_avg_fn=get_ema_multi_avg_fn(decay), use_buffers=True)
+
+
 class _Training:
     """The loop and what surrounds it. All but the loop's weights and optimizer follows from the number of the epoch."""
 
@@ -114,6 +131,7 @@ class _Training:
         self.ranks, self.callback = ranks, callback
         self.batches_per_epoch = recipe.num_batches(len(dataset.x_train))
         self.loop = Loop(model, recipe, recipe.epochs * self.batches_per_epoch, ranks=ranks)
+        self.average = _moving_average(model, recipe.average) if recipe.average else None
 
     def set_drop_path(self, probability: float) -> None:
         if self.recipe.drop_path:
@@ -128,10 +146,13 @@ class _Training:
         for step in self.loop.run(self._batches(number)):
             loss_sum += step.loss_sum
             correct += step.correct
+            if self.average is not None:
+                self.average.update_parameters(self.model)
             self.report(number)
         self.ranks.average(self.model.buffers())
         data, count = self.dataset, len(self.dataset.x_train)
-        loss, accuracy = evaluate_classifier(self.model, data.x_val, data.y_val, self.recipe.batch_size, self.ranks)
+        judged = self.model if self.average is None else self.average.module
+        loss, accuracy = evaluate_classifier(judged, data.x_val, data.y_val, self.recipe.batch_size, self.ranks)
         if not math.isfinite(loss):
             raise DivergedError(f"The validation loss was {loss} after epoch {number + 1}.")
         return Epoch(loss_sum / count, correct / count, loss, accuracy, time.perf_counter() - start)

@@ -170,6 +170,8 @@ def make_optimizer(parameters: Iterable[nn.Parameter], recipe: TrainingRecipe) -
     rate, decay = recipe.learning_rate, recipe.weight_decay
     if recipe.optimizer == "adagrad":
         return torch.optim.Adagrad(parameters, lr=rate, eps=recipe.eps, weight_decay=decay)
+    if recipe.optimizer == "adamw":
+        return torch.optim.AdamW(parameters, lr=rate, weight_decay=decay)
     return torch.optim.SGD(parameters, lr=rate, momentum=recipe.momentum, nesterov=recipe.nesterov, weight_decay=decay)
 
 

@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args
 
 from firstlight.core.errors import SettingError
 
-OptimizerName = Literal["sgd", "adagrad"]
+OptimizerName = Literal["sgd", "adagrad", "adamw"]
 Schedule = Literal["cosine", "linear", "constant", "warm-cosine"]
 
 
@@ -50,9 +50,10 @@ class TrainingRecipe:
             that can be dropped.
         auxiliary_weight: Weight of the loss of the auxiliary head, for networks that have one.
         validation: Fraction of the samples that is held out for validation.
-        optimizer: `sgd` or `adagrad`.
+        optimizer: `sgd`, `adagrad` or `adamw`.
         eps: Added to the denominator of Adagrad.
         layer_norm: 0 builds networks without their layer norms, in spaces whose skeleton offers it.
+        average: Decay of the moving average of the weights, which is what is validated and kept at the end; 0 for none.
 
     Raises:
         SettingError: If a value is not allowed.
@@ -84,11 +85,12 @@ class TrainingRecipe:
     optimizer: OptimizerName = _later("sgd")
     eps: float = _later(1e-2)
     layer_norm: int = _later(1)
+    average: float = _later(0.0)
 
     def __post_init__(self) -> None:
         for field in dataclasses.fields(self):
             object.__setattr__(self, field.name, _checked(field.name, field.default, getattr(self, field.name)))
-        for name in ("momentum", "label_smoothing", "drop_path", "validation"):
+        for name in ("momentum", "label_smoothing", "drop_path", "validation", "average"):
             if getattr(self, name) >= 1:
                 raise SettingError(f"{name} is {getattr(self, name)!r}; it must be less than 1.")
         if self.erasing > 1:
@@ -112,8 +114,10 @@ class TrainingRecipe:
             )
         if self.warm_up_epochs and self.schedule == "warm-cosine":
             raise SettingError("The schedule warm-cosine has its own warm-up. Set warm_up_epochs=0.")
-        if self.optimizer == "adagrad" and (self.nesterov or self.momentum):
-            raise SettingError("The optimizer adagrad has no momentum. Set momentum=0 and nesterov=False.")
+        if self.optimizer != "sgd" and (self.nesterov or self.momentum):
+            raise SettingError(
+                f"Momentum is for sgd, and the optimizer is {self.optimizer}. Set momentum=0 and nesterov=False."
+            )
         if self.layer_norm > 1:
             raise SettingError(f"layer_norm is {self.layer_norm}; it must be 0 or 1.")
 

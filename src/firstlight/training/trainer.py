@@ -15,7 +15,7 @@ from firstlight.spaces.base import Architecture
 from firstlight.storage.outcome import Epoch
 from firstlight.storage.store import make_folder
 from firstlight.training.checkpoint import Checkpoint
-from firstlight.training.classifier import REVISION, evaluate_classifier, train_classifier
+from firstlight.training.classifier import REVISION, evaluate_classifier, right_answers, train_classifier
 from firstlight.training.distributed import Ranks, joined
 from firstlight.training.fitting import build_for_training, channels_last, fit_recipe, without_auxiliary_head
 from firstlight.training.job import EvaluationSetting
@@ -135,12 +135,15 @@ class _Job:
         plain.to(setting.device)
         assert data.x_test is not None
         assert data.y_test is not None
-        accuracy = None
-        if result.ok:
+        accuracy, right = None, None
+        if result.ok and self.ranks.count == 1:
+            right = tuple(right_answers(plain, data.x_test, data.y_test, recipe.batch_size).tolist())
+            accuracy = sum(right) / len(right)
+        elif result.ok:
             _, accuracy = evaluate_classifier(plain, data.x_test, data.y_test, recipe.batch_size, self.ranks)
         samples = {"training": len(data.y_train), "validation": len(data.y_val), "test": len(data.y_test)}
         found = Trained(
-            self.settings, result, accuracy, samples, self.notes, data.preparation, plain, self.folder, known
+            self.settings, result, accuracy, samples, self.notes, data.preparation, plain, self.folder, known, right
         )
         if self.folder is not None and self.ranks.is_first:
             found.write(self.folder)

@@ -67,6 +67,9 @@ class DARTS(Space[Genotype]):
         """Return the genotype of a configuration. Settings that are not about cells are ignored."""
         return read_configuration(json.dumps(dict(configuration)))
 
+    def operations(self, architecture: Genotype) -> set[str]:
+        return {operation for cell in (architecture.normal, architecture.reduce) for operation, _ in cell.edges}
+
     def canonical(self, architecture: Genotype) -> Genotype:
         """Return the representative of all genotypes that differ in the order of inputs or the numbering of nodes."""
         return Genotype(_canonical_cell(architecture.normal), _canonical_cell(architecture.reduce))

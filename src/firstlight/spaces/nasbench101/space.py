@@ -89,6 +89,9 @@ class NASBench101(Space101):
             raise ParseError(text, edges[MOST_EDGES], f"no more than {MOST_EDGES} edges on paths from input to output")
         return cell
 
+    def operations(self, architecture: Cell101) -> set[str]:
+        return set(architecture.operations)
+
     def canonical(self, architecture: Cell101) -> Cell101:
         """Return the pruned cell that comes first among its isomorphic cells in the benchmark's enumeration.
 

@@ -9,10 +9,10 @@ from dataclasses import replace
 
 from torch import nn
 
-from firstlight.core.errors import SettingError
 from firstlight.probe.cost import Cost
 from firstlight.spaces.base import Drawing, Skeleton, Space
 from firstlight.spaces.plain.network import PlainNetwork, PlainSkeleton, parts_of
+from firstlight.spaces.plain.scaling import closest
 from firstlight.spaces.plain.shape import WIDTH_STEP, Family, Plain, Stage, Stem, joined, read_shape, widened
 
 # Sizes of random networks, in parameters
@@ -62,16 +62,7 @@ class PlainSpace(Space[Plain]):
             >>> str(space.scaled(space.read("textbook"), 100_000))
             '8k3s1/3x8k3s1/3x20k3s2/3x40k3s2'
         """
-        if params < 1:
-            raise SettingError(f"params is {params}; it must be at least 1.")
-        factor, best, least = 1.0, architecture, math.inf
-        for _ in range(8):
-            found = widened(architecture, factor)
-            ratio = params / self.cost(found, skeleton).params
-            if abs(math.log(ratio)) < least:
-                best, least = found, abs(math.log(ratio))
-            factor *= math.sqrt(ratio)  # most parameters grow with the square of the widths
-        return best
+        return closest(architecture, widened, lambda shape: self.cost(shape, skeleton).params, params)
 
     def _drawn(self, rng: random.Random) -> Plain:
         stem = Stem(REFERENCE_WIDTH, rng.choice(self.family.stems), self._stem_stride(rng))
@@ -140,6 +131,16 @@ class PlainSpace(Space[Plain]):
     def canonical(self, architecture: Plain) -> Plain:
         """Join stages whose blocks are alike, with no stride between them."""
         return joined(architecture)
+
+    def operations(self, architecture: Plain) -> set[str]:
+        """Return kernels or heads, expansions, gates, and how wide and deep it is at least."""
+        size, stages = "kernel" if self.family.letter == "k" else "number of heads", architecture.stages
+        widest, blocks = max(stage.width for stage in stages), architecture.blocks
+        found = {f"{size} {stage.size}" for stage in stages}
+        found |= {f"expansion {stage.expansion}" for stage in stages if self.family.expansions}
+        found |= {"squeeze-and-excitation" for stage in stages if stage.gated}
+        found |= {f"width of {width} or more" for width in (64, 128, 256, 512) if widest >= width}
+        return found | {f"depth of {depth} blocks or more" for depth in (4, 8, 12) if blocks >= depth}
 
     def network(self, architecture: Plain, skeleton: PlainSkeleton) -> nn.Module:
         return PlainNetwork(architecture, skeleton)

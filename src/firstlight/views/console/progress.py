@@ -24,6 +24,7 @@ STAGES = {
     "warm-up": "training shared weights",
     "training": "training",
     "retraining": "retraining the best",
+    "finals": "training finalists",
     "reading": "reading",
 }
 

@@ -11,6 +11,7 @@ from firstlight.search.summary import building, effort, next_steps
 from firstlight.views.console.retraining import show_retraining
 from firstlight.views.console.scores import figure, show_network
 from firstlight.views.console.terminal import console, program, show_figures
+from firstlight.views.console.verdict import show_verdict
 
 # Number of networks of a front that are shown; the files of the run have all of them
 SHOWN_OF_FRONT = 12
@@ -28,6 +29,8 @@ def show_result(result: SearchResult) -> None:
     _show_front(result)
     if result.retrained is not None:
         show_retraining(result.retrained)
+    if result.compared is not None:
+        show_verdict(result.compared)
     console.print(effort(result), markup=False, soft_wrap=True)
     for note in result.notes:
         console.print(note, markup=False, soft_wrap=True)

@@ -142,6 +142,7 @@ def render(run: Run, trials: list[Trial], *, live: str = "") -> str:
         one_shot=one_shot_charts(steps) if steps else None,
         hnas=hnas_charts(learned) if learned else None,
         retrained=result.get("retrained"),
+        compared=result.get("compared"),
         commands_given=_commands(run, chosen),
         notes=result.get("notes", ()),
         versions=result.get("versions") or {"firstlight": run.version},

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 from markupsafe import Markup
@@ -63,7 +64,8 @@ def advise(found: Trust) -> list[str]:
     """Say what to do, and why, a sentence or two each."""
     advice = found.advice
     if advice is None:
-        return ["No proxy can rank these networks. Train more of them, or different ones.", *_unfinished(found)]
+        none = "No proxy can rank these networks. Train more of them, or different ones."
+        return [none, *_beside(found), *_unfinished(found)]
     expected = advice.expected
     if not found.have_learned:
         use = (
@@ -83,8 +85,20 @@ def advise(found: Trust) -> list[str]:
         f"(95% interval {expected.low:.2f} to {expected.high:.2f}).",
         *advice.warnings,
         *([alike] if found.have_learned and found.are_alike else []),
+        *_beside(found),
         *_unfinished(found),
     ]
+
+
+def _beside(found: Trust) -> list[str]:
+    """Say how many of the random networks each baseline beats."""
+    said = []
+    for baseline in found.baselines:
+        mean = fmean(baseline.accuracies) if baseline.accuracies else 0.0
+        beaten = sum(accuracy < mean for accuracy in found.accuracies)
+        text = f"{baseline}, better than {beaten} of {len(found.accuracies)} random networks."
+        said.append(text[0].upper() + text[1:])
+    return said
 
 
 def _unfinished(found: Trust) -> list[str]:

@@ -1,0 +1,154 @@
+"""A whole fit, on a few digits: its folder, its page, and that an interrupted one ends as if it had not been."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file
+from tests.cli.command import firstlight as command
+
+import firstlight
+from firstlight.core.errors import SettingError, StoreError
+from firstlight.core.events import Event
+from firstlight.evaluation.fit.notebook import NOTEBOOK
+
+# too short for anything but what is always done, so that the number of trainings does not depend on the machine
+SHORT = {"time": "1s", "max_params": "2k", "workers": 0}
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> str:
+    from sklearn.datasets import load_digits
+
+    images, labels = load_digits(n_class=3, return_X_y=True)
+    path = tmp_path_factory.mktemp("data") / "three.npz"
+    np.savez(path, x=images[:150].reshape(-1, 8, 8).astype(np.uint8), y=labels[:150])
+    return f"npz:{path}"
+
+
+@pytest.fixture(scope="module")
+def fitted(data: str, tmp_path_factory: pytest.TempPathFactory) -> tuple[firstlight.Fit, Path]:
+    folder = tmp_path_factory.mktemp("fits") / "run"
+    return firstlight.fit(data, out=folder, **SHORT), folder
+
+
+def without_time(content: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in content.items() if name != "seconds"}
+
+
+def test_the_result_is_one_object_with_the_figures(fitted: tuple[firstlight.Fit, Path]) -> None:
+    found, _ = fitted
+    content = found.to_dict()
+    assert list(content) == ["best", "baseline", "verdict", "trained", "screened", "seconds"]
+    assert list(content["verdict"]) == ["text", "difference", "interval"]
+    for name in ("best", "baseline"):
+        entry = content[name]
+        assert {"architecture", "space", "params", "macs", "test_accuracy"} <= entry.keys()
+        assert entry["params"] <= 2000
+        assert 0 <= entry["test_accuracy"] <= 1
+    assert content["trained"] >= 2
+    assert content["baseline"]["name"] != "found"
+    json.dumps(content)
+
+
+def test_every_decision_is_told(fitted: tuple[firstlight.Fit, Path]) -> None:
+    found, folder = fitted
+    told = "\n".join(found.decisions)
+    for words in (
+        "120 samples of",
+        "Plain networks within the limits",
+        "Learning rates",
+        "Plan for",
+        "Plain networks after",
+    ):
+        assert words in told
+    page = (folder / "report.html").read_text()
+    assert found.verdict.text.partition(". ")[0].rstrip(".") in page
+    assert "Which samples were used for what" in page
+    assert "Plan for" in page
+
+
+def test_the_folder_is_that_of_a_trained_network(fitted: tuple[firstlight.Fit, Path], tmp_path: Path) -> None:
+    found, folder = fitted
+    assert found.exported == folder / "exported"
+    assert found.chosen.model is not None
+    weights = load_file(folder / "exported" / "weights.safetensors")
+    for name, tensor in found.chosen.model.state_dict().items():
+        assert torch.equal(weights[name], tensor)
+    again = firstlight.export(folder, out=tmp_path / "again", format="json,safetensors")
+    assert again.architecture == found.best.finalist.architecture
+    assert again.inputs == found.chosen.inputs
+
+
+def test_a_finished_fit_is_answered_from_its_folder(data: str, fitted: tuple[firstlight.Fit, Path]) -> None:
+    found, folder = fitted
+    seen: list[Event] = []
+    again = firstlight.fit(data, out=folder, callback=seen.append, **SHORT)
+    assert without_time(again.to_dict()) == without_time(found.to_dict())
+    assert again.decisions == found.decisions
+    assert all(trained.known for entry in again.finalists for trained in entry.trainings)
+
+
+@pytest.mark.parametrize("after", [1, 4, 7])
+def test_an_interrupted_fit_goes_on(data: str, after: int, tmp_path: Path) -> None:
+    """It is stopped after so many events; what was decided before is decided, and nothing is trained twice."""
+    count = 0
+
+    def stop(event: Event) -> None:
+        nonlocal count
+        count += 1
+        if count > after:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        firstlight.fit(data, out=tmp_path / "run", callback=stop, **SHORT)
+    notebook = tmp_path / "run" / NOTEBOOK
+    before = json.loads(notebook.read_text())["decisions"] if notebook.exists() else {}
+    found = firstlight.fit(data, out=tmp_path / "run", **SHORT)
+    decided = json.loads(notebook.read_text())["decisions"]
+    assert before.items() <= decided.items()
+    again = firstlight.fit(data, out=tmp_path / "run", **SHORT)
+    assert without_time(again.to_dict()) == without_time(found.to_dict())
+
+
+def test_the_test_samples_decide_nothing(data: str, fitted: tuple[firstlight.Fit, Path], tmp_path: Path) -> None:
+    """With other test images and labels, every decision but those of the clock is the same."""
+    path = Path(data.removeprefix("npz:"))
+    arrays = dict(np.load(path))
+    keep = {"x_train": arrays["x"][:120], "y_train": arrays["y"][:120]}
+    rng = np.random.default_rng(0)
+    found = []
+    for name in ("one", "two"):
+        tests = {"x_test": rng.integers(0, 17, (30, 8, 8)).astype(np.uint8), "y_test": rng.integers(0, 3, 30)}
+        np.savez(tmp_path / f"{name}.npz", **keep, **tests)
+        found.append(firstlight.fit(f"npz:{tmp_path / name}.npz", **SHORT))
+    rates = [[line for line in fit.decisions if line.startswith("Learning rates")] for fit in found]
+    after = [[line for line in fit.decisions if line.startswith("Plain networks after")] for fit in found]
+    assert rates[0] == rates[1]
+    assert after[0] == after[1]
+    assert found[0].best.finalist.architecture == found[1].best.finalist.architecture
+    assert found[0].best.validation == found[1].best.validation
+
+
+def test_another_fit_is_not_overwritten(data: str, fitted: tuple[firstlight.Fit, Path]) -> None:
+    _, folder = fitted
+    with pytest.raises(StoreError, match="holds another training: limits was"):
+        firstlight.fit(data, out=folder, **(SHORT | {"max_params": "3k"}))
+    with pytest.raises(SettingError, match="keeps everything in its own folder"):
+        firstlight.fit(data, store="x.sqlite", **SHORT)
+
+
+def test_the_command_prints_the_verdict_or_the_object(data: str, fitted: tuple[firstlight.Fit, Path]) -> None:
+    found, folder = fitted
+    asked = ["fit", data, "--time", "1s", "--max-params", "2k", "--workers", "0", "--out", str(folder)]
+    shown = command(*asked).stdout
+    assert found.verdict.text in shown
+    assert found.best.finalist.architecture in shown
+    content = json.loads(command(*asked, "--json").stdout)
+    assert without_time(content) == without_time(found.to_dict())
+    assert "is not a duration" in command("fit", data, "--time", "soon", code=1).stderr
