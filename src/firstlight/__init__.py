@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 # Packages that share their name with a call are imported first, so that the name stands for the call.
 import firstlight.export
+import firstlight.predict
 import firstlight.search  # noqa: F401
 from firstlight._version import __version__
 from firstlight.api.compare import compare
 from firstlight.api.correlate import correlate
 from firstlight.api.export import export
+from firstlight.api.predict import predict
 from firstlight.api.rank import rank
 from firstlight.api.reproduce import reproduce
 from firstlight.api.score import score
@@ -37,6 +39,7 @@ from firstlight.options import (
 )
 
 if TYPE_CHECKING:
+    from firstlight.predict.prediction import Prediction
     from firstlight.probe import Probe
     from firstlight.proxies import PROXIES
     from firstlight.proxies.base import Parts, Score, proxy
@@ -60,6 +63,7 @@ _HOMES = {
     "ChoiceSpace": "spaces.custom",
     "PROXIES": "proxies",
     "Parts": "proxies.base",
+    "Prediction": "predict.prediction",
     "Probe": "probe",
     "Problem": "search.problem",
     "Ranking": "search.ranking",
@@ -94,6 +98,7 @@ __all__ = [
     "Network",
     "PROXIES",
     "Parts",
+    "Prediction",
     "Probe",
     "Problem",
     "Ranking",
@@ -118,6 +123,7 @@ __all__ = [
     "correlate",
     "export",
     "load_table",
+    "predict",
     "proxy",
     "rank",
     "register",

@@ -8,14 +8,26 @@ import firstlight
 
 GROUPS = {
     "Calls": (
-        *("score", "rank", "search", "space", "correlate", "trust", "compare", "load_table", "train", "export"),
+        *(
+            "score",
+            "rank",
+            "predict",
+            "search",
+            "space",
+            "correlate",
+            "trust",
+            "compare",
+            "load_table",
+            "train",
+            "export",
+        ),
         "reproduce",
     ),
     "Options": (
         *("Inputs", "Network", "Model", "Limits", "Truth", "Training", "Reporting", "Retraining", "Compute", "Storage"),
         *("Judging", "Files"),
     ),
-    "Results": ("Event", "Score", "Parts", "Ranking", "SearchResult", "Table", "Trained"),
+    "Results": ("Event", "Score", "Parts", "Ranking", "Prediction", "SearchResult", "Table", "Trained"),
     "Settings": ("TrainingRecipe", "Skeleton"),
     "Extension points": (
         "proxy",
