@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
+from firstlight.core.errors import SettingError
 from firstlight.core.seeds import python_generator
 from firstlight.evaluation.baselines import ScaledBaseline
 from firstlight.options import Limits
@@ -31,7 +32,7 @@ NEAR_TEXTBOOK = 0.5
 FEWEST_CHANGES, MOST_CHANGES = 2, 8
 # Networks use at least this share of the limits
 LEAST = 0.4
-PATIENCE = 20
+PATIENCE = 200
 
 
 @dataclass(frozen=True)
@@ -97,9 +98,13 @@ def recipe_of(space: str, batch_size: int) -> TrainingRecipe:
 
 
 def cells(setting: EvaluationSetting, limits: Limits) -> tuple[Family, str] | None:
-    """Return the cells of NAS-Bench-201 with the skeleton that suits the limits, and why; None if none does."""
+    """Return the cells of NAS-Bench-201 with the skeleton that suits data and limits, and why; None if none does."""
     placed = replace(setting, space_name=CELLS, own_space=None, skeleton_settings=())
     vars(placed)["dataset"] = setting.dataset
+    try:
+        placed.skeleton  # noqa: B018 - some sides of images do not fit
+    except SettingError:
+        return None
     advice = look_at_limits(placed.space, placed.skeleton, limits, counted=0)
     left = advice.here if advice.here.suits else advice.better
     if left is None or not left.suits:

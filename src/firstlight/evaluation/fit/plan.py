@@ -14,7 +14,8 @@ from firstlight.training.loop import Loop
 from firstlight.training.recipe import TrainingRecipe
 
 # Shares of the time after which each part must have ended; what is left is for the finals
-SCREENED, HALVED, REFINED, FINISHED = 0.15, 0.6, 0.72, 0.97
+PLAIN, SCREENED, HALVED, REFINED, FINISHED = 0.2, 0.3, 0.6, 0.72, 0.97
+SCREENING = 0.08
 # The share of the candidates that goes on to the next rung; epochs grow by the inverse
 KEPT = 3
 # Below so many steps, most networks have not begun to learn
@@ -91,7 +92,7 @@ def make_plan(seconds: float, samples: int, per_sample: float, per_score: float,
     epoch = samples * per_sample / workers
     batch = batch_size_for(samples)
     first = max(1, math.ceil(FEWEST_STEPS / math.ceil(samples / batch)))
-    budget = (HALVED - SCREENED) * seconds / epoch  # in epochs, for all rungs
+    budget = (HALVED - SCREENED + PLAIN) * seconds / epoch  # in epochs, for all rungs
     rungs = [first]
     while len(rungs) < MOST_RUNGS and _cost(FEWEST_CANDIDATES, [*rungs, rungs[-1] * KEPT]) <= budget:
         rungs.append(rungs[-1] * KEPT)
@@ -105,7 +106,7 @@ def make_plan(seconds: float, samples: int, per_sample: float, per_score: float,
     seeds = max(FEWEST_SEEDS, min(MOST_SEEDS, int(finals / max(2 * rungs[-1], 1))))
     epochs = max(rungs[-1], min(MOST_EPOCHS, int(finals / seeds)))
     refining = max(first, min(rungs[-1], int((REFINED - HALVED) * seconds / epoch / 8)))
-    screened = max(4 * candidates, min(5_000, int(SCREENED * 0.6 * seconds / per_score)))
+    screened = max(4 * candidates, min(5_000, int(SCREENING * seconds / per_score)))
     return Plan(batch, candidates, tuple(rungs), refining, epochs, seeds, screened)
 
 

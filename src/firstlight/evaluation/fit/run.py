@@ -19,7 +19,7 @@ from firstlight.evaluation.fit.families import Proposals
 from firstlight.evaluation.fit.halving import Ranked, Trainings, best_of_each, promoted, rung
 from firstlight.evaluation.fit.look import look_at
 from firstlight.evaluation.fit.notebook import Notebook
-from firstlight.evaluation.fit.plan import HALVED, REFINED, SCREENED, Plan
+from firstlight.evaluation.fit.plan import HALVED, PLAIN, REFINED, SCREENED, Plan
 from firstlight.evaluation.fit.refining import changes_for, refine
 from firstlight.evaluation.fit.result import Fit
 from firstlight.evaluation.fit.screening import screened
@@ -160,7 +160,10 @@ class _Fitting:
             for family in families
             if family.baseline is not None
         ]
-        ranked, _ = rung(self.trainings, "plain networks", plain, plan.rungs[0], HALVED)
+        ranked, _ = rung(self.trainings, "plain networks", plain, plan.rungs[0], PLAIN)
+        left_out = {entry.title for entry in plain} - {entry.candidate.title for entry in ranked}
+        if left_out:
+            self.notebook.say(f"No time was left for {', '.join(sorted(left_out))}.")
         words = ", ".join(f"{entry.candidate.title} {entry.accuracy:.1%}" for entry in ranked)
         self.notebook.say(f"Plain networks after {ranked[0].candidate.setting.recipe.epochs} epochs: {words}.")
         return ranked
@@ -211,6 +214,8 @@ class _Fitting:
             self.notebook.say(
                 f"{len(ranked)} networks after {epochs} epochs: {', '.join(words)} on validation samples."
             )
+            if found is None:
+                self.notebook.say("No time was left to train networks that are not plain.")
             left = promoted(ranked)
         return ranked, epochs
 
