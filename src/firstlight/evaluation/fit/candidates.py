@@ -32,7 +32,8 @@ NEAR_TEXTBOOK = 0.5
 FEWEST_CHANGES, MOST_CHANGES = 2, 8
 # Networks use at least this share of the limits
 LEAST = 0.4
-PATIENCE = 200
+# So many draws in a row without a new network within the limits end the drawing
+PATIENCE = 300
 
 
 @dataclass(frozen=True)
@@ -50,6 +51,12 @@ class Candidate:
     architecture: str
     baseline: str = ""
     title: str = "network"
+
+    def __str__(self) -> str:
+        """Return what sentences call it."""
+        if not self.baseline:
+            return f"a network of {self.setting.space_name}"
+        return f"the {self.title}" if self.title.startswith("plain") else self.title
 
     @property
     def key(self) -> str:
@@ -134,12 +141,17 @@ def drawn(family: Family, limits: Limits, count: int, seed: int, latency: Latenc
 
     upper = replace(limits, min_params=None, min_macs=None)
     found: dict[str, None] = {}
-    for network in _proposals(family, rng, PATIENCE * count):
+    misses = 0
+    for network in _proposals(family, rng):
         if isinstance(setting.space, (PlainSpace, PlainMLP)):
             network = scaled_within(network, lambda entry: not excess(entry, upper))
         if network is not None and not excess(network, limits) and _uses(network, limits, costs.amount):
-            found.setdefault(str(setting.space.canonical(network)))
-        if len(found) >= count:
+            text = str(setting.space.canonical(network))
+            misses = misses + 1 if text in found else 0
+            found.setdefault(text)
+        else:
+            misses += 1
+        if len(found) >= count or misses > PATIENCE:
             break
     return list(found)
 
@@ -150,9 +162,9 @@ def _uses(network: Any, limits: Limits, amount: Callable[[Any, str], float]) -> 
     return not shares or max(shares) >= LEAST
 
 
-def _proposals(family: Family, rng: random.Random, most: int) -> Iterator[Any]:
+def _proposals(family: Family, rng: random.Random) -> Iterator[Any]:
     space = family.setting.space
-    for _ in range(most):
+    while True:
         if space.textbook and rng.random() < NEAR_TEXTBOOK:
             yield space.mutate_often(space.read(space.textbook), rng, rng.randint(FEWEST_CHANGES, MOST_CHANGES))
         else:

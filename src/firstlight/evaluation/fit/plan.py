@@ -39,7 +39,6 @@ class Plan:
         candidates: Networks in the first rung, with the baselines.
         rungs: The epochs of each rung.
         refining: The epochs with which recipes are compared.
-        epochs: The epochs of the finals.
         seeds: The trainings of each finalist.
         screened: Networks that proxies look at.
     """
@@ -48,7 +47,6 @@ class Plan:
     candidates: int
     rungs: tuple[int, ...]
     refining: int
-    epochs: int
     seeds: int
     screened: int
 
@@ -58,7 +56,7 @@ class Plan:
         rungs = "".join(f", the better third for {epochs}" for epochs in others)
         return (
             f"proxies look at {self.screened:,} networks, {self.candidates} are trained for {first} epochs{rungs}, and "
-            f"the finalists {self.seeds} times for {self.epochs}"
+            f"the finalists {self.seeds} times for as long as the time suffices"
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -104,10 +102,9 @@ def make_plan(seconds: float, samples: int, per_sample: float, per_score: float,
         rungs = [max(1, round(epochs * max(1.0, factor))) for epochs in rungs]
     finals = (FINISHED - REFINED) * seconds / epoch / FINALISTS
     seeds = max(FEWEST_SEEDS, min(MOST_SEEDS, int(finals / max(2 * rungs[-1], 1))))
-    epochs = max(rungs[-1], min(MOST_EPOCHS, int(finals / seeds)))
     refining = max(first, min(rungs[-1], int((REFINED - HALVED) * seconds / epoch / 8)))
     screened = max(4 * candidates, min(5_000, int(SCREENING * seconds / per_score)))
-    return Plan(batch, candidates, tuple(rungs), refining, epochs, seeds, screened)
+    return Plan(batch, candidates, tuple(rungs), refining, seeds, screened)
 
 
 def _cost(candidates: int, rungs: list[int]) -> float:
