@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import statistics
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -36,15 +38,16 @@ class Standing:
 
     def mean(self, part: str, metric: str) -> float | None:
         """Return the mean of a metric on a part of the data; None if it is unknown."""
-        known = self._values(part, metric)
+        known = self.values(part, metric)
         return statistics.fmean(known) if known else None
 
     def deviation(self, part: str, metric: str) -> float | None:
         """Return the standard deviation of a metric over the seeds; None if there are fewer than two."""
-        known = self._values(part, metric)
+        known = self.values(part, metric)
         return statistics.stdev(known) if len(known) > 1 else None
 
-    def _values(self, part: str, metric: str) -> list[float]:
+    def values(self, part: str, metric: str) -> list[float]:
+        """Return a metric of each training that came to its end; none if it is unknown."""
         known = [getattr(getattr(result, part), metric) for result in self.ended]
         return [] if None in known else known
 
@@ -57,6 +60,18 @@ class Standing:
         }
         results = [result.to_dict() for result in self.results]
         return {"name": self.name, "kind": self.kind, **means, "results": results, "weights": self.weights}
+
+
+def _welch(first: Sequence[float], second: Sequence[float]) -> float:
+    """Return half of the width of the 95 % interval of the difference of two means."""
+    from scipy.stats import t
+
+    parts = [(statistics.variance(values) / len(values), len(values) - 1) for values in (first, second)]
+    total = sum(variance for variance, _ in parts)
+    if not total:
+        return 0.0
+    freedom = total**2 / sum(variance**2 / degrees for variance, degrees in parts)
+    return float(t.ppf(0.975, freedom)) * math.sqrt(total)
 
 
 @dataclass(frozen=True)
@@ -87,6 +102,40 @@ class Retraining:
         ended = [loss for loss in known if loss is not None]
         return statistics.median(ended) if ended else None
 
+    @property
+    def verdict(self) -> str:
+        """Say how the best found network compares with the best handcrafted one, by the log loss on the test set.
+
+        Both are the best of their kind on the validation set. With two or more trainings each, the difference of their
+        means has a 95 % interval over the seeds, by Welch's t; test rows, which are many, are not counted.
+        """
+        found = self.best
+        baseline = next((s for s in self.standings if s.kind == "by hand" and s.ended), None)
+        if found is None or baseline is None:
+            return ""
+        ours, theirs = (standing.values("test", "log_loss") for standing in (found, baseline))
+        if not ours or not theirs:
+            return ""
+        gain = statistics.fmean(theirs) - statistics.fmean(ours)
+        figure = f"test log loss {statistics.fmean(ours):.4f} against {statistics.fmean(theirs):.4f}"
+        if min(len(ours), len(theirs)) < 2:
+            relation = "better" if gain > 0 else "worse"
+            advice = "" if gain > 0 else f" Take {baseline.name}, it is simpler."
+            return (
+                f"The found network is {relation} than {baseline.name} ({figure}) in one training each, which does not "
+                f"tell how much trainings differ (--retrain-times 3).{advice}"
+            )
+        reach = _welch(ours, theirs)
+        interval = f"[{gain - reach:.4f}, {gain + reach:.4f}]"
+        if abs(gain) <= reach:
+            return (
+                f"The found network is not distinguishable from {baseline.name} over {len(self.seeds)} seeds "
+                f"({figure}, gain {gain:.4f} {interval}). Take {baseline.name}, it is simpler."
+            )
+        if gain > 0:
+            return f"The found network is better than {baseline.name} ({figure}, gain {gain:.4f} {interval})."
+        return f"The found network is worse than {baseline.name} ({figure}, gain {gain:.4f} {interval}): take that one."
+
     def to_dict(self) -> dict[str, Any]:
         """Return what `result.json` of a search holds under `retrained`."""
         return {
@@ -94,6 +143,7 @@ class Retraining:
             "data": self.data,
             "seeds": list(self.seeds),
             "best": None if self.best is None else self.best.name,
+            "verdict": self.verdict,
             "median_random_test_log_loss": self.median_random,
             "networks": [standing.to_dict() for standing in self.standings],
         }

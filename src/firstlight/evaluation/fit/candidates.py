@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
+from firstlight.core.errors import SettingError
 from firstlight.core.seeds import python_generator
 from firstlight.evaluation.baselines import ScaledBaseline
 from firstlight.options import Limits
@@ -31,7 +32,8 @@ NEAR_TEXTBOOK = 0.5
 FEWEST_CHANGES, MOST_CHANGES = 2, 8
 # Networks use at least this share of the limits
 LEAST = 0.4
-PATIENCE = 20
+# So many draws in a row without a new network within the limits end the drawing
+PATIENCE = 300
 
 
 @dataclass(frozen=True)
@@ -49,6 +51,12 @@ class Candidate:
     architecture: str
     baseline: str = ""
     title: str = "network"
+
+    def __str__(self) -> str:
+        """Return what sentences call it."""
+        if not self.baseline:
+            return f"a network of {self.setting.space_name}"
+        return f"the {self.title}" if self.title.startswith("plain") else self.title
 
     @property
     def key(self) -> str:
@@ -97,9 +105,13 @@ def recipe_of(space: str, batch_size: int) -> TrainingRecipe:
 
 
 def cells(setting: EvaluationSetting, limits: Limits) -> tuple[Family, str] | None:
-    """Return the cells of NAS-Bench-201 with the skeleton that suits the limits, and why; None if none does."""
+    """Return the cells of NAS-Bench-201 with the skeleton that suits data and limits, and why; None if none does."""
     placed = replace(setting, space_name=CELLS, own_space=None, skeleton_settings=())
     vars(placed)["dataset"] = setting.dataset
+    try:
+        placed.skeleton  # noqa: B018 - some sides of images do not fit
+    except SettingError:
+        return None
     advice = look_at_limits(placed.space, placed.skeleton, limits, counted=0)
     left = advice.here if advice.here.suits else advice.better
     if left is None or not left.suits:
@@ -129,12 +141,17 @@ def drawn(family: Family, limits: Limits, count: int, seed: int, latency: Latenc
 
     upper = replace(limits, min_params=None, min_macs=None)
     found: dict[str, None] = {}
-    for network in _proposals(family, rng, PATIENCE * count):
+    misses = 0
+    for network in _proposals(family, rng):
         if isinstance(setting.space, (PlainSpace, PlainMLP)):
             network = scaled_within(network, lambda entry: not excess(entry, upper))
         if network is not None and not excess(network, limits) and _uses(network, limits, costs.amount):
-            found.setdefault(str(setting.space.canonical(network)))
-        if len(found) >= count:
+            text = str(setting.space.canonical(network))
+            misses = misses + 1 if text in found else 0
+            found.setdefault(text)
+        else:
+            misses += 1
+        if len(found) >= count or misses > PATIENCE:
             break
     return list(found)
 
@@ -145,9 +162,9 @@ def _uses(network: Any, limits: Limits, amount: Callable[[Any, str], float]) -> 
     return not shares or max(shares) >= LEAST
 
 
-def _proposals(family: Family, rng: random.Random, most: int) -> Iterator[Any]:
+def _proposals(family: Family, rng: random.Random) -> Iterator[Any]:
     space = family.setting.space
-    for _ in range(most):
+    while True:
         if space.textbook and rng.random() < NEAR_TEXTBOOK:
             yield space.mutate_often(space.read(space.textbook), rng, rng.randint(FEWEST_CHANGES, MOST_CHANGES))
         else:

@@ -29,6 +29,8 @@ from firstlight.training.range_test import range_test
 
 # Families whose plain network trains so much slower than the median are left out
 TOO_SLOW = 6.0
+# So are those whose shortest training takes this share of the time; as many are kept in any case
+MOST_OF_TIME, FEWEST_FAMILIES = 0.08, 3
 SMALLEST_SIDE = 8
 # By which the first speed is measured
 FIRST = "resnet"
@@ -87,9 +89,18 @@ class Proposals:
         families = self._suiting(setting)
         speeds = self._speeds(families)
         usual = median(speeds.values())
-        slow = [name for name, speed in speeds.items() if speed > TOO_SLOW * usual]
-        for name in slow:
-            self.notebook.say(f"{name} is left out: it trains {speeds[name] / usual:.0f} times slower than the others.")
+        count = len(setting.dataset.y_train)
+        shortest = batch_size_for(count) * FEWEST_STEPS
+        slow = [
+            name
+            for name, speed in speeds.items()
+            if speed > TOO_SLOW * usual or speed * shortest > MOST_OF_TIME * self.notebook.seconds
+        ]
+        if len(slow) > len(speeds) - FEWEST_FAMILIES:
+            slow = sorted(speeds, key=lambda name: speeds[name])[FEWEST_FAMILIES:]
+        if slow:
+            times = ", ".join(f"{name} ({speeds[name] * shortest:.0f} s)" for name in slow)
+            self.notebook.say(f"Left out, because even {FEWEST_STEPS} steps take long: {times}.")
         # the fastest first, in case the time is over before all are trained
         families = sorted(
             (family for family in families if family.title not in slow), key=lambda family: speeds[family.title]
@@ -99,7 +110,6 @@ class Proposals:
         mean = (mean + median(speeds[family.title] for family in families)) / 2
         plain = next(family for family in families if family.baseline is not None and family.title != "logistic")
         per_score = self.notebook.decide("seconds per score", lambda: score_seconds(plain))
-        count = len(setting.dataset.y_train)
         seconds = self.notebook.begin_plan()
         made = self.notebook.decide("plan", lambda: make_plan(seconds, count, mean, per_score, self.workers).to_dict())
         plan = Plan.from_dict(made)
@@ -133,7 +143,7 @@ class Proposals:
     def _cells(self, setting: EvaluationSetting, batch: int) -> list[Family]:
         found = cells(setting, self.limits)
         if found is None:
-            self.notebook.say("Cells of NAS-Bench-201 are left out: with every skeleton, the limits exclude too many.")
+            self.notebook.say("Cells of NAS-Bench-201 are left out: no skeleton suits the images and the limits.")
             return []
         family, why = found
         self.notebook.say(why)

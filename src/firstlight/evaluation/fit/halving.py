@@ -103,14 +103,14 @@ class Trainings:
     callback: Callback = ignore
 
     def results(
-        self, name: str, candidates: Sequence[Candidate], go_on: Callable[[], bool]
+        self, name: str, candidates: Sequence[Candidate], go_on: Callable[[float], bool]
     ) -> Iterator[tuple[Candidate, TrainingResult]]:
         """Yield the result of each candidate, until the time is over.
 
         Args:
             name: What the decision to stop is kept as.
             candidates: The candidates. The first is always trained.
-            go_on: Returns whether there is time for another.
+            go_on: Returns whether there is time for another, given how long the last one took.
         """
         stopped = set(self.notebook.decide(f"{name} left out", list)) if self.notebook.knows(f"{name} done") else set()
         missing: list[Candidate] = []
@@ -127,10 +127,10 @@ class Trainings:
                 places[candidate_job(candidate)] = len(jobs)
                 jobs.append(EvaluationJob(candidate.setting, candidate.setting.dataset.fingerprint))
         by_task = {(places[candidate_job(candidate)], candidate.architecture): candidate for candidate in missing}
-        left = list(by_task)
+        left, took = list(by_task), 0.0
 
         def tasks() -> Iterator[tuple[int, str]]:
-            while left and (len(left) == len(candidates) or go_on()):
+            while left and (len(left) == len(candidates) or go_on(took)):
                 yield left.pop(0)
 
         answers = self.executor.map(MixedJob(tuple(jobs)), tasks())
@@ -138,6 +138,7 @@ class Trainings:
             candidate = by_task[task]
             if isinstance(result, Lost):
                 result = TrainingResult((), result.status, result.reason)
+            took = result.seconds
             self.store.add_evaluation(candidate.setting.key(candidate.architecture), result)
             self.notebook.save()
             self.callback(Event("training", done, len(missing), note=name))
@@ -174,7 +175,7 @@ def rung(
     for doubling in range(MOST_DOUBLINGS + 1):
         trained = [candidate.with_recipe(epochs=epochs) for candidate in candidates]
         title = f"{name}, {epochs} epoch{'s' * (epochs != 1)}"
-        results = list(trainings.results(title, trained, lambda: notebook.left(until) > 0))
+        results = list(trainings.results(title, trained, lambda took: notebook.left(until) > took))
         ranked = sorted(map(_ranked, results), key=lambda entry: entry.order)
         learned = sum(entry.stage == "learned" for entry in ranked)
         again = doubling < MOST_DOUBLINGS and 2 * learned < len(ranked)

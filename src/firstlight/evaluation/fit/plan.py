@@ -14,7 +14,8 @@ from firstlight.training.loop import Loop
 from firstlight.training.recipe import TrainingRecipe
 
 # Shares of the time after which each part must have ended; what is left is for the finals
-SCREENED, HALVED, REFINED, FINISHED = 0.15, 0.6, 0.72, 0.97
+PLAIN, SCREENED, HALVED, REFINED, FINISHED = 0.2, 0.3, 0.6, 0.72, 0.97
+SCREENING = 0.08
 # The share of the candidates that goes on to the next rung; epochs grow by the inverse
 KEPT = 3
 # Below so many steps, most networks have not begun to learn
@@ -38,7 +39,6 @@ class Plan:
         candidates: Networks in the first rung, with the baselines.
         rungs: The epochs of each rung.
         refining: The epochs with which recipes are compared.
-        epochs: The epochs of the finals.
         seeds: The trainings of each finalist.
         screened: Networks that proxies look at.
     """
@@ -47,7 +47,6 @@ class Plan:
     candidates: int
     rungs: tuple[int, ...]
     refining: int
-    epochs: int
     seeds: int
     screened: int
 
@@ -57,7 +56,7 @@ class Plan:
         rungs = "".join(f", the better third for {epochs}" for epochs in others)
         return (
             f"proxies look at {self.screened:,} networks, {self.candidates} are trained for {first} epochs{rungs}, and "
-            f"the finalists {self.seeds} times for {self.epochs}"
+            f"the finalists {self.seeds} times for as long as the time suffices"
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -91,7 +90,7 @@ def make_plan(seconds: float, samples: int, per_sample: float, per_score: float,
     epoch = samples * per_sample / workers
     batch = batch_size_for(samples)
     first = max(1, math.ceil(FEWEST_STEPS / math.ceil(samples / batch)))
-    budget = (HALVED - SCREENED) * seconds / epoch  # in epochs, for all rungs
+    budget = (HALVED - SCREENED + PLAIN) * seconds / epoch  # in epochs, for all rungs
     rungs = [first]
     while len(rungs) < MOST_RUNGS and _cost(FEWEST_CANDIDATES, [*rungs, rungs[-1] * KEPT]) <= budget:
         rungs.append(rungs[-1] * KEPT)
@@ -103,10 +102,9 @@ def make_plan(seconds: float, samples: int, per_sample: float, per_score: float,
         rungs = [max(1, round(epochs * max(1.0, factor))) for epochs in rungs]
     finals = (FINISHED - REFINED) * seconds / epoch / FINALISTS
     seeds = max(FEWEST_SEEDS, min(MOST_SEEDS, int(finals / max(2 * rungs[-1], 1))))
-    epochs = max(rungs[-1], min(MOST_EPOCHS, int(finals / seeds)))
     refining = max(first, min(rungs[-1], int((REFINED - HALVED) * seconds / epoch / 8)))
-    screened = max(4 * candidates, min(5_000, int(SCREENED * 0.6 * seconds / per_score)))
-    return Plan(batch, candidates, tuple(rungs), refining, epochs, seeds, screened)
+    screened = max(4 * candidates, min(5_000, int(SCREENING * seconds / per_score)))
+    return Plan(batch, candidates, tuple(rungs), refining, seeds, screened)
 
 
 def _cost(candidates: int, rungs: list[int]) -> float:

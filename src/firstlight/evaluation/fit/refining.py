@@ -80,5 +80,5 @@ def _reached(
     if not notebook.decide(f"{name} tried", lambda: notebook.left(until) > 0):
         return None
     changed = [network.with_recipe(**changes) for network in networks]
-    found = [result.accuracy or 0.0 for _, result in trainings.results(name, changed, lambda: True)]
+    found = [result.accuracy or 0.0 for _, result in trainings.results(name, changed, lambda took: True)]
     return fmean(found) if found else None

@@ -19,7 +19,7 @@ from firstlight.evaluation.fit.families import Proposals
 from firstlight.evaluation.fit.halving import Ranked, Trainings, best_of_each, promoted, rung
 from firstlight.evaluation.fit.look import look_at
 from firstlight.evaluation.fit.notebook import Notebook
-from firstlight.evaluation.fit.plan import HALVED, REFINED, SCREENED, Plan
+from firstlight.evaluation.fit.plan import FINISHED, HALVED, MOST_EPOCHS, PLAIN, REFINED, SCREENED, Plan
 from firstlight.evaluation.fit.refining import changes_for, refine
 from firstlight.evaluation.fit.result import Fit
 from firstlight.evaluation.fit.screening import screened
@@ -36,6 +36,8 @@ PER_SAMPLE, FEWEST_PARAMS, MOST_PARAMS = 100, 20_000, 2_000_000
 # Families whose plain networks rank below are not searched
 SEARCHED = 3
 FINAL_VALIDATION = 0.1
+# Of the time that is left for the finals: trainings on more samples take a little longer
+CAREFUL = 0.75
 PERCEPTRONS = "plain-mlp"
 
 
@@ -121,11 +123,15 @@ class _Fitting:
         found, baseline = best_of_each(last)
         if baseline is None:
             raise FirstlightError("No plain network came to the end of its training. Give the fit more time.")
-        pair = [entry.candidate for entry in (found, baseline) if entry is not None]
+        best = [entry for entry in (found, baseline) if entry is not None]
+        pair = [entry.candidate for entry in best]
         steps = pair[0].setting.recipe.num_batches(len(setting.dataset.y_train))
         short = [candidate.with_recipe(epochs=min(plan.refining, epochs)) for candidate in pair]
         changes = refine(self.trainings, short, changes_for(setting.dataset.input_shape, steps), REFINED)
-        finals = self._finals(pair, changes, max(plan.epochs, epochs), plan.seeds)
+        longest = functools.partial(self._final_epochs, best, plan.seeds, epochs)
+        final_epochs = self.notebook.decide("final epochs", longest)
+        self.notebook.say(f"Finals: {' and '.join(map(str, pair))}, {plan.seeds} seeds, {final_epochs} epochs each.")
+        finals = self._finals(pair, changes, final_epochs, plan.seeds)
         return self._result(finals, looked, setting)
 
     def _begin(self) -> tuple[EvaluationSetting, Limits]:
@@ -160,7 +166,10 @@ class _Fitting:
             for family in families
             if family.baseline is not None
         ]
-        ranked, _ = rung(self.trainings, "plain networks", plain, plan.rungs[0], HALVED)
+        ranked, _ = rung(self.trainings, "plain networks", plain, plan.rungs[0], PLAIN)
+        left_out = {entry.title for entry in plain} - {entry.candidate.title for entry in ranked}
+        if left_out:
+            self.notebook.say(f"No time was left for {', '.join(sorted(left_out))}.")
         words = ", ".join(f"{entry.candidate.title} {entry.accuracy:.1%}" for entry in ranked)
         self.notebook.say(f"Plain networks after {ranked[0].candidate.setting.recipe.epochs} epochs: {words}.")
         return ranked
@@ -211,8 +220,16 @@ class _Fitting:
             self.notebook.say(
                 f"{len(ranked)} networks after {epochs} epochs: {', '.join(words)} on validation samples."
             )
+            if found is None:
+                self.notebook.say("No time was left to train networks that are not plain.")
             left = promoted(ranked)
         return ranked, epochs
+
+    def _final_epochs(self, best: Sequence[Ranked], seeds: int, fewest: int) -> int:
+        """Return the epochs for which the time suffices, given how long those of the finalists took."""
+        seconds = sum(entry.result.seconds / max(1, len(entry.result.epochs)) for entry in best)
+        suffices = CAREFUL * self.notebook.left(FINISHED) * max(1, self.workers) / (seeds * max(seconds, 1e-6))
+        return max(fewest, min(MOST_EPOCHS, int(suffices)))
 
     def _finals(self, pair: Sequence[Candidate], changes: dict[str, Any], epochs: int, seeds: int) -> list[FinalResult]:
         """Train the finalists with several seeds, on more of the samples, and test them."""

@@ -118,7 +118,7 @@ def render(run: Run, trials: list[Trial], *, live: str = "") -> str:
         "search.html",
         live=live,
         run=run,
-        headline=headline(run, progress, costs),
+        headline=_verdict(result) or headline(run, progress, costs),
         subtitle=subtitle(run, costs),
         trials=trials,
         best=best,
@@ -147,6 +147,16 @@ def render(run: Run, trials: list[Trial], *, live: str = "") -> str:
         notes=result.get("notes", ()),
         versions=result.get("versions") or {"firstlight": run.version},
     )
+
+
+def _verdict(result: dict[str, Any]) -> str:
+    """Return the first words of the verdict where the search did not help, so that nobody overlooks it."""
+    text = str(
+        (result.get("retrained") or {}).get("verdict")
+        or ((result.get("compared") or {}).get("verdict") or {}).get("text")
+    )
+    helped = "better than" in text.partition("(")[0].lower()
+    return "" if helped or text in ("None", "") else text.partition(" (")[0].partition(": ")[0]
 
 
 def _chosen(decided: str | None, ranking: list[Trial]) -> Trial | None:
