@@ -18,12 +18,13 @@ from firstlight.papers.lab import Lab
 from firstlight.proxies.requests import parse_requests
 from firstlight.scoring.service import source_for
 from firstlight.spaces import SPACES
+from firstlight.spaces.plain.space import PlainSpace
 from firstlight.tables.table import ARCHITECTURE, SPACE, load_table
 
 TABLE, TARGET, BAND = "plain", "cifar10_val_8", "band"
 # The images that the networks of the table were trained on
 SIDE = 16
-FAMILIES = tuple(name for name in SPACES if name.startswith("plain-"))
+FAMILIES = tuple(name for name, space in SPACES.items() if isinstance(space, PlainSpace))
 SKELETONS: dict[str, Settings] = dict.fromkeys(FAMILIES, (("input_shape", (3, SIDE, SIDE)),))
 Mask = npt.NDArray[np.bool_]
 

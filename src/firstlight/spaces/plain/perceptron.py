@@ -99,6 +99,7 @@ class PlainMLP(Space[Perceptron]):
     """
 
     name = "plain-mlp"
+    evidence = "none: there is no table of its networks"
     summary = "multilayer perceptrons of any size for inputs of any shape: averaged pixels, widths of the hidden layers"
     reference = "Rumelhart1986backpropagation"
     proxy = "params"
