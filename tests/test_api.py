@@ -14,6 +14,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import pandas
 import pytest
 import torch
 from tests import nets
@@ -26,7 +27,7 @@ from firstlight.proxies.ensembles import AGGREGATIONS, NAMED
 from firstlight.search import algorithms
 from firstlight.spaces.base import Space
 
-CALLS = ("compare", "correlate", "export", "rank", "reproduce", "score", "search", "space", "train", "trust")
+CALLS = ("compare", "correlate", "export", "predict", "rank", "reproduce", "score", "search", "space", "train", "trust")
 MODULES = {
     entry.name: importlib.import_module(f"firstlight.api.{entry.name}") for entry in pkgutil.iter_modules(api.__path__)
 }
@@ -40,7 +41,9 @@ EXAMPLES = {
     name: example
     for name in PUBLIC
     for example in doctest.DocTestFinder(recurse=False).find(
-        getattr(firstlight, name), name, globs={"firstlight": firstlight, "torch": torch, "itertools": itertools}
+        getattr(firstlight, name),
+        name,
+        globs={"firstlight": firstlight, "torch": torch, "itertools": itertools, "pandas": pandas},
     )
     if example.examples
 }

@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 # Packages that share their name with a call are imported first, so that the name stands for the call.
 import firstlight.export
+import firstlight.predict
 import firstlight.search  # noqa: F401
 from firstlight._version import __version__
 from firstlight.api.compare import compare
 from firstlight.api.correlate import correlate
 from firstlight.api.export import export
 from firstlight.api.fit import fit
+from firstlight.api.predict import predict
 from firstlight.api.rank import rank
 from firstlight.api.reproduce import reproduce
 from firstlight.api.score import score
@@ -40,6 +42,7 @@ from firstlight.options import (
 
 if TYPE_CHECKING:
     from firstlight.evaluation.fit.result import Fit
+    from firstlight.predict.prediction import Prediction
     from firstlight.probe import Probe
     from firstlight.proxies import PROXIES
     from firstlight.proxies.base import Parts, Score, proxy
@@ -64,6 +67,7 @@ _HOMES = {
     "Fit": "evaluation.fit.result",
     "PROXIES": "proxies",
     "Parts": "proxies.base",
+    "Prediction": "predict.prediction",
     "Probe": "probe",
     "Problem": "search.problem",
     "Ranking": "search.ranking",
@@ -100,6 +104,7 @@ __all__ = [
     "Network",
     "PROXIES",
     "Parts",
+    "Prediction",
     "Probe",
     "Problem",
     "Ranking",
@@ -125,6 +130,7 @@ __all__ = [
     "export",
     "fit",
     "load_table",
+    "predict",
     "proxy",
     "rank",
     "register",

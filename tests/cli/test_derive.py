@@ -29,14 +29,26 @@ DERIVED = {words: entry for words, entry in commands().items() if hasattr(entry.
 
 def options_of(call: Any) -> dict[str, str]:
     """The help of each option of a call, by its name."""
-    found = {name: text for name, text in docs_of(call).items() if name not in ("callback",)}
+    found: dict[str, str] = {}
     for group in call.groups:
         found |= field_docs(group)
-    return found
+    return found | {name: text for name, text in docs_of(call).items() if name not in ("callback",)}
 
 
 def test_the_commands_that_make_a_call_are_derived_from_it() -> None:
-    calls = {"compare", "correlate", "export", "fit", "rank", "reproduce", "score", "search", "train", "trust"}
+    calls = {
+        "compare",
+        "correlate",
+        "export",
+        "fit",
+        "predict",
+        "rank",
+        "reproduce",
+        "score",
+        "search",
+        "train",
+        "trust",
+    }
     assert DERIVED.keys() == calls | {"data prepare", "plot network"}
 
 

@@ -12,6 +12,7 @@ from tools.pages import proxies
 
 from firstlight.core.references import REFERENCES
 from firstlight.export.exporter import FORMATS, export
+from firstlight.papers import EXPERIMENTS
 from firstlight.proxies import PROXIES
 from firstlight.proxies.base import Parts, proxy
 from firstlight.proxies.ensembles import Ensemble
@@ -51,6 +52,7 @@ def test_a_docstring_is_complete(name: str) -> None:
 def test_every_reference_is_in_the_bibliography() -> None:
     entries = (*PROXIES.values(), *SPACES.values(), *ALGORITHMS.values())
     named = {entry.reference for entry in entries}
+    named |= {table.reference for entry in EXPERIMENTS.values() for table in entry.answers}
     assert named - {""} == REFERENCES.keys()
     for key, reference in REFERENCES.items():
         surname = unicodedata.normalize("NFD", reference.authors.split(",")[0].split()[-1])

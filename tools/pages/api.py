@@ -8,14 +8,15 @@ import firstlight
 
 GROUPS = {
     "Calls": (
-        *("score", "rank", "search", "space", "correlate", "trust", "compare", "load_table", "train", "fit", "export"),
+        *("score", "rank", "predict", "search", "space", "correlate", "trust", "compare", "load_table", "train", "fit"),
+        "export",
         "reproduce",
     ),
     "Options": (
         *("Inputs", "Network", "Model", "Limits", "Truth", "Training", "Reporting", "Retraining", "Compute", "Storage"),
         *("Judging", "Baselines", "Files"),
     ),
-    "Results": ("Event", "Score", "Parts", "Ranking", "SearchResult", "Table", "Trained", "Fit"),
+    "Results": ("Event", "Score", "Parts", "Ranking", "Prediction", "SearchResult", "Table", "Trained", "Fit"),
     "Settings": ("TrainingRecipe", "Skeleton"),
     "Extension points": (
         "proxy",

@@ -11,6 +11,7 @@ from typing import Any
 from tools.pages.algorithms import can_search
 from tools.pages.markdown import block, code, origin, table
 
+from firstlight.papers import EXPERIMENTS
 from firstlight.spaces import SPACES
 from firstlight.spaces.base import Space
 from firstlight.views.catalog import space_facts
@@ -81,8 +82,13 @@ def page(space: Space[Any]) -> str:
 
 
 def _linked(evidence: str) -> str:
-    """Return the evidence with a link to the table that was measured."""
-    return re.sub(r"\(([a-z]+-[a-z0-9-]+)\)", r"([\1](../measured/\1.md))", evidence)
+    """Return the evidence with a link to where it was measured: an experiment, or a page of the guide."""
+
+    def link(found: re.Match[str]) -> str:
+        folder = "measured/" if found[1] in EXPERIMENTS else ""
+        return f"([{found[1]}](../{folder}{found[1]}.md))"
+
+    return re.sub(r"\(([a-z]+-[a-z0-9-]+)\)", link, evidence)
 
 
 def _size(space: Space[Any]) -> str:

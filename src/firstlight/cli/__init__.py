@@ -32,8 +32,8 @@ app = App(
     group_parameters=COMMAND,
 )
 COMMANDS = (
-    *("algorithms", "compare", "correlate", "data", "export", "fit", "plot", "proxies", "rank", "report", "reproduce"),
-    *("score", "search", "show", "spaces", "store", "table", "train", "trust", "watch"),
+    *("algorithms", "compare", "correlate", "data", "export", "fit", "plot", "predict", "proxies", "rank", "report"),
+    *("reproduce", "score", "search", "show", "spaces", "store", "table", "train", "trust", "watch"),
 )
 for _name in COMMANDS:
     app.command(f"firstlight.cli.{_name}:{_name}", name=_name)  # imported when it is used

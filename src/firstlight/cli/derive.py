@@ -88,7 +88,7 @@ def parameters_of(call: Callable[..., Any], without: Sequence[str] = ()) -> list
         found += [
             _flag(field.replace(kind=inspect.Parameter.KEYWORD_ONLY), texts[field.name], panel)
             for field in fields
-            if field.name not in hidden
+            if field.name not in hidden and field.name not in own  # a call may use the name of an option for its own
         ]
     return sorted(found, key=lambda parameter: parameter.kind)
 

@@ -109,6 +109,12 @@ REFERENCES = {
         "CVPR",
         2016,
     ),
+    "He2024robot": Reference(
+        "Zhenfeng He, Yao Shu, Zhongxiang Dai, Bryan Kian Hsiang Low",
+        "Robustifying and Boosting Training-Free Neural Architecture Search",
+        "ICLR",
+        2024,
+    ),
     "Huang2024nasgraph": Reference(
         "Zhenhan Huang, Tejaswini Pedapati, Pin-Yu Chen, Chunheng Jiang, Jianxi Gao",
         "Graph is all you need? Lightweight data-agnostic neural architecture search without training",
@@ -133,6 +139,12 @@ REFERENCES = {
         "Zero-Shot Neural Architecture Search with Weighted Response Correlation",
         "arXiv:2507.08841",
         2025,
+    ),
+    "Kadlecova2024graf": Reference(
+        "Gabriela Kadlecová, Jovita Lukasik, Martin Pilát, Petra Vidnerová, Mahmoud Safari, Roman Neruda, Frank Hutter",
+        "Surprisingly Strong Performance Prediction with Neural Graph Features",
+        "ICML",
+        2024,
     ),
     "Lee2019snip": Reference(
         "Namhoon Lee, Thalaiyasingam Ajanthan, Philip H. S. Torr",

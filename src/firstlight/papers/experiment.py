@@ -17,8 +17,10 @@ from firstlight.storage.environment import versions
 
 # What `samples` counts: networks; the steps of each search; the networks that searches choose among; the images of a
 # batch; widths of otherwise equal networks; classes of NAS-Bench-201 whose scores come with Firstlight; random
-# genotypes. An experiment that counts two of these takes the same number of both
-Sampled = Literal["networks", "steps", "pool", "images", "widths", "classes", "genotypes"]
+# genotypes; networks whose accuracy a predictor is told. An experiment that counts two of these takes the same number
+Sampled = Literal["networks", "steps", "pool", "images", "widths", "classes", "genotypes", "labels"]
+# What is computed from tables, without measuring networks
+FROM_TABLES: frozenset[Sampled] = frozenset({"classes", "labels"})
 
 
 @dataclass(frozen=True)
@@ -65,6 +67,11 @@ class Experiment:
     needs_tables: bool = True
     algorithm: str = ""
     source: str = ""
+
+    @property
+    def measures(self) -> bool:
+        """Whether it measures networks; if not, everything comes from tables."""
+        return not FROM_TABLES & set(self.sampled)
 
     @property
     def published_in(self) -> str:

@@ -27,6 +27,7 @@ from firstlight.papers.lab import Lab
 from firstlight.papers.lookup import Lookup, few_seeds_remark
 from firstlight.papers.published import PublishedTable
 from firstlight.search.algorithm import AlgorithmRequest
+from firstlight.search.measuring import Measuring
 from firstlight.search.objective import Candidate, Objective
 from firstlight.search.queries import Queries
 from firstlight.spaces.in_space import in_space
@@ -123,7 +124,7 @@ class Searches:
             if isinstance(event.item, Candidate) and event.item.utility is not None:
                 asked.append(Answer(event.architecture, event.item.utility))
 
-        measuring = KnownScores(self.known, USUAL, self._kappa)
+        measuring = self.measuring()
         rng = python_generator(seed, "searches of HNAS", method)
         problem = Queries(self.truth, Objective(TRUTH), rng, queries, measuring=measuring, callback=record)
         AlgorithmRequest.parse(method, for_queries=True).run(problem)
@@ -134,6 +135,10 @@ class Searches:
         among = sorted(measuring.measured) or self.truth.networks
         best = {lookup.benchmark.name: lookup.best_of(among) for lookup in self._lookups}
         return Search(method, seed, queries, answers, best)
+
+    def measuring(self) -> Measuring:
+        """Return what searches have scores from."""
+        return KnownScores(self.known, USUAL, self._kappa)
 
     def hnas(self, metric: str, pool: str, form: str = "paper", more: str = "") -> str:
         """Return the text of HNAS with a metric of the paper; the scale is that of all classes."""

@@ -20,6 +20,7 @@ from firstlight.papers.benchmarks import DataFolder
 from firstlight.papers.equal_size import FEWEST_POINTS
 from firstlight.papers.experiment import Experiment, Outcome, Sampled
 from firstlight.papers.lab import Choice, Lab
+from firstlight.predict.predictor import FEWEST_LABELS
 from firstlight.search.algorithm import AlgorithmRequest
 from firstlight.spaces import SPACES
 from firstlight.storage.store import Store, open_store
@@ -44,6 +45,7 @@ LEAST: dict[Sampled, tuple[int, str]] = {
     "widths": (FEWEST, "widths or more for an interval"),
     "classes": (FEWEST, "classes or more for an interval"),
     "genotypes": (FEWEST_POINTS, "random genotypes or more for a line through them"),
+    "labels": (FEWEST_LABELS, "labels or more to fit a predictor"),
 }
 
 
@@ -125,11 +127,14 @@ def reproduce(experiment: Experiment, options: RunOptions | None = None, callbac
     if missing and len(missing) == len(experiment.needs) and experiment.needs_tables:
         reasons = "\n".join(f"  {name}: {reason}" for name, reason in missing.items())
         raise MissingFileError(f"{experiment.name} cannot run yet. It needs one of these:\n{reasons}")
-    if "classes" in experiment.sampled and (options.input or options.skeleton):
-        raise SettingError(
-            f"{experiment.name} is computed from scores that come with Firstlight: leave input and skeleton out, or "
-            "measure other scores with `python -m benchmarks.hnas_classes`."
+    if not experiment.measures and (options.input or options.skeleton):
+        other = (
+            "scores that come with Firstlight: leave input and skeleton out, or measure other scores with "
+            "`python -m benchmarks.hnas_classes`"
+            if "classes" in experiment.sampled
+            else "tables: leave input and skeleton out"
         )
+        raise SettingError(f"{experiment.name} is computed from {other}.")
     directory = None if options.out is None else Path(options.out)
     samples, seeds = _samples(experiment, options), _seeds(experiment, options)
     warm_ups, recipe = _warm_ups(experiment, options), _recipe(experiment, options)
@@ -245,7 +250,7 @@ def _remarks(lab: Lab, experiment: Experiment, found: tuple[str, ...], store: St
     caveats = (
         "The skeleton is not the paper's: differences may be due to that." if smaller else "",
         ""
-        if lab.images == usual or "classes" in experiment.sampled
+        if lab.images == usual or not experiment.measures
         else f"Networks are not shown {name} images: differences may be due to that.",
     )
     published = (remark for table in experiment.answers for remark in table.remarks)
@@ -271,8 +276,9 @@ def _describe(lab: Lab, experiment: Experiment) -> dict[str, str]:
         "widths": f"{lab.samples}, evenly spaced",
         "classes": f"at most {lab.samples:,}",
         "genotypes": f"{lab.samples}, drawn at random",
+        "labels": f"at most {lab.samples:,}, drawn anew for each seed",
     }
-    measured = "classes" not in experiment.sampled
+    measured = experiment.measures
     warm_ups = ", ".join("none" if entry is None else str(entry) for entry in lab.warm_ups)
     described = {
         **{str(sampled): taken[sampled] for sampled in experiment.sampled},

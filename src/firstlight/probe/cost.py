@@ -128,7 +128,7 @@ class _FootprintCounter(_Observer):
 def measure_cost(model: nn.Module, *inputs: Tensor, **named: Tensor) -> Cost:
     """Count one forward pass of `model` on `inputs`; nothing is computed where both live on the meta device."""
     counter = _FlopCounter()
-    with _plain_kernels(), counter:
+    with plain_kernels(), counter:
         model(*inputs, **named)
     return Cost(params=sum(parameter.numel() for parameter in model.parameters()), macs=counter.total // 2)
 
@@ -137,13 +137,13 @@ def measure_footprint(model: nn.Module, *inputs: Tensor, **named: Tensor) -> Foo
     """Count activations and memory of one forward pass, that of the inputs included."""
     counter = _FootprintCounter()
     counter.hold(*model.parameters(), *model.buffers(), *inputs, *named.values())
-    with _plain_kernels(), counter:
+    with plain_kernels(), counter:
         model(*inputs, **named)
     return Footprint(counter.activations, counter.peak)
 
 
 @contextmanager
-def _plain_kernels() -> Iterator[None]:
+def plain_kernels() -> Iterator[None]:
     """Disable gradients and fused attention kernels, which have no FLOP formula."""
     fast_path = torch.backends.mha.get_fastpath_enabled()
     torch.backends.mha.set_fastpath_enabled(False)

@@ -209,6 +209,27 @@ class Store:
         ((count,),) = self._execute("SELECT count(*) FROM evaluations")
         return int(count)
 
+    def accuracies(self, space: str) -> list[tuple[str, str, int, float]]:
+        """Return the finished trainings of a space: architecture, data, number of epochs, and accuracy in percent.
+
+        Args:
+            space: The name of the space.
+        """
+        rows = self._execute(
+            "SELECT architecture, data, status, accuracy, epochs, note, seconds FROM evaluations "
+            "WHERE space = ? OR space LIKE ? || '@%' ORDER BY data, recipe, architecture, seed",
+            (space, space),
+        )
+        found = []
+        for architecture, data, *row in rows:
+            try:
+                result = read_evaluation(*row)
+            except DamagedRowError:
+                continue
+            if result.accuracy is not None:
+                found.append((str(architecture), str(data), len(result.epochs), 100 * result.accuracy))
+        return found
+
     def remarks(self) -> list[str]:
         """Return notes on reused results from other environments, and on results that could not be read."""
         unread = len(self._damaged)

@@ -152,8 +152,16 @@ class Table:
         """Exact and canonical text by space and text, kept for joins with several columns."""
         return {}
 
-    def _placed(self, space: Space[Any], rows: pd.Index[Any]) -> pd.DataFrame:
-        """Return exact and canonical text of rows; raises `TableError` for architectures of another space."""
+    def placed(self, space: Space[Any], rows: pd.Index[Any]) -> pd.DataFrame:
+        """Return the exact and the canonical text of rows, as `architecture` and `canonical`.
+
+        Args:
+            space: The space.
+            rows: The index of the rows.
+
+        Raises:
+            TableError: If some are architectures of another space.
+        """
         texts = self.frame.loc[rows, ARCHITECTURE]
         known = self._places.setdefault(space, {})
         known |= {text: _place(space, text) for text in texts.unique() if text not in known}
@@ -182,7 +190,7 @@ class Table:
         values = self.values(target)
         if SPACE in self.frame:  # a table of several spaces
             values = values[self.frame[SPACE][values.index] == space.name]
-        rows = self._placed(space, values.index).assign(value=values)
+        rows = self.placed(space, values.index).assign(value=values)
         once = rows.drop_duplicates([ARCHITECTURE, "value"]).reset_index(drop=True)
         twice = once[once.duplicated(ARCHITECTURE, keep=False)]
         if len(twice):

@@ -16,9 +16,11 @@ _NAMES = {
     "hnas": "hnas",
     "nasi": "nasi nasi-ridge",
     "pareto": "pareto",
+    "predictor": "predictor",
     "prune": "prune",
     "random": "random",
     "reinforce": "reinforce",
+    "robot": "robot",
     "verify": "portfolio verify",
     "zero_cost_pt": "zero-cost-pt",
 }

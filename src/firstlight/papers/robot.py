@@ -1,0 +1,119 @@
+"""RoBoT (He et al., ICLR 2024), and other ways to use twenty queries and the same proxies, on NAS-Bench-201.
+
+Proxies of classes come with Firstlight; those of NAS-Bench-Suite-Zero are joined by class. Searches query the accuracy
+after twelve epochs. Finished searches are kept in the folder of the experiment.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+
+from firstlight.core.statistics import Numbers
+from firstlight.papers.base import Findings
+from firstlight.papers.class_study import NARROW, USUAL, FromClasses, KnownScores
+from firstlight.papers.experiment import Experiment
+from firstlight.papers.graf import SUITE_ZERO
+from firstlight.papers.hnas_search import GROWING, QUERIES, Search, Searches, hnas_table3, looked_up
+from firstlight.papers.lab import Lab
+from firstlight.papers.lookup import few_seeds_remark
+from firstlight.papers.published import read_paper
+from firstlight.proxies.ensembles import Criterion, Ensemble
+from firstlight.search.measuring import Measuring, Twin
+from firstlight.spaces import SPACES
+from firstlight.tables.table import ARCHITECTURE
+
+ROBOT = read_paper("robot")
+# Columns of NAS-Bench-Suite-Zero by the name of the proxy
+COLUMNS = {"jacov": "jacov", "naswot": "nwot"}
+METRICS = "grad_norm+snip+grasp+fisher+synflow+jacov"
+PRIOR = ("naswot", "synflow", "jacov")
+METHODS = {
+    "RoBoT": f"robot:metrics={METRICS}:log=true",
+    "RoBoT, pool of 2,000": f"robot:metrics={METRICS}:log=true:pool={GROWING}",
+    "predictor": f"predictor:by={'+'.join(PRIOR)}:pool={GROWING}",
+    "best by the prior": f"verify:by=rank_mean({','.join(PRIOR)}):pool={GROWING}",
+    "portfolio": f"portfolio:by={'+'.join(PRIOR)}:pool={GROWING}",
+    "regularized evolution": "evolution",
+    "random search": "random",
+}
+
+
+class JoinedScores(KnownScores):
+    """The scores of classes, and those of NAS-Bench-Suite-Zero; ensembles of both."""
+
+    def utilities(
+        self, by: Criterion, networks: Sequence[str], batch_size: int | None = None, twin: Twin | None = None
+    ) -> Numbers:
+        """Return the utility of each network by a proxy or an ensemble."""
+        if isinstance(by, Ensemble):
+            each = [self.utilities(request, networks, batch_size, twin) for request in by.requests]
+            by_member = np.nan_to_num(np.stack(each, axis=1), nan=-np.inf)
+            return by.aggregate(by.shares(by_member))
+        if str(by) not in COLUMNS:
+            return super().utilities(by, networks, batch_size, twin)
+        self.measured.update(networks)
+        found: Numbers = suite_zero(self._known.lab)[COLUMNS[str(by)]].reindex(list(networks)).to_numpy(dtype=float)
+        return found
+
+
+@functools.cache
+def _canonical_texts() -> dict[str, str]:
+    """Return the canonical text of each cell of NAS-Bench-201."""
+    space = SPACES[SUITE_ZERO.space]
+    return {str(cell): str(space.canonical(cell)) for cell in space}
+
+
+def suite_zero(lab: Lab) -> pd.DataFrame:
+    """Return the mean scores of NAS-Bench-Suite-Zero of each class, by its canonical text."""
+    frame = lab.data.table(SUITE_ZERO).frame
+    frame = frame[frame["dataset"] == "cifar10"]
+    canonical = frame[ARCHITECTURE].map(_canonical_texts())
+    return frame[list(COLUMNS.values())].astype(float).groupby(canonical).mean()
+
+
+class JoinedSearches(Searches):
+    """Searches by both kinds of scores."""
+
+    def measuring(self) -> Measuring:
+        return JoinedScores(self.known, USUAL, self._kappa)
+
+
+def _robot(lab: Lab) -> Findings:
+    known = FromClasses.of(lab, USUAL, "twin")
+    searches = JoinedSearches(known, known.kappa_parts[NARROW])
+    methods = METHODS | {"HNAS, Trace": searches.hnas("Trace", f"pool={GROWING}")}
+    found: dict[str, list[Search]] = {title: [] for title in methods}
+    for seed in lab.seeds:
+        for title, method in methods.items():
+            found[title].append(searches.run(method, seed))
+            lab.progress(sum(map(len, found.values())), len(methods) * len(lab.seeds), title)
+    published = {title: "RoBoT" for title in methods if title.startswith("RoBoT")}
+    lines = looked_up(lab, found, (ROBOT["nasbench201"],), published)
+    return Findings(
+        tuple(lines),
+        (
+            f"Each search queries {QUERIES} networks, and chooses the best of these.",
+            known.remark,
+            *few_seeds_remark(lab),
+        ),
+    )
+
+
+robot_searches: Experiment = replace(
+    hnas_table3,
+    name="robot-searches",
+    answers=(ROBOT["nasbench201"],),
+    shows="what twenty queries find with RoBoT, with a predictor, and with simpler uses of proxies",
+    run=_robot,
+    remarks=(
+        "RoBoT chooses among all classes, as published, and among pools of 2,000, as the others do. Pools are drawn "
+        "anew for each seed; evolution and random search draw from the whole table.",
+        f"Proxies: {METRICS.replace('+', ', ')}; the prior is {', '.join(PRIOR)}.",
+    ),
+    seeds=20,
+)

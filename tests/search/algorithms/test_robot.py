@@ -1,0 +1,72 @@
+"""A weighted sum of proxies with learned weights."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from tests.evaluation.toy_truth import a_truth
+from tests.search.guided import guided
+
+from firstlight.core.errors import SettingError
+from firstlight.search.algorithms.robot import best_first, logarithm, scale
+from firstlight.search.measuring import Measuring
+
+NAN = float("nan")
+
+
+def oriented(monkeypatch: pytest.MonkeyPatch, directions: dict[str, float]) -> dict[str, float]:
+    """Let proxies measure what the toy table has, times a direction."""
+    truth = a_truth()
+    values = truth.figures[truth.target]
+    monkeypatch.setattr(
+        Measuring,
+        "utilities",
+        lambda self, by, networks, batch_size=None, twin=None: np.array(
+            [directions[str(by)] * values[text] for text in networks]
+        ),
+    )
+    return dict(values)
+
+
+def test_finds_the_best_of_a_proxy_and_its_negative(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every weighting of f and -f has the best or the worst network as its best one."""
+    values = oriented(monkeypatch, {"params": 1.0, "macs": -1.0})
+    _, asked = guided("robot:metrics=params+macs", 6)
+    assert max(values, key=lambda text: values[text]) in asked
+    assert min(values, key=lambda text: values[text]) in asked
+    # they take few queries, and the others go to the next best
+    top = sorted(values, key=lambda text: -values[text])[:5]
+    assert set(top) <= set(asked)
+
+
+@pytest.mark.parametrize("budget", [1, 5])
+def test_queries_as_many_different_networks_as_asked(budget: int) -> None:
+    problem, asked = guided("robot:metrics=params+synflow+l2_norm:pool=40", budget)
+    assert len(asked) == len(set(asked)) == budget == problem.scored
+    assert set(problem.findings["weights"]) == {"params", "synflow", "l2_norm"}
+    assert all(-1 <= weight <= 1 for weight in problem.findings["weights"].values())
+
+
+def test_the_seed_decides() -> None:
+    text = "robot:metrics=params+synflow:pool=30"
+    assert guided(text, 3)[1] == guided(text, 3)[1]
+
+
+def test_scale() -> None:
+    assert scale(np.array([2.0, 4.0, NAN, 3.0])).tolist() == [0, 1, 0, 0.5]
+    assert scale(np.array([7.0, 7.0])).tolist() == [7, 7]
+    assert scale(np.array([NAN, NAN])).tolist() == [0, 0]
+
+
+def test_logarithm() -> None:
+    assert logarithm(np.array([1.0, np.e])).tolist() == pytest.approx([0, 1])
+    assert logarithm(np.array([-1.0, 0, np.e - 1])).tolist() == pytest.approx([-np.log(2), 0, 1])
+
+
+def test_ties_go_to_the_last() -> None:
+    assert best_first(np.array([1.0, 3.0, 3.0, 0.0])).tolist() == [2, 1, 0, 3]
+
+
+def test_bad_metrics() -> None:
+    with pytest.raises(SettingError, match="name each proxy once"):
+        guided("robot:metrics=params+params")
