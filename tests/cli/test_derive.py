@@ -21,6 +21,7 @@ LEFT_OUT = {
         *("labels", "batch_size", "num_batches", "repeats", "device", "store", "timeout", "max_worker_memory"),
     },
     "train": {"repeats", "store", "same_versions"},
+    "fit": {"store", "same_versions"},
     "plot network": {"labels", "batch_size", "num_batches", "warmup", "repeats"},
 }
 DERIVED = {words: entry for words, entry in commands().items() if hasattr(entry.default_command, "call")}
@@ -35,7 +36,19 @@ def options_of(call: Any) -> dict[str, str]:
 
 
 def test_the_commands_that_make_a_call_are_derived_from_it() -> None:
-    calls = {"compare", "correlate", "export", "predict", "rank", "reproduce", "score", "search", "train", "trust"}
+    calls = {
+        "compare",
+        "correlate",
+        "export",
+        "fit",
+        "predict",
+        "rank",
+        "reproduce",
+        "score",
+        "search",
+        "train",
+        "trust",
+    }
     assert DERIVED.keys() == calls | {"data prepare", "plot network"}
 
 

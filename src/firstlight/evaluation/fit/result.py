@@ -28,6 +28,10 @@ class Fit:
         used: Which samples were used for what, in words.
         directory: The folder, if there is one.
         exported: The folder of the exported network, if there is one.
+
+    >>> import firstlight
+    >>> found = firstlight.fit("digits@8", time="1m", max_params="2k", workers=0)  # doctest: +SKIP
+    >>> found.chosen.model, found.verdict.difference  # doctest: +SKIP
     """
 
     best: FinalResult

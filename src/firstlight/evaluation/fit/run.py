@@ -123,7 +123,8 @@ class _Fitting:
         found, baseline = best_of_each(last)
         if baseline is None:
             raise FirstlightError("No plain network came to the end of its training. Give the fit more time.")
-        best = [entry for entry in (found, baseline) if entry is not None]
+        # one that has not learned is no finalist, and would spoil the choice of the recipe
+        best = [baseline] if found is None or found.stage != "learned" else [found, baseline]
         pair = [entry.candidate for entry in best]
         steps = pair[0].setting.recipe.num_batches(len(setting.dataset.y_train))
         short = [candidate.with_recipe(epochs=min(plan.refining, epochs)) for candidate in pair]
@@ -216,7 +217,7 @@ class _Fitting:
             ranked, epochs = rung(self.trainings, f"rung {number}", left, epochs, share)
             found, baseline = best_of_each(ranked)
             words = [] if found is None else [f"the best searched one {found.accuracy:.1%}"]
-            words += [] if baseline is None else [f"the {baseline.candidate.title} {baseline.accuracy:.1%}"]
+            words += [] if baseline is None else [f"{baseline.candidate} {baseline.accuracy:.1%}"]
             self.notebook.say(
                 f"{len(ranked)} networks after {epochs} epochs: {', '.join(words)} on validation samples."
             )
