@@ -27,7 +27,7 @@ class DARTS(Space[Genotype]):
 
     name = "darts"
     evidence = (
-        "0.497 [0.416, 0.582] on 333 networks, CIFAR-10; params 0.487 [0.402, 0.583]: no better than counting "
+        "0.496 [0.416, 0.582] on 333 networks, CIFAR-10; params 0.487 [0.402, 0.583]: no better than counting "
         "(dextr-table1)"
     )
     summary = "two cells of four nodes with two inputs each, seven operations: 10^18 genotypes, as in NAS-Bench-301"
