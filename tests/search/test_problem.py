@@ -88,7 +88,13 @@ def test_every_algorithm_spends_its_budget_and_says_what_it_is() -> None:
     """But for those that score only what they have come to, however large the budget is, and those for the truth."""
     deciding = {name for name, entry in ALGORITHMS.items() if entry.searches_supernet}
     assert deciding == {"prune", "zero-cost-pt", "nasi", "nasi-ridge"}
-    assert {name for name, entry in ALGORITHMS.items() if entry.needs_truth} == {"hnas", "verify", "portfolio"}
+    assert {name for name, entry in ALGORITHMS.items() if entry.needs_truth} == {
+        "hnas",
+        "portfolio",
+        "predictor",
+        "robot",
+        "verify",
+    }
     others = (entry for entry in ALGORITHMS.values() if not entry.searches_supernet and not entry.needs_truth)
     for algorithm in others:
         for by in (PARAMS, Ensemble.parse("log_rank(params,macs)")):
