@@ -173,7 +173,7 @@ def _comparing(options: Options, asked: Any) -> Comparing | None:
     if not isinstance(asked, AskTraining):
         raise SettingError(
             f"baseline is {options[Baselines].baseline!r}, but networks are not trained here. Name images to train "
-            "them on (--data folder:photos). A search on click data compares with its own baselines: --retrain 5."
+            "them on (--data folder:photos). With --retrain, a search has baselines of its own."
         )
     limits = options[Limits]
     return Comparing(given, options[Baselines].baseline_seeds, asked.setting, limits, limits.latency)
