@@ -46,7 +46,7 @@ def test_everything_about_one_proxy() -> None:
     for fact in ("M = ln(1 + S)", "Higher is better", "variant=paper", "(paper,", "seven forward", "TMLR,"):
         assert fact in text
     known = json.loads(firstlight("proxies", "zico", "--json").stdout)
-    assert (known["name"], known["batches"], known["settings"]) == ("zico", 2, {"batches": 2})
+    assert (known["name"], known["batches"], known["settings"]) == ("zico", 2, {"batches": 2, "per": "network"})
     assert known["formula"].startswith("M = sum over layers")
     assert known["citation"].startswith("Guihong Li")
 
