@@ -102,3 +102,10 @@ def test_layers_of_structures() -> None:
     assert found["expansion(2)"] == -1  # 16 of 32 channels inside
     assert found["layers(SuperConvK3BNRELU)"] == 1
     assert (found["stages"], found["depth"]) == (3, 4)
+
+
+def test_perceptrons() -> None:
+    found = features_of(SPACES["plain-mlp"], ["a4/16/64", "a1"])
+    assert found.loc["a4/16/64", ["average", "layers", "width(1)", "width(2)", "width(3)"]].tolist() == [2, 2, 4, 6, 0]
+    assert found.loc["a4/16/64", ["least_width", "most_width"]].tolist() == [4, 6]
+    assert found.loc["a1"].sum() == 0

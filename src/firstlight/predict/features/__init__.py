@@ -20,6 +20,7 @@ from firstlight.predict.features.modules import module_features, modules_feature
 from firstlight.predict.features.recommenders import recommender_features
 from firstlight.predict.features.stages import (
     macro_features,
+    perceptron_features,
     plain_features,
     sizes_features,
     structure_features,
@@ -33,6 +34,7 @@ from firstlight.spaces.nasbench101.cell import Cell101
 from firstlight.spaces.nasbench201.cell import Cell201
 from firstlight.spaces.nasrec.blocks import Recommender
 from firstlight.spaces.nats_sss import Sizes
+from firstlight.spaces.plain.perceptron import Perceptron
 from firstlight.spaces.plain.shape import Plain
 from firstlight.spaces.plainnet.grammar import Structure
 from firstlight.spaces.transnas.space import MacroModules, MicroCell
@@ -43,6 +45,7 @@ FAMILIES: Mapping[type[Architecture], Callable[[Any], pd.DataFrame]] = {
     Genotype: genotype_features,
     MacroModules: macro_features,
     MicroCell: micro_features,
+    Perceptron: perceptron_features,
     Plain: plain_features,
     Recommender: recommender_features,
     Sizes: sizes_features,

@@ -25,6 +25,7 @@ import pandas as pd
 
 from firstlight.spaces.autoformer.network import Transformer
 from firstlight.spaces.nats_sss import POSITIONS, Sizes
+from firstlight.spaces.plain.perceptron import MOST_LAYERS, Perceptron
 from firstlight.spaces.plain.shape import MOST_STAGES, Plain
 from firstlight.spaces.plainnet.grammar import CONVOLUTIONS, KINDS, Block, Structure
 from firstlight.spaces.transnas.network import DOUBLING, HALVING
@@ -68,6 +69,17 @@ def plain_features(networks: Sequence[Plain]) -> pd.DataFrame:
         }
         for network in networks
     ]
+    return pd.DataFrame(rows, dtype=float)
+
+
+def perceptron_features(networks: Sequence[Perceptron]) -> pd.DataFrame:
+    """Return the features of perceptrons, a row for each. Widths are 0 where there is no hidden layer."""
+    rows = []
+    for network in networks:
+        widths = [math.log2(width) for width in network.widths]
+        row = {"average": math.log2(network.average), "layers": float(len(widths))}
+        row |= {f"width({n + 1})": widths[n] if n < len(widths) else 0.0 for n in range(MOST_LAYERS)}
+        rows.append(row | {"least_width": min(widths, default=0.0), "most_width": max(widths, default=0.0)})
     return pd.DataFrame(rows, dtype=float)
 
 
