@@ -107,7 +107,7 @@ def look_at_limits(space: Space[Any], skeleton: Skeleton, limits: Limits, *, cou
         space: The space.
         skeleton: The skeleton that is asked for.
         limits: The limits. Those on other costs, which take a network each to measure, are not looked at.
-        counted: Spaces of at most so many networks are counted as a whole.
+        counted: Spaces of up to this many networks are counted as a whole.
 
     Returns:
         What they leave. A better skeleton is looked for only if this one does not suit them.
@@ -160,7 +160,7 @@ def _cheap(limits: Limits) -> Limits:
 
 
 def _networks(space: Space[Any], counted: int) -> tuple[list[Architecture], bool]:
-    """Return all networks of a space of at most so many, else a sample."""
+    """Return all networks of a space that is small enough, else a sample."""
     try:
         small = len(space) <= counted
     except (TypeError, OverflowError):

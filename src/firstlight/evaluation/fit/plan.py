@@ -18,7 +18,7 @@ PLAIN, SCREENED, HALVED, REFINED, FINISHED = 0.2, 0.3, 0.6, 0.72, 0.97
 SCREENING = 0.08
 # The share of the candidates that goes on to the next rung; epochs grow by the inverse
 KEPT = 3
-# Below so many steps, most networks have not begun to learn
+# With fewer steps, most networks have not begun to learn
 FEWEST_STEPS = 80
 FEWEST_CANDIDATES, MOST_CANDIDATES = 8, 60
 MOST_RUNGS = 3

@@ -31,7 +31,7 @@ from firstlight.training.job import EvaluationSetting
 from firstlight.training.recipes import RecipeRequest
 from firstlight.training.verdict import judge, same_network
 
-# Without limits, a network may have so many parameters per sample, within these bounds
+# Without limits: the most parameters of a network per sample, within these bounds
 PER_SAMPLE, FEWEST_PARAMS, MOST_PARAMS = 100, 20_000, 2_000_000
 # Families whose plain networks rank below are not searched
 SEARCHED = 3
