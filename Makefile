@@ -8,7 +8,7 @@ PROCESSES := $(shell $(PYTHON) -c 'import os; print(os.cpu_count() + 1)')
 PIP_INSTALL := -m pip install --quiet --disable-pip-version-check
 INSTALL := $(BIN)/python $(PIP_INSTALL) --constraint constraints.txt
 
-.PHONY: help setup demo test test-lowest lint format types chaos bench docs dist clean
+.PHONY: help setup demo test coverage test-lowest lint format types chaos bench docs dist clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -18,8 +18,11 @@ setup: $(VENV)/.installed ## create .venv with the package and its command
 demo: setup ## find a good network among 15,625 without training any
 	$(BIN)/firstlight search nasbench201 --proxy dextr --samples 1000 --max-params 1.0M --input synthetic --out runs/demo
 
-test: lint types ## lint, types and tests; prints the coverage
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses $(PROCESSES) --dist worksteal --durations 40 --cov
+test: lint types ## lint, types and tests
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses $(PROCESSES) --dist worksteal --durations 40
+
+coverage: $(VENV)/.installed-dev ## run the tests, and print which lines they miss
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses $(PROCESSES) --dist worksteal --cov
 
 test-lowest: $(LOWEST)/.installed ## run the tests with the lowest versions that pyproject.toml allows
 	OMP_NUM_THREADS=1 $(LOWEST)/bin/python -m pytest --numprocesses $(PROCESSES) --dist worksteal

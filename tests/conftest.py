@@ -21,8 +21,10 @@ from firstlight.proxies import PROXIES
 from firstlight.search.algorithms import ALGORITHMS
 from firstlight.spaces import SPACES
 
-settings.register_profile("untimed", deadline=None)  # a busy machine fails no test
-settings.load_profile("untimed")
+# Without deadlines, so that a busy machine fails no test; `pytest --hypothesis-profile thorough` tries more
+settings.register_profile("quick", deadline=None, max_examples=25)
+settings.register_profile("thorough", deadline=None, max_examples=1_000)
+settings.load_profile("quick")
 
 GOLDEN = Path(__file__).parent / "golden"
 

@@ -15,11 +15,11 @@ def test_dextr_ranks_nasbench201_by_accuracy(benchmark_data: Path) -> None:
         table=benchmark_data / "nb201.parquet",
         target=TARGET,
         proxies="dextr,params",
-        samples=150,
+        samples=60,
         exact=True,
         input="cifar10",
     )
     dextr, params = (found.quality[TARGET][name].estimates["spearman"].value for name in ("dextr", "params"))
-    # 0.92 is measured on 500 networks; 150 leave an interval of about 0.04
-    assert dextr > 0.86
+    # 0.92 is measured on 500 networks; 60 leave an interval of about 0.07
+    assert dextr > 0.83
     assert dextr > params

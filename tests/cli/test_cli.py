@@ -185,7 +185,7 @@ def test_a_search_by_an_ensemble(tmp_path: Path) -> None:
         (("search", "nasbench201", "--proxy", "dextr,params"), "names several proxies"),
         (("search", "nasbench201", "--algorithm", "randon"), "Did you mean 'random'"),
         (("search", "nasbench201", "--executor", "cloud"), "no executor 'cloud'"),
-        (("search", "nasbench201", "--max-params", "10"), "The closest one has"),
+        (("search", "transnas-macro", "--max-params", "10"), "The closest one has"),
         (("report", "nowhere"), "holds no run"),
     ],
 )

@@ -118,7 +118,7 @@ def test_every_network_of_a_benchmark_that_carries_a_signal_has_a_score(
 ) -> None:
     found = firstlight.space(space)
     built = found.skeleton(**skeleton)
-    texts = load_table(benchmark_data / file).frame["architecture"].iloc[::73][:25]
+    texts = load_table(benchmark_data / file).frame["architecture"].iloc[::73][:8]
     for text in texts:
         (score,) = firstlight.score(found.build(text, built), torch.randn(1, *built.input_shape), "dextr").values()
         assert score.ok

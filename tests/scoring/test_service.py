@@ -51,16 +51,16 @@ class Counting:
 
 
 def test_the_same_numbers_in_process_and_on_workers() -> None:
-    texts = architectures(64)
+    texts = architectures(12)
     values = [
         [
             (text, network.scores["dextr"].value, network.scores["dextr"].parts)
             for text, network in sorted(found.items())
         ]
-        for found in (scores(make_executor(workers), texts) for workers in (0, 1, 2))
+        for found in (scores(make_executor(workers), texts) for workers in (0, 2))
     ]
-    assert len(values[0]) == 64
-    assert values[0] == values[1] == values[2]
+    assert len(values[0]) == 12
+    assert values[0] == values[1]
 
 
 def test_known_scores_are_not_computed_again() -> None:

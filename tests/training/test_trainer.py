@@ -106,7 +106,7 @@ long_training(sys.argv[1])
 
 
 def long_training(out: str | Path) -> Trained:
-    recipe = "quick:epochs=12:batch_size=16:flip=true:crop=1:cutout=2"
+    recipe = "quick:epochs=6:batch_size=16:flip=true:crop=1:cutout=2"
     return trained(Path(out), recipe=recipe, data_samples=200)
 
 

@@ -20,6 +20,8 @@ Statistic = Callable[[Numbers, Numbers], float]
 CONFIDENCE = 0.95
 # Above MANY networks, intervals are narrow and resampling is slow, so that fewer resamples do
 MANY, RESAMPLES, FEWER_RESAMPLES = 2_000, 500, 200
+# Up to this many networks, comparing all pairs takes less time than the checks of `scipy.stats.kendalltau`
+FEW = 200
 # Fewer networks than this make an interval meaningless
 FEWEST = 10
 TOP_SHARES = (0.01, 0.05, 0.10)
@@ -204,11 +206,21 @@ def spearman(first: Numbers, second: Numbers) -> float:
 
 def kendall(first: Numbers, second: Numbers) -> float:
     """Return Kendall's tau-b, which corrects for ties, over the networks that have both values; NaN if undefined."""
+    first, second = _both(first, second)
+    if not _varies(first, second):
+        return math.nan
+    if len(first) <= FEW:
+        return pearson(_signs(first), _signs(second))
     from scipy.stats import kendalltau
 
-    first, second = _both(first, second)
     # the asymptotic p-value, which is not used, is the one that takes no time
-    return float(kendalltau(first, second, method="asymptotic").statistic) if _varies(first, second) else math.nan
+    return float(kendalltau(first, second, method="asymptotic").statistic)
+
+
+def _signs(values: Numbers) -> Numbers:
+    """Return the order of each pair of values: -1, 0 or 1. Each pair occurs in both directions, so the mean is zero."""
+    found: Numbers = np.sign(np.subtract.outer(values, values)).ravel()
+    return found
 
 
 def pearson(first: Numbers, second: Numbers) -> float:

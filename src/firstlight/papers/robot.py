@@ -31,10 +31,15 @@ ROBOT = read_paper("robot")
 # Columns of NAS-Bench-Suite-Zero by the name of the proxy
 COLUMNS = {"jacov": "jacov", "naswot": "nwot"}
 METRICS = "grad_norm+snip+grasp+fisher+synflow+jacov"
+# Those with scores over orders of magnitude, none of them negative; SynFlow and Jacobian covariance are logarithms
+LOGGED = "grad_norm+snip+fisher"
+# What NAS-Bench-Suite-Zero writes where a proxy has no score
+FAILED = -1e8
 PRIOR = ("naswot", "synflow", "jacov")
 METHODS = {
-    "RoBoT": f"robot:metrics={METRICS}:log=true",
-    "RoBoT, pool of 2,000": f"robot:metrics={METRICS}:log=true:pool={GROWING}",
+    "RoBoT": f"robot:metrics={METRICS}:log={LOGGED}",
+    "RoBoT, no logarithms": f"robot:metrics={METRICS}",
+    "RoBoT, pool of 2,000": f"robot:metrics={METRICS}:log={LOGGED}:pool={GROWING}",
     "predictor": f"predictor:by={'+'.join(PRIOR)}:pool={GROWING}",
     "best by the prior": f"verify:by=rank_mean({','.join(PRIOR)}):pool={GROWING}",
     "portfolio": f"portfolio:by={'+'.join(PRIOR)}:pool={GROWING}",
@@ -73,7 +78,8 @@ def suite_zero(lab: Lab) -> pd.DataFrame:
     frame = lab.data.table(SUITE_ZERO).frame
     frame = frame[frame["dataset"] == "cifar10"]
     canonical = frame[ARCHITECTURE].map(_canonical_texts())
-    return frame[list(COLUMNS.values())].astype(float).groupby(canonical).mean()
+    scores = frame[list(COLUMNS.values())].astype(float)
+    return scores.where(scores != FAILED).groupby(canonical).mean()
 
 
 class JoinedSearches(Searches):

@@ -60,7 +60,21 @@ def test_scale() -> None:
 
 def test_logarithm() -> None:
     assert logarithm(np.array([1.0, np.e])).tolist() == pytest.approx([0, 1])
-    assert logarithm(np.array([-1.0, 0, np.e - 1])).tolist() == pytest.approx([-np.log(2), 0, 1])
+    found = logarithm(np.array([-1.0, 0.0, np.e, NAN]))
+    assert np.isnan(found).tolist() == [True, True, False, True]
+
+
+def test_takes_the_logarithm_of_the_proxies_that_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Negative scores have no logarithm, so all networks count the same and the queries go to the last ones."""
+    values = oriented(monkeypatch, {"params": -1.0})
+    last = list(values)[-3:]
+    assert set(guided("robot:metrics=params:log=params", 3)[1]) == set(last)
+    assert set(guided("robot:metrics=params", 3)[1]) != set(last)
+
+
+def test_logarithm_of_a_proxy_that_is_not_weighted() -> None:
+    with pytest.raises(SettingError, match=r"robot:log is 'synflow'; name proxies of robot:metrics \(params, macs\)"):
+        guided("robot:metrics=params+macs:log=synflow", 1)
 
 
 def test_ties_go_to_the_last() -> None:

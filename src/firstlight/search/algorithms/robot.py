@@ -23,7 +23,7 @@ def robot(
     *,
     metrics: str = "grad_norm+snip+grasp+fisher+synflow+jacov",
     pool: int = 60_000,
-    log: bool = False,
+    log: str = "none",
     batch: Annotated[int, BatchSize()] = 64,
 ) -> None:
     """Choose networks by a weighted sum of proxies, with learned weights from -1 to 1.
@@ -40,12 +40,15 @@ def robot(
     Args:
         metrics: Proxies or ensembles, separated by +.
         pool: Number of random networks to choose among; a smaller space is taken as a whole.
-        log: Take the logarithm of each proxy first, as published for NAS-Bench-201. One with both signs keeps them.
+        log: Proxies whose logarithm is taken first, separated by +; grad_norm+snip+fisher as published for NAS-Bench-201.
         batch: Number of inputs in a batch for the proxies.
     """
     names = metrics.split("+")
     if len(set(names)) < len(names):
         raise SettingError(f"robot:metrics is {metrics!r}; name each proxy once.")
+    logged = set() if log == "none" else set(log.split("+"))
+    if not logged <= set(names):
+        raise SettingError(f"robot:log is {log!r}; name proxies of robot:metrics ({', '.join(names)}), or none.")
     texts = draw_pool(problem, pool)
     measured = [problem.measure(parse_criterion(name), texts, batch) for name in names]
     silent = [name for name, values in zip(names, measured, strict=True) if not np.isfinite(values).any()]
@@ -53,7 +56,8 @@ def robot(
         raise NothingScoredError(f"None of {len(texts)} networks has a score by {metrics}.")
     if silent:
         problem.notes.append(f"No network has a score by {', '.join(silent)}, which count as 0.")
-    scaled = np.stack([scale(logarithm(values) if log else values) for values in measured], axis=1)
+    pairs = zip(names, measured, strict=True)
+    scaled = np.stack([scale(logarithm(values) if name in logged else values) for name, values in pairs], axis=1)
     surrogate = Surrogate(len(names), "ucb", problem.rng)
     reached: dict[str, float | None] = {}
     best: tuple[float, Numbers] | None = None
@@ -85,12 +89,8 @@ def scale(values: Numbers) -> Numbers:
 
 
 def logarithm(values: Numbers) -> Numbers:
-    """Return ln(v) of positive values; of values with both signs, sign(v) ln(1 + |v|)."""
-    known = values[np.isfinite(values)]
-    if len(known) and known.min() > 0:
-        return np.log(values)
-    found: Numbers = np.sign(values) * np.log1p(np.abs(values))
-    return found
+    """Return the logarithm of positive values; others are missing."""
+    return np.log(values, out=np.full_like(values, np.nan), where=values > 0)
 
 
 def best_first(values: Numbers) -> NDArray[np.intp]:
