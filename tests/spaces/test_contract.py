@@ -40,10 +40,9 @@ SMALLER: dict[str, dict[str, Any]] = {
     "mobilenetv2": {"input_shape": (3, 64, 64)},
     "darts": {"channels": 4, "cells": 3},
     "nasbench201": {"cells": 1},
-    **dict.fromkeys(
-        ("nasbench101", "nasbench1shot1-s1", "nasbench1shot1-s2", "nasbench1shot1-s3"), {"channels": 16, "cells": 1}
-    ),
-    **dict.fromkeys(("transnas-micro", "transnas-macro"), {"input_shape": (3, 64, 64)}),
+    "nasbench101": {"channels": 16, "cells": 1},
+    **{f"nasbench1shot1-s{number}": {"channels": 16, "cells": 1} for number in (1, 2, 3)},
+    **{f"transnas-{kind}": {"input_shape": (3, 64, 64)} for kind in ("micro", "macro")},
 }
 LARGER = {"autoformer-small", "autoformer-base"}
 BUILDING = {builds_pure_networks, builds_networks_that_run, counts_costs}

@@ -40,7 +40,7 @@ def robot(
     Args:
         metrics: Proxies or ensembles, separated by +.
         pool: Number of random networks to choose among; a smaller space is taken as a whole.
-        log: Proxies whose logarithm is taken first, separated by +; grad_norm+snip+fisher as published for NAS-Bench-201.
+        log: Proxies whose logarithm is taken first, separated by +. Published for NAS-Bench-201: grad_norm+snip+fisher.
         batch: Number of inputs in a batch for the proxies.
     """
     names = metrics.split("+")
