@@ -83,8 +83,6 @@ class RankTable:
         kendall: The published figures of Kendall's correlation, which is measured, too, if they are given.
         expensive_sizes: Those of rows with a cost factor.
         once: Names of rows that are measured with the first seed only, by space.
-        cost_factors: Cost factors by space and name of the row, where they are not those of the rows.
-        least: The number of samples from which on rows with a cost factor are measured, by space.
     """
 
     table: PublishedTable
@@ -94,8 +92,6 @@ class RankTable:
     kendall: PublishedTable | None = None
     expensive_sizes: Mapping[str, int] = field(default_factory=dict, hash=False)
     once: Mapping[str, Collection[str]] = field(default_factory=dict, hash=False)
-    cost_factors: Mapping[str, Mapping[str, int]] = field(default_factory=dict, hash=False)
-    least: Mapping[str, int] = field(default_factory=dict, hash=False)
 
     def __call__(self, lab: Lab) -> Findings:
         return Findings(self.lines(lab))
@@ -109,11 +105,7 @@ class RankTable:
                 for row in self.rows:
                     for kind, table in self._tables:
                         published = table.at(row.published, benchmark.name) if row.published else None
-                        if row.name in studies:
-                            findings.append(correlation(lab, studies[row.name], benchmark, row, published, kind))
-                        else:
-                            note = f"measured from --samples {self.least[benchmark.space]} on"
-                            findings.append(Finding(row.name, benchmark.name, None, published, CORRELATION, note))
+                        findings.append(correlation(lab, studies[row.name], benchmark, row, published, kind))
         return tuple(findings)
 
     @property
@@ -122,13 +114,10 @@ class RankTable:
         return [("spearman", self.table), *([("kendall", self.kendall)] if self.kendall else [])]
 
     def _studies(self, lab: Lab, group: Sequence[Benchmark]) -> dict[str, Study]:
-        """Score the networks of one table, and return the study of each row that is measured, by its name."""
+        """Score the networks of one table, and return the study of each row by its name."""
         space, alike = group[0].space, defaultdict[tuple[int, bool], list[RankRow]](list)
         for row in self.rows:
-            if row.cost_factor > 1 and lab.samples < self.least.get(space, 0):
-                continue
-            factor = self.cost_factors.get(space, {}).get(row.name, row.cost_factor)
-            alike[factor, row.name in self.once.get(space, ())].append(row)
+            alike[row.cost_factor, row.name in self.once.get(space, ())].append(row)
         studies: dict[str, Study] = {}
         for (cost_factor, is_once), rows in sorted(alike.items(), key=lambda item: item[0]):
             fewer = lab.cut(cost_factor)

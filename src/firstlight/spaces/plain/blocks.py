@@ -147,7 +147,7 @@ class Transformer(nn.Module):
     def attended(self, tokens: Tensor) -> Tensor:
         # (samples, heads, tokens, width of a head) each
         query, key, value = self.qkv(tokens).unflatten(2, (3, self.heads, -1)).permute(2, 0, 3, 1, 4)
-        weights = (query @ key.transpose(-2, -1) / query.shape[-1] ** 0.5).softmax(-1)
+        weights = ((query / query.shape[-1] ** 0.5) @ key.transpose(-2, -1)).softmax(-1)
         mixed: Tensor = self.proj((weights @ value).transpose(1, 2).flatten(2))
         return mixed
 
