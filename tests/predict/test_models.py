@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from firstlight.core.errors import UnknownNameError
-from firstlight.predict.models import MODELS, Mixed, confidence_rank, make_model
+from firstlight.predict.models import MODELS, confidence_rank, make_model
 
 GENERATOR = np.random.default_rng(0)
 ROWS = GENERATOR.normal(size=(60, 3))
@@ -34,12 +34,6 @@ def test_process_is_less_sure_far_away() -> None:
 def test_same_seed_same_numbers(name: str) -> None:
     first, second = (make_model(name, 3).fit(ROWS[:8], VALUES[:8]).predict(ROWS)[0] for _ in range(2))
     assert (first == second).all()
-
-
-def test_mixture() -> None:
-    mixed = Mixed(0).fit(ROWS[:20], VALUES[:20])
-    gp, trees = (make_model(name, 0).fit(ROWS[:20], VALUES[:20]).predict(ROWS)[0] for name in ("gp", "forest"))
-    assert mixed.predict(ROWS)[0] == pytest.approx((gp + trees * 20 / 40) / 2)
 
 
 def test_nothing() -> None:

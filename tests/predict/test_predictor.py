@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from firstlight.core.errors import DataError, TooFewError
 from firstlight.core.statistics import spearman
 from firstlight.predict.design import normal_scores
+from firstlight.predict.models import Trees
 from firstlight.predict.predictor import LEAST_SLOPE, USUAL_LABELS, USUAL_SLOPE, Errors, Fit, Observed, predict_pool
 
 COUNT = 300
@@ -34,6 +35,19 @@ def test_better_than_the_prior(model: str) -> None:
     rest = others(observed)
     found = predict_pool(ROWS, PRIOR, [observed], model=model, intervals=False)
     assert spearman(found.score[rest], ACCURACY[rest]) > spearman(PRIOR[rest], ACCURACY[rest]) + 0.05
+
+
+def test_mixture() -> None:
+    """The process and a forest of the results themselves, which counts half as much as with many labels at 20."""
+    observed = labels(20)
+    mixed, process = (Fit.of(name, ROWS, PRIOR, observed) for name in ("mixed", "gp"))
+    seen = np.column_stack([ROWS, PRIOR])
+    forest = Trees(0, resampled=False).fit(seen[observed.rows], observed.values)
+    other = mixed.score_at(forest.predict(seen)[0])
+    found, deviation = mixed.predict(ROWS, PRIOR)
+    assert found == pytest.approx(0.75 * process.predict(ROWS, PRIOR)[0] + 0.25 * other)
+    assert (deviation > 0).all()
+    assert mixed.value_at(mixed.score_at(observed.values)) == pytest.approx(observed.values)
 
 
 @pytest.mark.parametrize("count", [5, 20])

@@ -1,4 +1,4 @@
-"""Models of what a prior leaves unexplained: forests, boosting, a Gaussian process, and the mean of two of them.
+"""Models of what a prior leaves unexplained: forests, boosting, and a Gaussian process.
 
 Each is fitted on a few rows and returns, for any rows, the expected residual and its standard deviation.
 """
@@ -16,11 +16,11 @@ from firstlight.predict.design import Numbers
 
 ModelName = Literal["mixed", "forest", "boosting", "gp", "prior"]
 MODELS: tuple[ModelName, ...] = get_args(ModelName)
+# The Gaussian process and a forest of the results themselves, which `Fit` mixes
+MIXED: ModelName = "mixed"
 TREES = 200
 # Boosted models, each fitted on a resample, whose spread is the uncertainty
 BOOSTED = 10
-# The forest of the mixture counts half as much as with many labels when there are this many
-HALF_TRUSTED = 20
 
 
 class Model(Protocol):
@@ -36,24 +36,34 @@ class Model(Protocol):
 
 
 class Trees:
-    """Regression trees of scikit-learn; the spread of the trees is the uncertainty."""
+    """Regression trees of scikit-learn; the spread of the trees is the uncertainty.
 
-    def __init__(self, seed: int, boosted: bool = False) -> None:
+    Args:
+        seed: The seed of its random numbers.
+        boosted: Whether trees correct each other.
+        resampled: Whether each tree is fitted on a resample of the rows.
+    """
+
+    def __init__(self, seed: int, boosted: bool = False, resampled: bool = True) -> None:
         from sklearn.ensemble import BaggingRegressor, ExtraTreesRegressor, GradientBoostingRegressor
 
         if boosted:
             one = GradientBoostingRegressor(n_estimators=100, learning_rate=0.1, max_depth=3, max_features=0.3)
             self.regressor: Any = BaggingRegressor(one, n_estimators=BOOSTED, random_state=seed)
         else:
-            self.regressor = ExtraTreesRegressor(TREES, max_features=0.5, bootstrap=True, random_state=seed)
+            self.regressor = ExtraTreesRegressor(TREES, max_features=0.5, bootstrap=resampled, random_state=seed)
 
     def fit(self, rows: Numbers, residuals: Numbers) -> Trees:
         self.regressor.fit(rows, residuals)
         return self
 
     def predict(self, rows: Numbers) -> tuple[Numbers, Numbers]:
-        each = np.stack([tree.predict(rows) for tree in self.regressor.estimators_])
+        each = self.by_tree(rows)
         return each.mean(axis=0), each.std(axis=0)
+
+    def by_tree(self, rows: Numbers) -> Numbers:
+        """Return what each tree predicts of each row, shape (trees, N)."""
+        return np.stack([tree.predict(rows) for tree in self.regressor.estimators_])
 
     @property
     def importances(self) -> Numbers:
@@ -107,26 +117,6 @@ class Process:
         return self._scale * np.concatenate(means), self._scale * np.concatenate(deviations)
 
 
-class Mixed:
-    """The mean of the Gaussian process and of the forest, which counts less the fewer labels there are."""
-
-    def __init__(self, seed: int) -> None:
-        self._process, self.trees, self._share = Process(seed), Trees(seed), 1.0
-
-    def fit(self, rows: Numbers, residuals: Numbers) -> Mixed:
-        self._process.fit(rows, residuals)
-        self.trees.fit(rows, residuals)
-        self._share = len(rows) / (len(rows) + HALF_TRUSTED)
-        return self
-
-    def predict(self, rows: Numbers) -> tuple[Numbers, Numbers]:
-        first, first_deviation = self._process.predict(rows)
-        second, second_deviation = self.trees.predict(rows)
-        second = self._share * second
-        spread = ((first_deviation**2 + second_deviation**2) / 2) + ((first - second) / 2) ** 2
-        return (first + second) / 2, np.sqrt(spread)
-
-
 class Nothing:
     """No model: the prior is all there is, with the same uncertainty everywhere."""
 
@@ -141,23 +131,20 @@ class Nothing:
 
 
 def make_model(name: str, seed: int = 0) -> Model:
-    """Return an unfitted model.
+    """Return an unfitted model of residuals.
 
     Args:
-        name: A name of `MODELS`: "mixed" (the Gaussian process and the forest), "forest", "boosting", "gp", or "prior"
-            for none.
+        name: A name of `MODELS`: "forest", "boosting", "gp", "mixed" (which has that of "gp"), or "prior" for none.
         seed: The seed of its random numbers.
 
     Raises:
         UnknownNameError: If there is no such model.
     """
-    if name == "mixed":
-        return Mixed(seed)
     if name == "forest":
         return Trees(seed)
     if name == "boosting":
         return Trees(seed, boosted=True)
-    if name == "gp":
+    if name in ("gp", MIXED):
         return Process(seed)
     if name == "prior":
         return Nothing()

@@ -14,6 +14,7 @@ import pandas as pd
 from firstlight.core.statistics import finite, spearman
 from firstlight.predict.design import Numbers, design, prior_of
 from firstlight.predict.labels import Labels
+from firstlight.predict.models import Trees
 from firstlight.predict.predictor import COVERAGE, Fit, Predicted, predict_pool
 
 # Explanations shuffle the features that are most important to the forest, among this many networks
@@ -223,7 +224,8 @@ def _change(usual: Numbers, fit: Fit, rows: Numbers, prior: Numbers) -> float:
 
 def _candidates(fit: Fit, rows: Numbers) -> list[int]:
     """Return the places of the features that are worth shuffling: the most important to trees; all without trees."""
-    trees = getattr(fit.model, "trees", fit.model)
-    if not hasattr(trees, "importances"):
+    trees = fit.forest or fit.model
+    if not isinstance(trees, Trees):
         return list(range(rows.shape[1]))
-    return [int(place) for place in np.argsort(-trees.importances, kind="stable")[:EXPLAINED]]
+    importances = trees.importances[: rows.shape[1]]  # the prior may come last
+    return [int(place) for place in np.argsort(-importances, kind="stable")[:EXPLAINED]]

@@ -5,7 +5,11 @@ Networks are compared on the scale of normal scores. The prior s is the mean ran
     h(x) = a + b s(x) + r(x),      a, b by least squares with five more labels for which b is 0.7; b >= 0.1
 
 where r is a model of the residuals, a function of features and proxies, which is 0 far from the labels. So few labels
-leave the ranking of the prior as it is. Trainings of few epochs are noisy and biased: however many there are, they do
+leave the ranking of the prior as it is. The default mixes h with a forest of the results themselves, which sees the
+prior as one more column: bad networks, far below the others, count more in it. It counts more the more labels there
+are, and never more than h.
+
+Trainings of few epochs are noisy and biased: however many there are, they do
 not replace the prior. It becomes (s + h) / 2, and then the next number of epochs is fitted. After full ones it is h.
 """
 
@@ -19,11 +23,13 @@ from numpy.typing import NDArray
 
 from firstlight.core.errors import DataError, TooFewError
 from firstlight.predict.design import Numbers, normal_scores
-from firstlight.predict.models import Model, confidence_rank, make_model
+from firstlight.predict.models import MIXED, Model, Trees, confidence_rank, make_model
 
 # Proxies that were chosen as a prior are not turned upside down by a few labels
 LEAST_SLOPE, USUAL_SLOPE, USUAL_LABELS = 0.1, 0.7, 5
 FEWEST_LABELS = 5
+# The forest of the mixture counts half as much as with many labels when there are this many
+HALF_TRUSTED = 20
 # The share of networks whose value lies in the interval
 COVERAGE = 0.8
 FOLDS = 10
@@ -76,12 +82,14 @@ class Fit:
         observed: The labels.
         intercept, slope: a and b above.
         model: r above.
+        forest: The forest of the results themselves that h is mixed with, if any.
     """
 
     observed: Observed
     intercept: float
     slope: float
     model: Model
+    forest: Trees | None = None
 
     @classmethod
     def of(cls, name: str, rows: Numbers, prior: Numbers, observed: Observed, seed: int = 0) -> Fit:
@@ -100,12 +108,32 @@ class Fit:
         slope = max((float((known - known.mean()) @ scores) + USUAL_SLOPE * usual) / (spread + usual), LEAST_SLOPE)
         intercept = float(-slope * known.mean())  # normal scores have mean 0
         residuals = scores - intercept - slope * known
-        return cls(observed, intercept, slope, make_model(name, seed).fit(rows[observed.rows], residuals))
+        seen, forest = rows[observed.rows], None
+        if name == MIXED:
+            forest = Trees(seed, resampled=False).fit(np.column_stack([seen, known]), observed.values)
+        return cls(observed, intercept, slope, make_model(name, seed).fit(seen, residuals), forest)
 
     def predict(self, rows: Numbers, prior: Numbers) -> tuple[Numbers, Numbers]:
-        """Return h and its standard deviation, on the scale of normal scores of the labels."""
+        """Return h, mixed with the forest if there is one, and its deviation, on the scale of normal scores."""
         found, deviation = self.model.predict(rows)
-        return self.intercept + self.slope * prior + found, deviation + LEAST_DEVIATION
+        found = self.intercept + self.slope * prior + found
+        if self.forest is not None:
+            each = self.forest.by_tree(np.column_stack([rows, prior]))
+            other, spread = self.score_at(each.mean(axis=0)), self.score_at(each).std(axis=0)
+            count = len(self.observed.values)
+            share = count / (count + HALF_TRUSTED) / 2
+            deviation = np.sqrt(
+                (1 - share) * deviation**2 + share * spread**2 + share * (1 - share) * (found - other) ** 2
+            )
+            found = (1 - share) * found + share * other
+        return found, deviation + LEAST_DEVIATION
+
+    def score_at(self, values: Numbers) -> Numbers:
+        """Return the normal score that a value would have among the labels."""
+        order = np.argsort(self.observed.values, kind="stable")
+        own = normal_scores(self.observed.values)
+        found: Numbers = np.interp(values, self.observed.values[order], own[order])
+        return found
 
     def value_at(self, scores: Numbers) -> Numbers:
         """Return the value that stands for a normal score among the labels; the lowest and the highest beyond them."""
