@@ -21,7 +21,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_a_little_training_of_shared_weights_then_generations_then_training_the_best(folder: Path) -> None:
     words = "search nasrec-small --data criteo:clicks.parquet --warmup 50%:batch_size=32:policy=single-path"
-    evolution = "--algorithm evolution:population=3:generations=2:tournament=2:children=1 --batch-size 16"
+    evolution = "--algorithm evolution:population=3:generations=2:tournament=2:children=1 --proxy sigeo --batch-size 16"
     then = "--retrain 1 --retrain-times 2 --recipe clicks:batch_size=64 --max-params 200k --workers 0"
     asked = (*words.split(), *evolution.split(), *then.split(), "--out", "run")
     result = json.loads(firstlight(*asked, "--json", folder=folder).stdout)

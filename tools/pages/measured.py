@@ -31,10 +31,21 @@ def pages() -> dict[str, str]:
 
 def index(found: dict[str, dict[str, Any]]) -> str:
     rows = [
-        (f"[{content['published_in']}]({name}.md)", content["shows"], *_counts(content), content["date"])
-        for name, content in sorted(found.items(), key=lambda item: list(EXPERIMENTS).index(item[0]))
+        (f"[{content['published_in']}]({name}.md)", _shows(name, content), *_counts(content), content["date"])
+        for name, content in sorted(found.items(), key=_place)
     ]
     return "\n".join([ORIGIN, INDEX, table(("published in", "what is measured", *WORDS, "date"), rows)])
+
+
+def _place(item: tuple[str, dict[str, Any]]) -> tuple[int, str]:
+    """Return where a page stands: by its experiment, which may have been run on several data sets."""
+    name, content = item
+    return list(EXPERIMENTS).index(content["experiment"]), name
+
+
+def _shows(name: str, content: dict[str, Any]) -> str:
+    other = f", on {content['settings']['input']}" if name != content["experiment"] else ""
+    return content["shows"] + other
 
 
 def _counts(content: dict[str, Any]) -> list[str]:

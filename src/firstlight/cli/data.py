@@ -14,6 +14,9 @@ from firstlight.cli.printing import print_json, say
 if TYPE_CHECKING:
     from firstlight.data.clicks import ClickData
 
+# A tenth of fewer rows is not enough for the batches of a warm-up
+ENOUGH_ROWS = 40_000
+
 data = command_group(
     "data", "Click logs: prepare one for networks of the nasrec spaces, show its contents, or synthesize one."
 )
@@ -45,7 +48,8 @@ def prepare(given: dict[str, Any]) -> None:
     _show(prepared, Path(given["out"]), as_json=as_json)
     if not as_json:
         name = f"{prepared.title}:{given['out']}"
-        say(f"Use it with: firstlight search nasrec-small --input {name} --proxy sigeo --samples 100")
+        share = "10%" if prepared.rows["train"] >= ENOUGH_ROWS else "100%"
+        say(f"Use it with: firstlight search nasrec-small --input {name} --warmup {share} --samples 100")
 
 
 data.command(prepare, name="prepare")

@@ -14,6 +14,7 @@ from typing import Any
 from firstlight.core.errors import MissingFileError, SettingError, StoreError
 from firstlight.core.events import Callback, ignore
 from firstlight.core.statistics import FEWEST, RESAMPLES
+from firstlight.data.clicks import is_clicks
 from firstlight.data.images import DATA_FOLDER
 from firstlight.execution.executor import LOCAL, Executor, make_executor
 from firstlight.papers.benchmarks import DataFolder
@@ -250,7 +251,7 @@ def _remarks(lab: Lab, experiment: Experiment, found: tuple[str, ...], store: St
     caveats = (
         "The skeleton is not the paper's: differences may be due to that." if smaller else "",
         ""
-        if lab.images == usual or not experiment.measures
+        if lab.images == usual or not experiment.measures or is_clicks(lab.images)
         else f"Networks are not shown {name} images: differences may be due to that.",
     )
     published = (remark for table in experiment.answers for remark in table.remarks)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import numpy as np
 
 from firstlight.core.errors import MissingFileError, SettingError
 from firstlight.core.statistics import Numbers, spearman, unscored_last
 from firstlight.data.clicks import is_clicks, open_clicks
+from firstlight.data.clicks.prepared import path_of
 from firstlight.evaluation.contenders import ClickSetting
 from firstlight.evaluation.retraining import at_random, retrain
 from firstlight.options import Limits
@@ -127,7 +127,7 @@ def _remarks(lab: Lab, asked: Sequence[Way], networks: int) -> tuple[str, ...]:
     short = any(count < FEWEST_STEPS for count in steps)
     return (
         f"{networks} random networks of {SPACE} of any size, each trained from scratch with {len(TRAININGS)} seeds on "
-        f"{rows:,} rows of {Path(lab.images).name}. Correlations are positive if a proxy prefers better networks.",
+        f"{rows:,} rows of {path_of(lab.images).name}. Correlations are positive if a proxy prefers better networks.",
         f"The shared weights were trained for {', '.join(map(str, sorted(steps)))} steps."
         + (f" The paper's 1 % of Criteo is 716: take more rows or epochs for {FEWEST_STEPS}." if short else ""),
         "Without training, networks have the initial shared weights. With `all layers`, proxies see every layer, as in "
