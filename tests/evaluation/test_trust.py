@@ -14,6 +14,7 @@ import firstlight
 from firstlight.core.errors import DataError, SettingError
 from firstlight.data import InputSource
 from firstlight.evaluation.trust import Trust, train_and_compare
+from firstlight.evaluation.validated import Validated
 from firstlight.execution.executor import InProcess
 from firstlight.proxies.requests import parse_requests
 from firstlight.scoring.service import Setting
@@ -68,6 +69,18 @@ def test_networks_are_trained_and_scored_and_compared() -> None:
     assert content["recommendation"]["choice"] == (found.advice.choice if found.advice else None)
     assert content["proxies"].keys() == {"params", "naswot"}
     assert "guessing among 10 classes" in advise(found)[0]  # one epoch of 45 images
+
+
+def test_baselines_are_told_beside_the_random_networks() -> None:
+    found = run(Store(":memory:"))
+    best = max(found.accuracies)
+    beaten = sum(accuracy < best for accuracy in found.accuracies)
+    ended = Validated("logistic regression", "plain-mlp", "a1", 650, (best, best))
+    failed = Validated("plain ResNet", "plain-resnet", "8k3s1/1x8k3s1", 1_200, ())
+    told = advise(replace(found, baselines=(ended, failed)))
+    share = f"{best:.1%} in the mean of 2 trainings"
+    assert f"Logistic regression (650 parameters): {share}, better than {beaten} of 12 random networks." in told
+    assert "Plain ResNet (1,200 parameters): no training came to its end." in told
 
 
 def test_a_run_that_was_cut_off_goes_on_where_it_was() -> None:

@@ -94,10 +94,11 @@ def _beside(found: Trust) -> list[str]:
     """Say how many of the random networks each baseline beats."""
     said = []
     for baseline in found.baselines:
-        mean = fmean(baseline.accuracies) if baseline.accuracies else 0.0
-        beaten = sum(accuracy < mean for accuracy in found.accuracies)
-        text = f"{baseline}, better than {beaten} of {len(found.accuracies)} random networks."
-        said.append(text[0].upper() + text[1:])
+        text = str(baseline)
+        if baseline.accuracies:
+            beaten = sum(accuracy < fmean(baseline.accuracies) for accuracy in found.accuracies)
+            text += f", better than {beaten} of {len(found.accuracies)} random networks"
+        said.append(f"{text[0].upper()}{text[1:]}.")
     return said
 
 
