@@ -15,7 +15,6 @@ from firstlight.options import (
     Compute,
     Inputs,
     Judging,
-    Limits,
     Network,
     Reporting,
     Storage,
@@ -124,16 +123,12 @@ def compare(
 
 def _with_baselines(result: Comparison, contest: Contest, asked: Baselines) -> Comparison:
     """Return the result with baselines that are as large as the largest network that was found."""
-    from firstlight.evaluation.baselines import scaled_baselines
     from firstlight.evaluation.truth import TrainingTruth
-    from firstlight.evaluation.validated import validate
+    from firstlight.evaluation.validated import validate_beside
 
     assert isinstance(contest.truth, TrainingTruth)
-    setting = contest.truth.setting
-    sizes = [setting.space.cost(setting.space.parse(text), setting.skeleton).params for text in result.figures]
-    plain = scaled_baselines(asked.names_or_models, setting, Limits(max_params=max(sizes)))
-    seeds = range(setting.seed, setting.seed + asked.baseline_seeds)
-    found = validate(plain, seeds, contest.executor, contest.store)
+    setting, models, seeds = contest.truth.setting, asked.names_or_models, asked.baseline_seeds
+    found = validate_beside(result.figures, setting, models, seeds, contest.executor, contest.store)
     return replace(result, baselines=found, remarks=(*result.remarks, *(f"{entry!s}." for entry in found)))
 
 

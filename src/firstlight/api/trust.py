@@ -10,7 +10,7 @@ from firstlight.api.common import check_names, choose_executor, choose_folder
 from firstlight.core.errors import SettingError
 from firstlight.core.events import Callback, ignore
 from firstlight.core.groups import Options, takes
-from firstlight.options import Baselines, Compute, Judging, Limits, Network, Storage, Training
+from firstlight.options import Baselines, Compute, Judging, Network, Storage, Training
 
 if TYPE_CHECKING:
     from firstlight.evaluation.trust import Trust
@@ -57,10 +57,10 @@ def trust(
     check_names(space=space, proxies=proxies)
     check_names(proxies=options[Judging].against or None)
     from firstlight.data.inputs import check_source_name
-    from firstlight.evaluation.baselines import check_baselines, scaled_baselines
+    from firstlight.evaluation.baselines import check_baselines
     from firstlight.evaluation.correlate import with_against
     from firstlight.evaluation.trust import train_and_compare
-    from firstlight.evaluation.validated import validate
+    from firstlight.evaluation.validated import validate_beside
     from firstlight.proxies.requests import parse_requests
     from firstlight.scoring.service import make_setting, source_for
     from firstlight.spaces.in_space import in_space
@@ -83,8 +83,8 @@ def trust(
         samples=training.data_samples,
         device=network.device,
     )
-    asked_for = options[Baselines].names_or_models
-    check_baselines(asked_for)
+    plain = options[Baselines].names_or_models
+    check_baselines(plain)
     asked = [entry.for_space(settings.space_name) for entry in parse_requests(proxies)]
     requests, compared = with_against(asked, options[Judging].against)
     data = settings.dataset
@@ -95,12 +95,9 @@ def trust(
     place = choose_executor(options[Compute], callback)
     with open_store(folder, same_versions=storage.same_versions) as store, place.staying():
         found = train_and_compare(settings, scoring, requests, train, place, store, against=compared, callback=callback)
-        if asked_for:
-            space_of, texts = settings.space, [entry.architecture for entry in found.evaluations]
-            largest = max(space_of.cost(space_of.parse(text), settings.skeleton).params for text in texts)
-            plain = scaled_baselines(asked_for, settings, Limits(max_params=largest))
-            seeds = range(settings.seed, settings.seed + options[Baselines].baseline_seeds)
-            found = replace(found, baselines=validate(plain, seeds, place, store))
+        if plain:
+            networks, seeds = [entry.architecture for entry in found.evaluations], options[Baselines].baseline_seeds
+            found = replace(found, baselines=validate_beside(networks, settings, plain, seeds, place, store))
         remarks = tuple(filter(None, (source.remark, *store.remarks())))
         found = replace(found, study=replace(found.study, remarks=remarks, directory=folder))
     if folder is not None:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
 from typing import Any
 
-from firstlight.evaluation.baselines import ScaledBaseline
+from firstlight.evaluation.baselines import ScaledBaseline, scaled_baselines
 from firstlight.evaluation.service import EvaluationService
 from firstlight.execution.executor import Executor
+from firstlight.options import Limits
 from firstlight.storage.store import Store
+from firstlight.training.job import EvaluationSetting
 
 
 @dataclass(frozen=True)
@@ -51,27 +53,39 @@ class Validated:
         }
 
 
-def validate(
-    baselines: Sequence[ScaledBaseline], seeds: Sequence[int], executor: Executor, store: Store
+def validate_beside(
+    networks: Iterable[str],
+    setting: EvaluationSetting,
+    baselines: Sequence[Any],
+    seeds: int,
+    executor: Executor,
+    store: Store,
 ) -> tuple[Validated, ...]:
-    """Train each baseline with each seed. What the store knows is not trained again.
+    """Train baselines that are as large as the largest of some networks. What the store knows is not trained again.
 
     Args:
-        baselines: The baselines, with the recipe in their settings.
-        seeds: The seeds.
+        networks: The texts of the networks.
+        setting: How they were trained, which is how the baselines are trained.
+        baselines: The baselines, as `scaled_baselines` takes them.
+        seeds: The number of seeds to train each baseline with, counted from that of the setting.
         executor: Where to train.
         store: Where results are kept.
     """
-    found = []
-    for baseline in baselines:
-        settings = [replace(baseline.setting, seed=seed) for seed in seeds]
-        results = [
-            evaluation.result.accuracy
-            for setting in settings
-            for evaluation in EvaluationService(setting, executor, store).evaluations([baseline.architecture])
-        ]
-        known = tuple(accuracy for accuracy in results if accuracy is not None)
-        setting = baseline.setting
-        params = setting.space.cost(setting.space.parse(baseline.architecture), setting.skeleton).params
-        found.append(Validated(baseline.title, setting.space_name, baseline.architecture, params, known))
-    return tuple(found)
+    costs = (setting.space.cost(setting.space.parse(text), setting.skeleton) for text in networks)
+    limits = Limits(max_params=max(cost.params for cost in costs))
+    numbers = range(setting.seed, setting.seed + seeds)
+    return tuple(
+        _validated(baseline, numbers, executor, store) for baseline in scaled_baselines(baselines, setting, limits)
+    )
+
+
+def _validated(baseline: ScaledBaseline, seeds: Sequence[int], executor: Executor, store: Store) -> Validated:
+    setting, architecture = baseline.setting, baseline.architecture
+    accuracies = [
+        evaluation.result.accuracy
+        for seed in seeds
+        for evaluation in EvaluationService(replace(setting, seed=seed), executor, store).evaluations([architecture])
+    ]
+    known = tuple(accuracy for accuracy in accuracies if accuracy is not None)
+    params = setting.space.cost(setting.space.parse(architecture), setting.skeleton).params
+    return Validated(baseline.title, setting.space_name, architecture, params, known)
