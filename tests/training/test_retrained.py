@@ -37,7 +37,7 @@ def hand(*losses: float) -> Standing:
             (0.4,),
             "is better than logistic regression (test log loss 0.4000 against 0.5000) in one training each",
         ),
-        ((0.4,), (0.3,), "Take logistic regression, it is simpler."),
+        ((0.4,), (0.3,), "Use logistic regression: it is simpler."),
     ],
 )
 def test_the_verdict_says_whether_the_search_helped(
@@ -45,8 +45,11 @@ def test_the_verdict_says_whether_the_search_helped(
 ) -> None:
     seeds = tuple(range(len(ours)))
     found = Retraining(click_recipe(), "data", seeds, (hand(*theirs), standing("a", "found", *ours)))
-    assert words in found.verdict
-    assert found.to_dict()["verdict"] == found.verdict
+    assert found.verdict is not None
+    assert words in found.verdict.text
+    known = {"better": " is better than ", "worse": " is worse than ", "unclear": " is not distinguishable from "}
+    assert known[found.verdict.outcome] in found.verdict.text
+    assert found.to_dict()["verdict"] == {"outcome": found.verdict.outcome, "text": found.verdict.text}
 
 
 def test_the_interval_is_that_of_welch() -> None:
@@ -55,15 +58,14 @@ def test_the_interval_is_that_of_welch() -> None:
     ours, theirs = (0.30, 0.33, 0.29), (0.34, 0.36, 0.41)
     found = Retraining(click_recipe(), "data", (0, 1, 2), (hand(*theirs), standing("a", "found", *ours)))
     interval = ttest_ind(theirs, ours, equal_var=False).confidence_interval(0.95)
-    assert f"[{interval.low:.4f}, {interval.high:.4f}]" in found.verdict
+    assert found.verdict is not None
+    assert f"[{interval.low:.4f}, {interval.high:.4f}]" in found.verdict.text
 
 
 def test_without_a_pair_there_is_no_verdict() -> None:
-    assert Retraining(click_recipe(), "data", (0,), (hand(0.3),)).verdict == ""
-    assert (
-        Retraining(click_recipe(), "data", (0,), (standing("a", "found", 0.3), standing("b", "random", 0.3))).verdict
-        == ""
-    )
+    assert Retraining(click_recipe(), "data", (0,), (hand(0.3),)).verdict is None
+    others = standing("a", "found", 0.3), standing("b", "random", 0.3)
+    assert Retraining(click_recipe(), "data", (0,), others).verdict is None
 
 
 def test_figures_of_several_trainings() -> None:

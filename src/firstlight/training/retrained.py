@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
+from firstlight.core.statistics import CONFIDENCE
 from firstlight.training.clicks import ClickResult
 from firstlight.training.recipes import RecipeRequest
 
@@ -62,6 +63,40 @@ class Standing:
         return {"name": self.name, "kind": self.kind, **means, "results": results, "weights": self.weights}
 
 
+@dataclass(frozen=True)
+class LossVerdict:
+    """How a found network compares with a handcrafted one.
+
+    Attributes:
+        outcome: Whether its log loss is better or worse, or whether that cannot be told. With a single training of
+            either, this is the order of the two losses, and the text says so.
+        text: The verdict in words, with figures.
+    """
+
+    outcome: Literal["better", "worse", "unclear"]
+    text: str
+
+
+def _judge(ours: Sequence[float], theirs: Sequence[float], baseline: str) -> LossVerdict:
+    """Compare the log losses of a found network with those of a handcrafted one."""
+    gain = statistics.fmean(theirs) - statistics.fmean(ours)
+    outcome: Literal["better", "worse"] = "better" if gain > 0 else "worse"
+    figure = f"test log loss {statistics.fmean(ours):.4f} against {statistics.fmean(theirs):.4f}"
+    simpler = f" Use {baseline}: it is simpler."
+    if min(len(ours), len(theirs)) < 2:
+        unknown = "so the spread between trainings is unknown (--retrain-times 3)."
+        text = f"The found network is {outcome} than {baseline} ({figure}) in one training each, {unknown}"
+        return LossVerdict(outcome, text + simpler * (outcome == "worse"))
+    reach = _welch(ours, theirs)
+    figures = f"({figure}, gain {gain:.4f} [{gain - reach:.4f}, {gain + reach:.4f}])"
+    if abs(gain) <= reach:
+        seeds = f"over {min(len(ours), len(theirs))} seeds"
+        text = f"The found network is not distinguishable from {baseline} {seeds} {figures}.{simpler}"
+        return LossVerdict("unclear", text)
+    instead = f": use {baseline}" if outcome == "worse" else ""
+    return LossVerdict(outcome, f"The found network is {outcome} than {baseline} {figures}{instead}.")
+
+
 def _welch(first: Sequence[float], second: Sequence[float]) -> float:
     """Return half of the width of the 95 % interval of the difference of two means."""
     from scipy.stats import t
@@ -71,7 +106,7 @@ def _welch(first: Sequence[float], second: Sequence[float]) -> float:
     if not total:
         return 0.0
     freedom = total**2 / sum(variance**2 / degrees for variance, degrees in parts)
-    return float(t.ppf(0.975, freedom)) * math.sqrt(total)
+    return float(t.ppf((1 + CONFIDENCE) / 2, freedom)) * math.sqrt(total)
 
 
 @dataclass(frozen=True)
@@ -103,38 +138,19 @@ class Retraining:
         return statistics.median(ended) if ended else None
 
     @property
-    def verdict(self) -> str:
-        """Say how the best found network compares with the best handcrafted one, by the log loss on the test set.
+    def verdict(self) -> LossVerdict | None:
+        """How the best found network compares with the best handcrafted one, by the log loss on the test set.
 
         Both are the best of their kind on the validation set. With two or more trainings each, the difference of their
-        means has a 95 % interval over the seeds, by Welch's t; test rows, which are many, are not counted.
+        means has a 95 % interval over the seeds, by Welch's t; test rows, which are many, are not counted. None if one
+        of the two is missing.
         """
         found = self.best
         baseline = next((s for s in self.standings if s.kind == "by hand" and s.ended), None)
         if found is None or baseline is None:
-            return ""
+            return None
         ours, theirs = (standing.values("test", "log_loss") for standing in (found, baseline))
-        if not ours or not theirs:
-            return ""
-        gain = statistics.fmean(theirs) - statistics.fmean(ours)
-        figure = f"test log loss {statistics.fmean(ours):.4f} against {statistics.fmean(theirs):.4f}"
-        if min(len(ours), len(theirs)) < 2:
-            relation = "better" if gain > 0 else "worse"
-            advice = "" if gain > 0 else f" Take {baseline.name}, it is simpler."
-            return (
-                f"The found network is {relation} than {baseline.name} ({figure}) in one training each, which does not "
-                f"tell how much trainings differ (--retrain-times 3).{advice}"
-            )
-        reach = _welch(ours, theirs)
-        interval = f"[{gain - reach:.4f}, {gain + reach:.4f}]"
-        if abs(gain) <= reach:
-            return (
-                f"The found network is not distinguishable from {baseline.name} over {len(self.seeds)} seeds "
-                f"({figure}, gain {gain:.4f} {interval}). Take {baseline.name}, it is simpler."
-            )
-        if gain > 0:
-            return f"The found network is better than {baseline.name} ({figure}, gain {gain:.4f} {interval})."
-        return f"The found network is worse than {baseline.name} ({figure}, gain {gain:.4f} {interval}): take that one."
+        return _judge(ours, theirs, baseline.name) if ours and theirs else None
 
     def to_dict(self) -> dict[str, Any]:
         """Return what `result.json` of a search holds under `retrained`."""
@@ -143,7 +159,7 @@ class Retraining:
             "data": self.data,
             "seeds": list(self.seeds),
             "best": None if self.best is None else self.best.name,
-            "verdict": self.verdict,
+            "verdict": None if (verdict := self.verdict) is None else asdict(verdict),
             "median_random_test_log_loss": self.median_random,
             "networks": [standing.to_dict() for standing in self.standings],
         }

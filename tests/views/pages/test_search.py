@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from markupsafe import escape
+from tests.views.pages.pages import retrained
 
 import firstlight
 from firstlight.api.search import search
@@ -244,6 +245,33 @@ def test_a_score_of_which_less_is_better_is_told_as_it_is() -> None:
     assert "Best of 2 networks: ntk_condition 12.50, 7 parameters" in page
     assert "<dt>ntk_condition</dt><dd>12.500</dd>" in page
     assert "-ntk_condition against parameters" in page
+
+
+@pytest.mark.parametrize(
+    ("part", "outcome", "text", "heading"),
+    [
+        (
+            "retrained",
+            "worse",
+            "The found network is worse than DLRM (0.5, 0.4): use DLRM.",
+            "is worse than DLRM<",
+        ),
+        ("retrained", "better", "The found network is better than DLRM (0.4 against 0.5).", "One network so far"),
+        ("compared", "unclear", "Not distinguishable from the plain ViT on 9 test samples: 1.", "on 9 test samples<"),
+        ("compared", "alike", "No network was better than the plain ViT: use that one.", "better than the plain ViT<"),
+        ("compared", "better", "Better than the plain ViT by 3.0 points [1.0, 5.0].", "One network so far"),
+    ],
+)
+def test_a_search_that_did_not_help_says_so_at_the_top(part: str, outcome: str, text: str, heading: str) -> None:
+    network = {"title": "network", "architecture": "x", "recipe": "quick", "seeds": [0], "params": 1, "macs": 1}
+    figures = {"validation_accuracy": 0.5, "test_accuracy": None}
+    parts = {"retrained": retrained(""), "compared": {"found": network | figures, "baselines": []}}
+    verdict = {"outcome": outcome, "text": text}
+    result = {"best": {"architecture": "x", "scores": {}}, part: parts[part] | {"verdict": verdict}}
+    page = render(replace(run(), result=result), [Trial("x", Cost(7, 8), 0.75, 2.0)])
+    (top,) = re.findall("<h1>.*?</h1>", page)
+    assert heading in top
+    assert f"<p>{text}</p>" in page
 
 
 def test_a_search_by_size_names_the_size_once() -> None:

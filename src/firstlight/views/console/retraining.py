@@ -35,8 +35,8 @@ def show_retraining(found: Retraining) -> None:
                 console.print(f"{_name(standing)}: {result.status} ({result.note})", markup=False, soft_wrap=True)
     if found.median_random is not None:
         console.print(f"Median test log loss of random networks: {found.median_random:.4f}.")
-    if found.verdict:
-        console.print(found.verdict, markup=False, soft_wrap=True)
+    if (verdict := found.verdict) is not None:
+        console.print(verdict.text, markup=False, soft_wrap=True)
     if found.best is not None:
         console.print("Best found network by validation log loss:")
         console.print(found.best.name, style="bold", markup=False, soft_wrap=True)

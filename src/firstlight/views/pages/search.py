@@ -151,12 +151,11 @@ def render(run: Run, trials: list[Trial], *, live: str = "") -> str:
 
 def _verdict(result: dict[str, Any]) -> str:
     """Return the first words of the verdict where the search did not help, so that nobody overlooks it."""
-    text = str(
-        (result.get("retrained") or {}).get("verdict")
-        or ((result.get("compared") or {}).get("verdict") or {}).get("text")
-    )
-    helped = "better than" in text.partition("(")[0].lower()
-    return "" if helped or text in ("None", "") else text.partition(" (")[0].partition(": ")[0]
+    for name in ("retrained", "compared"):
+        verdict = (result.get(name) or {}).get("verdict")
+        if verdict and verdict["outcome"] != "better":
+            return str(verdict["text"]).partition(" (")[0].partition(": ")[0]
+    return ""
 
 
 def _chosen(decided: str | None, ranking: list[Trial]) -> Trial | None:
