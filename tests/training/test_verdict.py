@@ -38,7 +38,7 @@ def test_outcomes(accuracies: tuple[float, float], samples: int, outcome: str, w
 def test_worse_is_told_with_the_interval_the_other_way_round() -> None:
     verdict = judge(answers(0.5, 1000), answers(0.9, 1000, seed=1))
     low, high = -100 * verdict.difference.high, -100 * verdict.difference.low
-    assert f"[{low:.1f}, {high:.1f}]: take that one." in verdict.text
+    assert f"[{low:.1f}, {high:.1f}]: use that one." in verdict.text
 
 
 def test_what_would_tell_more() -> None:
@@ -64,4 +64,4 @@ def test_titles_in_sentences() -> None:
 def test_a_baseline_that_was_chosen_is_no_better_than_itself() -> None:
     verdict = same_network(answers(0.8, 50))
     assert (verdict.outcome, verdict.difference.value) == ("alike", 0)
-    assert verdict.text == "No network was better than the plain ResNet on the validation samples: take that one."
+    assert verdict.text == "No network was better than the plain ResNet on the validation samples: use that one."

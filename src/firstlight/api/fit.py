@@ -58,7 +58,7 @@ def fit(
         >>> import firstlight
         >>> found = firstlight.fit("digits@8", time="20s", max_params="3k", workers=0)  # doctest: +SKIP
         >>> found.verdict.text  # doctest: +SKIP
-        'No network was better than logistic regression on the validation samples: take that one.'
+        'No network was better than logistic regression on the validation samples: use that one.'
     """
     seconds = parse_duration(time, name="time")
     storage = options[Storage]

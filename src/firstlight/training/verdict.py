@@ -97,7 +97,7 @@ def judge(found: NetworkAnswers, baseline: NetworkAnswers) -> Verdict:
 
 def same_network(tested: NetworkAnswers) -> Verdict:
     """Return the verdict where the baseline itself was chosen: no network was better on the validation samples."""
-    text = f"No network was better than {tested.named} on the validation samples: take that one."
+    text = f"No network was better than {tested.named} on the validation samples: use that one."
     trainings = len(tested.right), len(tested.right)
     return Verdict("alike", text, Estimate(0.0, 0.0, 0.0), tested.title, tested.right.shape[1], trainings)
 
@@ -109,10 +109,10 @@ def _sentence(outcome: Outcome, difference: Estimate, found: NetworkAnswers, bas
         return f"Better than {title} by {points} points {interval}."
     if outcome == "worse":
         turned = f"[{_written(-difference.high)}, {_written(-difference.low)}]"
-        return f"Worse than {title} by {points} points {turned}: take that one."
+        return f"Worse than {title} by {points} points {turned}: use that one."
     signed = f"{_written(difference.value)} points {interval}"
     if outcome == "alike":
-        return f"As good as {title}: the difference is {signed}. Take that one, it is simpler."
+        return f"As good as {title}: the difference is {signed}. Use that one: it is simpler."
     count = f"{found.right.shape[1]:,} test sample{'s' * (found.right.shape[1] != 1)}"
     return f"Not distinguishable from {title} on {count}: the difference is {signed}."
 
