@@ -37,13 +37,14 @@ def test_the_rate_learns_better_than_much_smaller_and_larger_ones(recipe: Traini
         return train_classifier(network(), DATA, replace(recipe, learning_rate=rate * factor)).epochs[-1].val_loss
 
     assert reached(1) < reached(0.01)
-    assert reached(1) < reached(100) or torch.isnan(torch.tensor(reached(100)))
+    assert reached(1) < reached(100)
 
 
-def test_the_recipe_keeps_its_rate_where_nothing_is_learned() -> None:
-    blind = replace(DATA, x_train=torch.zeros_like(DATA.x_train), y_train=torch.arange(len(DATA.y_train)) % 10)
-    found = range_test(network("a1"), blind, TrainingRecipe(batch_size=150, learning_rate=0.07))
-    assert found in (0.07, rounded(found))
+@pytest.mark.parametrize("pixel", [0.0, float("nan")])
+def test_the_recipe_keeps_its_rate_where_nothing_is_learned(pixel: float) -> None:
+    labels = torch.arange(len(DATA.y_train)) % 10
+    blind = replace(DATA, x_train=torch.full_like(DATA.x_train, pixel), y_train=labels)
+    assert range_test(network("a1"), blind, TrainingRecipe(batch_size=150, learning_rate=0.07)) == 0.07
 
 
 def test_the_global_random_state_stays() -> None:
