@@ -31,11 +31,14 @@ from firstlight.training.distributed import joined
 from tests.training.test_distributed import plain_training
 torch.set_num_threads(1)
 space, rank, folder = firstlight.space("nasbench201"), sys.argv[1], Path(sys.argv[2])
+asked = dict(data="digits@8", seed=1, data_samples=58, skeleton={"channels": 2, "cells": 1})
+recipe = "quick:epochs=2:batch_size=15"
 with joined(None) as (ranks, device):
-    found = firstlight.train(space.name, space.example(), data="digits@8", recipe="quick:epochs=2:batch_size=15",
-        seed=1, data_samples=58, skeleton={"channels": 2, "cells": 1}, out=folder / "run")
+    found = firstlight.train(space.name, space.example(), recipe=recipe, out=folder / "run", **asked)
+    average = firstlight.train(space.name, space.example(), recipe=recipe + ":average=0.5", **asked)
     linear = plain_training(ranks)
 write_tensors(folder / f"{rank}.safetensors", found.model.state_dict(), {})
+write_tensors(folder / f"average-{rank}.safetensors", average.model.state_dict(), {})
 write_tensors(folder / f"linear-{rank}.safetensors", linear.state_dict(), {})
 (folder / f"{rank}.json").write_text(json.dumps(found.to_dict()["epochs"]))
 """
@@ -83,6 +86,10 @@ def test_two_processes_end_with_one_network(tmp_path: Path) -> None:
     for name in mine:
         assert torch.equal(mine[name], theirs[name]), name
         assert torch.equal(mine[name], kept[name]), name
+    one, other = (read_tensors(tmp_path / f"average-{rank}.safetensors") for rank in range(2))
+    for name in one:
+        assert torch.equal(one[name], other[name]), name
+    assert any(not torch.equal(one[name], mine[name]) for name in one)
     for name, tensor in plain_training(ALONE).state_dict().items():
         torch.testing.assert_close(read_tensors(tmp_path / "linear-0.safetensors")[name], tensor)
     content = json.loads((tmp_path / "run" / "result.json").read_text())
@@ -93,8 +100,8 @@ def test_two_processes_end_with_one_network(tmp_path: Path) -> None:
         "weights.safetensors",
     ]
     epochs = [json.loads((tmp_path / f"{rank}.json").read_text()) for rank in range(2)]
-    for one, other in zip(*epochs, strict=True):
-        assert one | {"seconds": 0} == other | {"seconds": 0}  # sums over both: neither has seen all samples
+    for first, second in zip(*epochs, strict=True):
+        assert first | {"seconds": 0} == second | {"seconds": 0}  # sums over both: neither has seen all samples
 
 
 def test_alone_nothing_is_different() -> None:

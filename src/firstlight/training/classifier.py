@@ -149,9 +149,12 @@ class _Training:
             if self.average is not None:
                 self.average.update_parameters(self.model)
             self.report(number)
-        self.ranks.average(self.model.buffers())
+        judged = self.model
+        self.ranks.average(judged.buffers())
+        if self.average is not None:
+            judged = self.average.module
+            self.ranks.average(judged.buffers())
         data, count = self.dataset, len(self.dataset.x_train)
-        judged = self.model if self.average is None else self.average.module
         loss, accuracy = evaluate_classifier(judged, data.x_val, data.y_val, self.recipe.batch_size, self.ranks)
         if not math.isfinite(loss):
             raise DivergedError(f"The validation loss was {loss} after epoch {number + 1}.")
