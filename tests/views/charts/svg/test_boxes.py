@@ -36,3 +36,9 @@ def test_a_sample_without_values_is_left_out() -> None:
     svg = boxes(Boxes("loss", {"none": [], "<some>": [1.0, 2.0]}))
     assert svg.count('class="box"') == 1
     assert "&lt;some&gt;: median 1.5" in svg
+
+
+def test_without_any_value_only_the_axis_is_drawn() -> None:
+    svg = boxes(Boxes("loss", {"none": []}))
+    assert 'class="box"' not in svg
+    assert ">loss</text>" in svg

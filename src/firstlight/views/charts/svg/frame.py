@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from markupsafe import Markup, escape
@@ -118,6 +118,42 @@ def svg(width: float, height: float, label: str, parts: Sequence[str], columns: 
         f'<svg viewBox="0 0 {width:g} {height:g}" style="--drawn: {width:g}px" role="img" '
         f'aria-label="{escape(label)}"{shown}>{"".join(parts)}</svg>'
     )
+
+
+class Across:
+    """A horizontal axis under rows that begin with a name each.
+
+    Args:
+        names: The names.
+        values: All values that must fit in.
+        rows: The height of all rows.
+        top: Where they begin.
+    """
+
+    def __init__(self, names: Iterable[str], values: Iterable[float], rows: int, top: int) -> None:
+        known = list(values)
+        self.left = round(20 + 7.8 * min(LONGEST, max(map(len, names), default=0)))
+        self.ticks = round_ticks(min(known, default=0.0), max(known, default=1.0))
+        self.top, self.base = top, top + rows
+        self.height = self.base + BOTTOM
+
+    def x(self, value: float) -> float:
+        return self.left + (value - self.ticks[0]) / (self.ticks[-1] - self.ticks[0]) * (WIDTH - self.left - RIGHT)
+
+    def name(self, name: str, middle: float) -> str:
+        """The name of a row."""
+        written = escape(cut(name, LONGEST))
+        return f'<text x="{self.left - 8}" y="{middle + 4:.1f}" text-anchor="end">{written}</text>'
+
+    def drawn(self, label: str) -> list[str]:
+        """The grid, the ticks and the label."""
+        parts = []
+        for tick, text in zip(self.ticks, in_step(self.ticks), strict=True):
+            x = self.x(tick)
+            parts.append(f'<line class="grid" x1="{x:.1f}" x2="{x:.1f}" y1="{self.top}" y2="{self.base}"/>')
+            parts.append(f'<text class="tick" x="{x:.1f}" y="{self.base + 18}" text-anchor="middle">{text}</text>')
+        middle, low = (self.left + WIDTH - RIGHT) / 2, self.height - 8
+        return [*parts, f'<text class="label" x="{middle}" y="{low}" text-anchor="middle">{escape(label)}</text>']
 
 
 def round_ticks(low: float, high: float) -> list[float]:
