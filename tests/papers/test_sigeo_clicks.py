@@ -12,9 +12,11 @@ from firstlight.data.clicks.layouts import LAYOUTS
 from firstlight.data.clicks.prepare import prepare_clicks
 from firstlight.data.clicks.synthetic import synthesize_clicks
 from firstlight.papers import EXPERIMENTS, sigeo_clicks
-from firstlight.papers.sigeo_clicks import adapted
+from firstlight.papers.sigeo_clicks import _best_of, adapted
 from firstlight.spaces import SPACES
 from firstlight.spaces.nasrec.baselines import BASELINES
+from firstlight.training.clicks import ClickMetrics, ClickResult
+from firstlight.training.retrained import Standing
 from firstlight.training.shared_warm_up import SharedWarmUp
 
 EXPERIMENT = EXPERIMENTS["sigeo-table5"]
@@ -47,7 +49,7 @@ def test_each_method_has_figures_beside_random_and_hand_made_networks(
     figures = {line.what: line.ours for line in found.lines}
     assert {line.on for line in found.lines} == {"clicks.parquet, nasrec-small"}
     titles = ["SiGeo, no training", "ZiCo, no training", "SiGeo, 100 %", "ZiCo, 100 %", "loss (one-shot), 100 %"]
-    others = ["networks at random", *(f"{name}, by hand" for name in BASELINES)]
+    others = ["networks at random", "best of the first networks at random", *(f"{name}, by hand" for name in BASELINES)]
     expected = {f"{title}: {what}" for title in (*titles, *others) for what in ("log loss", "AUC")}
     assert set(figures) == expected | {f"{title}: seconds of the search" for title in titles}
     for what, ours in figures.items():
@@ -69,6 +71,18 @@ def test_each_method_has_figures_beside_random_and_hand_made_networks(
         "deepfm, by hand: log loss": "0.4432",
         "deepfm, by hand: AUC": "0.8086",
     }
+
+
+def test_the_best_network_is_chosen_on_the_validation_part() -> None:
+    def trained(validation: float, test: float) -> Standing:
+        return Standing(
+            "text", "found", (ClickResult(1, ClickMetrics(validation, 0.5, 9), ClickMetrics(test, 0.5, 9)),)
+        )
+
+    good, lucky = trained(0.4, 0.6), trained(0.5, 0.3)
+    failed = Standing("text", "found", (ClickResult(1, status="failed"),))
+    assert _best_of([lucky, failed, good]) == [good]
+    assert _best_of([failed]) == []
 
 
 def test_a_small_file_gets_smaller_batches_and_then_a_larger_share() -> None:
