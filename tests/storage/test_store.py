@@ -84,6 +84,15 @@ def test_a_training_that_may_go_better_is_asked_again(status: str, found: bool) 
     assert store.find_evaluation(TRAINED) == RESULT
 
 
+def test_trainings_of_a_space_are_found_by_its_name_alone() -> None:
+    """A space of one's own has a fingerprint behind the name; `_` is a letter like any other."""
+    with Store(":memory:") as store:
+        for space in ("my_space", "my_space@1f", "my-space@1f", "my_spaces@1f", "myxspace@1f"):
+            store.add_evaluation(dataclasses.replace(TRAINED, space=space, architecture=space), RESULT)
+        assert [name for name, *_ in store.accuracies("my_space")] == ["my_space", "my_space@1f"]
+        assert store.count_evaluations() == 5
+
+
 def test_runs_and_trials(tmp_path: Path) -> None:
     with Store(tmp_path / "store.sqlite") as store:
         run = store.begin_run({"space": "s", "seed": 1}, "0.1.0", 1)

@@ -217,8 +217,8 @@ class Store:
         """
         rows = self._execute(
             "SELECT architecture, data, status, accuracy, epochs, note, seconds FROM evaluations "
-            "WHERE space = ? OR space LIKE ? || '@%' ORDER BY data, recipe, architecture, seed",
-            (space, space),
+            "WHERE space = ? OR substr(space, 1, length(?) + 1) = ? || '@' ORDER BY data, recipe, architecture, seed",
+            (space, space, space),
         )
         found = []
         for architecture, data, *row in rows:
