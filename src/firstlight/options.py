@@ -455,7 +455,7 @@ GROUPS: tuple[type[Group], ...] = (
 
 
 def skipping_damaged(data: str | None, skip: bool) -> str | None:
-    """Return the name of data of which images that cannot be read are left out.
+    """Return the name of the data without the images that cannot be read.
 
     >>> skipping_damaged("folder:photos@32", True)
     'folder:photos@32?skip-damaged'

@@ -100,7 +100,8 @@ def train(
         return found
     if found.right is None:
         raise SettingError(
-            "Several processes train this network. Compare it with baselines in one: leave out torchrun."
+            "A comparison needs the answer to each test sample, which several processes and earlier versions do not "
+            "keep. Train in a new folder (--out), without torchrun."
         )
     parsed = setting.space.read(architecture) if isinstance(architecture, str) else architecture
     size = Limits(max_params=setting.space.cost(parsed, setting.skeleton).params)

@@ -42,7 +42,7 @@ def accuracy_difference(first: Answers, second: Answers) -> Estimate:
             twice += _interaction(right) / (trainings * samples)
     total = sum(variance for variance, _ in terms)
     variance = max([total - twice, *(variance for variance, _ in terms)])
-    freedom = total**2 / sum(variance**2 / degrees for variance, degrees in terms) if total else math.inf
+    freedom = total**2 / sum(variance**2 / degrees for variance, degrees in terms)
     reach = float(t.ppf((1 + CONFIDENCE) / 2, freedom)) * math.sqrt(variance)
     return Estimate(value, value - reach, value + reach)
 

@@ -11,7 +11,7 @@ from firstlight.core.errors import DataError, MissingFileError
 from firstlight.data.samples import Array, Samples
 
 SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp", ".tif", ".tiff", ".ppm", ".pgm", ".pbm")
-# Damaged images that an error names, and the side with which they are looked for
+# How many damaged images an error names, and the size at which images are decoded to find them
 MOST_NAMED, SMALL = 50, 8
 _PARTS = {"train", "training", "val", "valid", "validation", "test", "testing"}
 
@@ -26,7 +26,7 @@ def read_folder(name: str, path: str, side: int, *, skip_damaged: bool = False) 
         name: Name of the source as the user wrote it.
         path: Path of the folder.
         side: Height and width that images are resized to, in pixels.
-        skip_damaged: Leave out images that cannot be read, and count them with the ignored files. All are opened now.
+        skip_damaged: Leave out images that cannot be read, and count them as ignored files. This opens every image.
 
     Raises:
         MissingFileError: If there is no such folder.

@@ -95,7 +95,7 @@ def path_of(name: str) -> Path | None:
 def split_side(name: str) -> tuple[str, int | None]:
     """Split `@SIDE` off the name of a source. A path that itself ends like this needs a second one.
 
-    What says that damaged images are left out is dropped.
+    The suffix that leaves out damaged images is dropped.
     """
     name = name.removesuffix(SKIP_DAMAGED)
     match = re.fullmatch(r"(?P<stem>.+)@(?P<side>[0-9]{1,9})", name, re.DOTALL)

@@ -1,4 +1,4 @@
-"""The plain benchmark: what proxies tell of networks as people build them, and what comes of the obvious remedies."""
+"""The plain benchmark: how proxies rank networks as people build them, and whether the obvious remedies help."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from firstlight.tables.table import ARCHITECTURE, SPACE
 
 SOURCE = "The plain benchmark"
 FAMILY, FAMILY_AND_SIZE = (SPACE,), (SPACE, BAND)
-# By how many pixels the fixed resolution is
+# Height and width of the images at the fixed resolution
 FIXED = 32
 # Proxies that are sums over a network, and those that only the resolution may help
 SUMS = ("grad_norm", "independence", "meco", "synflow", "zen", "zico")
@@ -95,7 +95,7 @@ def _counted(networks: PlainNetworks) -> str:
 
 
 def _accuracies(networks: PlainNetworks) -> list[Finding]:
-    """Return how far the networks of a family and size are apart, and how many are better than the textbook one."""
+    """Return the best accuracy of each family and size, with those of its textbook network and of the worst."""
     lines = []
     for (family, band), group in networks.rows.groupby(list(FAMILY_AND_SIZE), sort=False):
         values = group[TARGET].to_numpy(dtype=float)  # the textbook network comes first
@@ -164,13 +164,16 @@ def _remedy(
         return [Finding(published, view.title, None, note="not defined for the networks that remedies are chosen on")]
     best = max(known, key=lambda form: known[form])
     before = view.estimate(lab, networks, published, judged_on)
-    lines = [Finding(published, view.title, before, note="as published")]
     if best == published:
         return [Finding(published, view.title, before, note="as published, which was best where remedies were chosen")]
+    after = view.estimate(lab, networks, best, judged_on)
+    gain = _gain(lab, networks, view, best, published, judged_on)
     note = f"chosen with {known[best]:.3f}, where the published form has {known[published]:.3f}"
-    lines.append(Finding(best, view.title, view.estimate(lab, networks, best, judged_on), note=note))
-    lines.append(Finding(f"{best}: gain", view.title, _gain(lab, networks, view, best, published, judged_on)))
-    return lines
+    return [
+        Finding(published, view.title, before, note="as published"),
+        Finding(best, view.title, after, note=note),
+        Finding(f"{best}: gain", view.title, gain),
+    ]
 
 
 def _gain(lab: Lab, networks: PlainNetworks, view: View, best: str, published: str, judged_on: Mask) -> Estimate | None:

@@ -95,8 +95,8 @@ def without_auxiliary_head(
 def channels_last(network: nn.Module, space: Space[Any]) -> Iterator[None]:
     """Keep the weights of convolutions, and so all feature maps, with channels last in memory.
 
-    On a CPU, convolutional networks train up to three times as fast. Numbers differ by rounding errors. Afterwards,
-    weights have the usual layout again.
+    On a CPU, convolutional networks train faster. Numbers differ by rounding errors. Afterwards, weights have the
+    usual layout again.
 
     Args:
         network: The network.

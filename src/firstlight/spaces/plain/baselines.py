@@ -11,7 +11,7 @@ from firstlight.spaces.plain.perceptron import widened as widened_perceptron
 from firstlight.spaces.plain.scaling import widest
 from firstlight.spaces.plain.shape import Plain, widened
 
-# A hidden layer of fewer units tells little of its inputs
+# A hidden layer of fewer units passes on too little of its inputs
 FEWEST_UNITS = 16
 
 
@@ -62,13 +62,21 @@ def scaled_within(network: Any, fits: Callable[[Any], bool]) -> Any | None:
         The network; None if none fits.
     """
     if isinstance(network, Perceptron):
-        sizes = [widest(smaller, widened_perceptron, fits) for smaller in _smaller_perceptrons(network)]
-        perceptrons = [entry for entry in sizes if entry is not None]
-        wide = (entry for entry in perceptrons if min(entry.widths, default=FEWEST_UNITS) >= FEWEST_UNITS)
-        return next(wide, next(iter(perceptrons), None))
+        return _perceptron_within(network, fits)
     plain = (widest(smaller, widened, fits) for smaller in _shallower(network))
     found = next((entry for entry in plain if entry is not None), None)
     return None if found is None else _filled(found, network, fits)
+
+
+def _perceptron_within(usual: Perceptron, fits: Callable[[Any], bool]) -> Perceptron | None:
+    """Return the first that has enough units when it is as wide as allowed, else the first that fits at all."""
+    narrow = None
+    for smaller in _smaller_perceptrons(usual):
+        found = widest(smaller, widened_perceptron, fits)
+        if found is not None and min(found.widths, default=FEWEST_UNITS) >= FEWEST_UNITS:
+            return found
+        narrow = narrow or found
+    return narrow
 
 
 def _filled(shape: Plain, usual: Plain, fits: Callable[[Plain], bool]) -> Plain:

@@ -84,7 +84,7 @@ class PerceptronNetwork(nn.Module):
 
 
 def _averaged(shape: Perceptron, input_shape: tuple[int, ...]) -> tuple[int, ...]:
-    """Return the shape after averaging, which only images know."""
+    """Return the shape after averaging. Only images are averaged."""
     if len(input_shape) != 3:
         return input_shape
     channels, *sides = input_shape
@@ -198,7 +198,7 @@ class PlainMLP(Space[Perceptron]):
         return Drawing(nodes, edges, "chain")
 
     def _labels(self, shape: Perceptron, skeleton: Skeleton) -> Iterator[str]:
-        """Yield what each part consists of."""
+        """Yield the label of each layer."""
         inputs = math.prod(_averaged(shape, skeleton.input_shape))
         for width in shape.widths:
             yield f"linear, {inputs * width + 2 * width:,} parameters"

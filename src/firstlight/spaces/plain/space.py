@@ -133,7 +133,7 @@ class PlainSpace(Space[Plain]):
         return joined(architecture)
 
     def operations(self, architecture: Plain) -> set[str]:
-        """Return kernels or heads, expansions, gates, and how wide and deep it is at least."""
+        """Return its kernels or numbers of heads, expansions and gates, and the widths and depths that it reaches."""
         size, stages = "kernel" if self.family.letter == "k" else "number of heads", architecture.stages
         widest, blocks = max(stage.width for stage in stages), architecture.blocks
         found = {f"{size} {stage.size}" for stage in stages}
