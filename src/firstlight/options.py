@@ -352,7 +352,7 @@ class Baselines(Group):
     """Compare with plain networks of the same size: resnet, bottleneck, mobile, convnext, vit, mlp, logistic, all, or
     your own model as module:name; several separated by commas. See docs/baselines.md."""
     baseline_seeds: int = 3
-    """Seeds to train the network and each baseline with for the comparison."""
+    """Number of seeds to train the network and each baseline with."""
 
     def __post_init__(self) -> None:
         self._check_at_least(1, "baseline_seeds")

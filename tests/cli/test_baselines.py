@@ -48,7 +48,7 @@ def test_search_compares_what_it_found(tmp_path: Path) -> None:
 def test_trust_and_compare_train_baselines_alike(tmp_path: Path) -> None:
     common = [*SMALL.split(), "--epochs", "1", "--recipe", RECIPE, "--workers", "0", "--baseline", "logistic"]
     asked = ["trust", "nasbench201", "--train", "10", "--proxy", "params,l2_norm", *common, "--out", "trusted"]
-    assert "Logistic regression (" in firstlight(*asked, folder=tmp_path).stdout
+    assert "Baseline logistic regression (" in firstlight(*asked, folder=tmp_path).stdout
     (entry,) = json.loads(firstlight(*asked, "--json", folder=tmp_path).stdout)["baselines"]
     assert len(entry["validation_accuracies"]) == 3
     assert "better than" in (tmp_path / "trusted" / "report.html").read_text()

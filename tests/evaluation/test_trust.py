@@ -76,11 +76,11 @@ def test_baselines_are_told_beside_the_random_networks() -> None:
     best = max(found.accuracies)
     beaten = sum(accuracy < best for accuracy in found.accuracies)
     ended = Validated("logistic regression", "plain-mlp", "a1", 650, (best, best))
-    failed = Validated("plain ResNet", "plain-resnet", "8k3s1/1x8k3s1", 1_200, ())
+    failed = Validated("mine:net", "mine:net", "model", 1_200, ())
     told = advise(replace(found, baselines=(ended, failed)))
     share = f"{best:.1%} in the mean of 2 trainings"
-    assert f"Logistic regression (650 parameters): {share}, better than {beaten} of 12 random networks." in told
-    assert "Plain ResNet (1,200 parameters): no training came to its end." in told
+    assert f"Baseline logistic regression (650 parameters): {share}, better than {beaten} of 12 random networks." in told
+    assert "Baseline mine:net (1,200 parameters): no training came to its end." in told
 
 
 def test_a_run_that_was_cut_off_goes_on_where_it_was() -> None:

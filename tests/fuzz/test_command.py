@@ -26,6 +26,8 @@ COMMANDS: dict[str, list[str]] = {
     "train": ["train", "nasbench201", CELL, "--data", "missing", "--out", "trained", *SMALL],
     "correlate": ["correlate", "nasbench201", "--table", "table.csv", "--out", "study", *TINY, *HERE],
     "trust": ["trust", "nasbench201", "--data", "missing", "--samples", "2", *TINY, *HERE],
+    "fit": ["fit", "missing", "--max-params", "2k", "--time", "1s", "--out", "fitted", *HERE],
+    "predict": ["predict", "nasbench201", CELL, "--labels", "table.csv", "--samples", "2", *TINY, *HERE],
     "compare": ["compare", "nasbench201", "--table", "table.csv", "--methods", "random", *HERE],
     "report": ["report", "run"],
     "plot network": ["plot", "network", "nasbench201", CELL, *SMALL, "-o", "network.svg"],

@@ -9,7 +9,7 @@ from tests.fuzz.cases import CASES
 from tests.fuzz.checking import Target, reads_back
 from tests.fuzz.strategies import damaged
 
-from firstlight.core.amounts import parse_amount
+from firstlight.core.amounts import parse_amount, parse_duration
 from firstlight.core.importing import import_named
 from firstlight.data.clicks.layouts import find_layout
 from firstlight.data.images import split_side
@@ -66,6 +66,7 @@ TARGETS = {
     "amounts": Target(
         lambda text: (parse_amount(text), parse_amount(text, unit="B")), damaged("1.0M", "850000", "20MB", "1e6")
     ),
+    "durations": Target(parse_duration, damaged("30m", "90s", "1.5h", "12.5")),
     "limits": Target(
         lambda text: Limits(max_params=text, max_memory=text, max_latency=text),
         damaged("450k", "2.5ms", "1.2GB", "5"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from pathlib import Path
 
 from firstlight._version import __version__
@@ -40,7 +41,7 @@ def fit_page(found: Fit) -> str:
     record, best = found.record(), found.best.to_dict()
     setting = found.best.finalist.with_seed(0)
     drawing = setting.space.drawing(setting.space.parse(found.best.finalist.architecture), setting.skeleton)
-    folder = str(found.directory)
+    folder = shlex.quote(str(found.directory))
     return render_page(
         "fit.html",
         headline=found.verdict.text.partition(". ")[0].rstrip("."),
@@ -58,7 +59,7 @@ def fit_page(found: Fit) -> str:
         compared=record["compared"],
         decisions=found.decisions,
         used=found.used,
-        commands_given=[f"firstlight export {folder} -o {folder}/onnx --onnx"],
+        commands_given=[f"firstlight export {folder} -o {folder}-onnx --onnx"],
         settings=record["settings"],
         versions=versions(),
     )

@@ -94,11 +94,11 @@ def _beside(found: Trust) -> list[str]:
     """Say how many of the random networks each baseline beats."""
     said = []
     for baseline in found.baselines:
-        text = str(baseline)
+        text = f"Baseline {baseline}"
         if baseline.accuracies:
             beaten = sum(accuracy < fmean(baseline.accuracies) for accuracy in found.accuracies)
             text += f", better than {beaten} of {len(found.accuracies)} random networks"
-        said.append(f"{text[0].upper()}{text[1:]}.")
+        said.append(f"{text}.")
     return said
 
 
