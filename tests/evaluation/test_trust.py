@@ -79,7 +79,9 @@ def test_baselines_are_told_beside_the_random_networks() -> None:
     failed = Validated("mine:net", "mine:net", "model", 1_200, ())
     told = advise(replace(found, baselines=(ended, failed)))
     share = f"{best:.1%} in the mean of 2 trainings"
-    assert f"Baseline logistic regression (650 parameters): {share}, better than {beaten} of 12 random networks." in told
+    assert (
+        f"Baseline logistic regression (650 parameters): {share}, better than {beaten} of 12 random networks." in told
+    )
     assert "Baseline mine:net (1,200 parameters): no training came to its end." in told
 
 

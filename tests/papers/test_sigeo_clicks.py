@@ -94,25 +94,3 @@ def test_a_small_file_gets_smaller_batches_and_then_a_larger_share() -> None:
     least = adapted(asked, 6400)
     assert least.recipe.batch_size == 32
     assert least.share * 6400 // 32 >= 4
-
-
-def test_the_best_of_each_proxy_as_a_box_plot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sigeo_clicks, "TOP", 3)
-    monkeypatch.setattr(sigeo_clicks, "BATCHES", 10)
-    monkeypatch.setattr(sigeo_clicks, "SPACES", {"nasrec-small": "NASRec-Small"})
-    monkeypatch.setattr(sigeo_clicks, "FIGURE4_PROXIES", {"ZiCo": "zico", "loss (one-shot)": "loss"})
-    synthesize_clicks(tmp_path / "log.tsv", 400, layout="kdd")
-    prepare_clicks(LAYOUTS["kdd"], tmp_path / "log.tsv", tmp_path / "clicks.parquet", hash_rows=20)
-    found = run(
-        EXPERIMENTS["sigeo-figure4"],
-        samples=10,
-        input=f"kdd:{tmp_path / 'clicks.parquet'}",
-        skeleton={"rows": 20},
-        workers=0,
-        out=tmp_path / "out",
-    ).findings
-    titles = ["ZiCo", "loss (one-shot)", "networks at random"]
-    assert [line.what for line in found.lines] == [f"{t}: median {w}" for w in ("log loss", "AUC") for t in titles]
-    assert all(line.note.startswith("3 networks") for line in found.lines)
-    assert [chart.count('class="box"') for _, chart in found.charts] == [3, 3]
-    assert any("in batches of 32" in remark for remark in found.remarks)

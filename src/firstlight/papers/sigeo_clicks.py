@@ -8,8 +8,6 @@ import statistics
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-import numpy as np
-
 from firstlight.core.errors import MissingFileError
 from firstlight.core.statistics import Estimate
 from firstlight.data import InputSource
@@ -35,8 +33,6 @@ from firstlight.training.recipes import RecipeRequest
 from firstlight.training.retrained import Kind, Retraining, Standing
 from firstlight.training.shared_warm_up import SharedWarmUp
 from firstlight.training.warm_up import FEWEST_BATCHES, WarmUp
-from firstlight.views.charts.description import Boxes, five_numbers
-from firstlight.views.charts.svg import draw_svg
 
 PAPER = read_paper("sigeo")
 TABLE5 = PAPER["table5"]
@@ -47,16 +43,14 @@ LOGS = {"criteo": "Criteo", "avazu": "Avazu", "kdd": "KDD"}
 FIGURES = {"log loss": "log_loss", "AUC": "auc"}
 # How many of the best networks of a search are trained from scratch, and how many random ones beside them
 BEST, AT_RANDOM = 3, 5
-TOP = 15
-SIGEO, ZICO, FISHER_RAO, ONE_SHOT = "SiGeo", "ZiCo", "Fisher-Rao norm alone", "loss (one-shot)"
+BY_CODE, ONE_SHOT = "SiGeo, published code", "loss (one-shot)"
 PROXIES = {
-    SIGEO: "sigeo",
-    "SiGeo, published code": "sigeo:variant=official-rec",
-    ZICO: "zico",
-    FISHER_RAO: "fr_norm",
+    "SiGeo": "sigeo",
+    BY_CODE: "sigeo:variant=official-rec",
+    "ZiCo": "zico",
+    "Fisher-Rao norm alone": "fr_norm",
     ONE_SHOT: "loss",
 }
-FIGURE4_PROXIES = {name: PROXIES[name] for name in (SIGEO, ZICO, FISHER_RAO, ONE_SHOT)}
 RANDOM = "networks at random"
 # Chosen as those of a search are, so that the choice alone is no advantage
 BEST_AT_RANDOM = "best of the first networks at random"
@@ -130,7 +124,7 @@ def adapted(warm_up: WarmUp | SharedWarmUp | None, rows: int) -> WarmUp | Shared
     return replace(warm_up, share=share, recipe=replace(warm_up.recipe, batch_size=size))
 
 
-def _places(lab: Lab, name: str) -> list[Place]:
+def places_of(lab: Lab, name: str) -> list[Place]:
     sources = lab.images.split(",")
     if not all(map(is_clicks, sources)):
         raise MissingFileError(NO_CLICKS.format(name))
@@ -139,7 +133,7 @@ def _places(lab: Lab, name: str) -> list[Place]:
 
 def _table5(lab: Lab) -> Findings:
     lines, remarks = list[Finding](), dict[str, None]()
-    for place in _places(lab, "sigeo-table5"):
+    for place in places_of(lab, "sigeo-table5"):
         methods = [
             Method(name, proxy, asked, adapted(asked, place.rows))
             for asked in lab.warm_ups
@@ -147,7 +141,7 @@ def _table5(lab: Lab) -> Findings:
             if name != ONE_SHOT or asked  # without training, the loss says nothing
         ]
         lines += _compared(lab, place, methods)
-        remarks |= dict.fromkeys(_changes(place, methods))
+        remarks |= dict.fromkeys(changes(place, methods))
     return Findings(tuple(lines), (*_remarks(lab), *remarks))
 
 
@@ -159,13 +153,13 @@ def _compared(lab: Lab, place: Place, methods: Sequence[Method]) -> Iterator[Fin
         trained = {method.warm_up: _warm_up_seconds(lab, place, method.warm_up, seed) for method in methods}
         best = dict[Method, list[str]]()
         for method in methods:
-            best[method], scoring = _search(lab, place, method, seed, BEST)
+            best[method], scoring = found_by(lab, place, method, seed, BEST)
             seconds[method].append(trained[method.warm_up] + scoring)
-        drawn = list(at_random(_setting(lab, place), Limits(), seed, AT_RANDOM))
+        drawn = list(at_random(setting_of(lab, place), Limits(), seed, AT_RANDOM))
         networks: list[tuple[str, Kind]] = [(text, "found") for texts in best.values() for text in texts]
         networks += [(text, "random") for text in drawn]
         networks += [(name, "by hand") for name in BASELINES]
-        standings = {standing.name: standing for standing in _trained(lab, place, networks, seed).standings}
+        standings = {standing.name: standing for standing in train_from_scratch(lab, place, networks, seed).standings}
         for method, texts in best.items():
             found[method] += _best_of([standings[text] for text in texts])
         random_ones = [standings[text] for text in drawn]
@@ -187,7 +181,7 @@ def _best_of(standings: Sequence[Standing]) -> list[Standing]:
     return [min(known, key=lambda entry: entry[0])[1]] if known else []
 
 
-def _setting(lab: Lab, place: Place) -> Setting:
+def setting_of(lab: Lab, place: Place) -> Setting:
     return lab.setting(place.space, InputSource(place.source))
 
 
@@ -202,12 +196,12 @@ def _warm_up_seconds(lab: Lab, place: Place, warm_up: WarmUp | SharedWarmUp | No
     """Train the shared weights, and return how long that took: the first network that is scored waits for them."""
     if warm_up is None:
         return 0.0
-    (text,) = at_random(_setting(lab, place), Limits(), seed, 1)
+    (text,) = at_random(setting_of(lab, place), Limits(), seed, 1)
     (first,) = _service(lab, place, parse_requests(["loss"]), warm_up, seed).scores([text])
     return first.seconds
 
 
-def _search(lab: Lab, place: Place, method: Method, seed: int, best: int) -> tuple[list[str], float]:
+def found_by(lab: Lab, place: Place, method: Method, seed: int, best: int) -> tuple[list[str], float]:
     """Return the best networks by a method, and how long their scoring took."""
     by = parse_criterion(method.proxy)
     if method.warm_up is not None:
@@ -236,7 +230,7 @@ def _recipe(place: Place) -> RecipeRequest:
     return usual.changed(batch_size=max(2, min(usual.recipe.batch_size, place.rows // BATCHES)))
 
 
-def _trained(lab: Lab, place: Place, networks: Sequence[tuple[str, Kind]], seed: int) -> Retraining:
+def train_from_scratch(lab: Lab, place: Place, networks: Sequence[tuple[str, Kind]], seed: int) -> Retraining:
     """Train networks from scratch."""
     setting = ClickSetting(place.space, source_name=place.source, recipe=_recipe(place), skeleton_settings=lab.skeleton)
     folder = None if lab.store.folder is None else lab.store.folder / RETRAINED_NAME
@@ -266,7 +260,7 @@ def _note(place: Place, row: str, what: str) -> str:
     return "" if published is None else f"published for all of {place.column}: {published}"
 
 
-def _changes(place: Place, methods: Sequence[Method]) -> Iterator[str]:
+def changes(place: Place, methods: Sequence[Method]) -> Iterator[str]:
     """Yield what was changed of warm-ups because the file is small."""
     for method in methods:
         if method.warm_up is not None and method.asked is not None and method.warm_up != method.asked:
@@ -291,39 +285,6 @@ def _remarks(lab: Lab) -> tuple[str, ...]:
     )
 
 
-def _figure4(lab: Lab) -> Findings:
-    (warm_up,) = lab.warm_ups
-    lines, charts = list[Finding](), list[tuple[str, str]]()
-    seed = lab.seeds[0]
-    remarks = dict.fromkeys(
-        [
-            f"Each proxy scores {lab.samples} networks. The {TOP} best by each proxy, and {TOP} at random, are trained "
-            "from scratch. Figures are of the test part, with the interval of the median over networks."
-        ]
-    )
-    for place in _places(lab, "sigeo-figure4"):
-        methods = [
-            Method(name, proxy, warm_up, adapted(warm_up, place.rows)) for name, proxy in FIGURE4_PROXIES.items()
-        ]
-        chosen = {method.name: _search(lab, place, method, seed, TOP)[0] for method in methods}
-        chosen[RANDOM] = list(at_random(_setting(lab, place), Limits(), seed, TOP))
-        networks: list[tuple[str, Kind]] = [(text, "found") for texts in chosen.values() for text in texts]
-        standings = {standing.name: standing for standing in _trained(lab, place, networks, seed).standings}
-        for what, figure in FIGURES.items():
-            reached = {
-                name: [value for text in texts if (value := standings[text].mean("test", figure)) is not None]
-                for name, texts in chosen.items()
-            }
-            for name, values in reached.items():
-                ours = lab.estimate(lambda column: float(np.median(column)), np.array(values))
-                low, high = five_numbers(values)[1::2] if values else (math.nan, math.nan)
-                note = f"{len(values)} networks, quartiles {low:.4f} and {high:.4f}"
-                lines.append(Finding(f"{name}: median {what}", place.title, ours, note=note))
-            charts.append((place.title, str(draw_svg(Boxes(what, reached)))))
-        remarks |= dict.fromkeys(_changes(place, methods))
-    return Findings(tuple(lines), tuple(remarks), tuple(charts))
-
-
 WARM_UPS = ("0", "1%", "100%")
 sigeo_table5 = Experiment(
     "sigeo-table5",
@@ -333,15 +294,5 @@ sigeo_table5 = Experiment(
     samples=24,
     run=_table5,
     warm_ups=WARM_UPS,
-    space=SMALL,
-)
-sigeo_figure4 = Experiment(
-    "sigeo-figure4",
-    (PAPER["figure4"],),
-    "how good the 15 best click networks by SiGeo, by its terms and by the loss are",
-    (),
-    samples=48,
-    run=_figure4,
-    warm_ups=("1%",),
     space=SMALL,
 )

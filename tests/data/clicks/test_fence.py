@@ -20,6 +20,7 @@ OWN = (
     "evaluation/retraining.py",
     "papers/sigeo_click_ranks.py",
     "papers/sigeo_clicks.py",
+    "papers/sigeo_figure4.py",
     "predict/features/recommenders.py",
     "cli/data.py",
 )
