@@ -20,6 +20,8 @@ STEPS = 40
 RATES = {"sgd": (1e-3, 3.0), "adamw": (1e-5, 0.1), "adagrad": (1e-4, 1.0)}
 # Weight of the past in the smoothed loss, and the rise at which the test ends
 SMOOTHING, RISE = 0.8, 1.5
+# By this share the loss must fall for the test to tell something
+FALL = 0.05
 # The peak of a schedule is this much below the rate at which the loss is lowest
 BELOW = 4.0
 ROUND = (1, 2, 5)
@@ -38,7 +40,7 @@ def range_test(network: nn.Module, dataset: Dataset, recipe: TrainingRecipe, *, 
         seed: Seed of the order of samples and of dropout.
 
     Returns:
-        The learning rate; that of the recipe if the loss never fell.
+        The learning rate; that of the recipe if the loss hardly fell.
     """
     lowest, highest = RATES[recipe.optimizer]
     loop = Loop(network, recipe, STEPS)
@@ -61,7 +63,7 @@ def range_test(network: nn.Module, dataset: Dataset, recipe: TrainingRecipe, *, 
                     break
     except DivergedError:
         pass
-    if found is None or best >= first:
+    if found is None or best > (1 - FALL) * first:
         return recipe.learning_rate
     return rounded(found / BELOW)
 

@@ -21,7 +21,7 @@ from firstlight.evaluation.fit.candidates import LEAST, Candidate, Family, cells
 from firstlight.evaluation.fit.halving import Ranked, Trainings, promoted, rung, stage_of
 from firstlight.evaluation.fit.look import look_at
 from firstlight.evaluation.fit.notebook import NOTEBOOK, Notebook
-from firstlight.evaluation.fit.plan import MOST_CANDIDATES, Plan, make_plan
+from firstlight.evaluation.fit.plan import ENOUGH_STEPS, MOST_CANDIDATES, Plan, make_plan
 from firstlight.evaluation.fit.refining import changes_for, refine
 from firstlight.evaluation.fit.screening import scoring_of
 from firstlight.execution.executor import make_executor, one_thread
@@ -45,17 +45,37 @@ def candidate(text: str = "a1", space: str = "plain-mlp", baseline: str = "") ->
     return Candidate(setting(space), text, baseline)
 
 
-def test_a_decision_is_made_once(tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", ["decide", "measure", "schedule"])
+def test_a_decision_is_made_once(kind: str, tmp_path: Path) -> None:
     first = Notebook(tmp_path, {"data": "digits"}, 60)
-    assert first.decide("rate", lambda: 0.1) == 0.1
+    assert getattr(first, kind)("rate", lambda: 0.1) == 0.1
     again = Notebook(tmp_path, {"data": "digits"}, 60)
-    assert again.knows("rate")
-    assert again.decide("rate", lambda: pytest.fail("decided twice")) == 0.1
+    assert getattr(again, kind)("rate", lambda: pytest.fail("decided twice")) == 0.1
     with pytest.raises(StoreError, match="data was 'digits', now 'cifar10'"):
         Notebook(tmp_path, {"data": "cifar10"}, 60)
     (tmp_path / NOTEBOOK).write_text("{")
     with pytest.raises(StoreError, match="is damaged"):
         Notebook(tmp_path, {"data": "digits"}, 60)
+
+
+def test_with_more_time_only_the_schedule_is_made_again(tmp_path: Path) -> None:
+    first = Notebook(tmp_path, {}, 60)
+    for kind in (first.decide, first.measure, first.schedule):
+        kind("it", lambda: "before")
+    again = Notebook(tmp_path, {}, 120)
+    assert again.lines == [
+        "The time was raised from 60 to 120 seconds: what was measured and trained is kept, and the rest of the time "
+        "planned anew."
+    ]
+    assert again.decide("it", lambda: "anew") == again.measure("it", lambda: "anew") == "before"
+    assert not again.scheduled("it")
+    assert again.schedule("it", lambda: "anew") == "anew"
+    assert again.earlier("it", None) == "before"
+    resumed = Notebook(tmp_path, {}, 120)
+    assert resumed.lines == again.lines
+    assert resumed.schedule("it", lambda: "a third time") == "anew"
+    with pytest.raises(StoreError, match="was given 120 seconds, and now 60"):
+        Notebook(tmp_path, {}, 60)
 
 
 def test_time_without_running_does_not_count(tmp_path: Path) -> None:
@@ -83,6 +103,13 @@ def test_more_time_is_spent() -> None:
     assert long.candidates * long.rungs[-1] > short.candidates * short.rungs[-1]
     assert long.seeds >= short.seeds
     assert long.screened > short.screened
+
+
+def test_epochs_that_tell_networks_apart_come_before_many_networks() -> None:
+    plan = make_plan(170, 1078, 2.5e-4, 0.005, 2)
+    assert plan.rungs[0] * math.ceil(1078 / plan.batch_size) >= ENOUGH_STEPS
+    assert plan.candidates < MOST_CANDIDATES
+    assert make_plan(60, 1078, 5e-4, 0.005).rungs[0] < plan.rungs[0]
 
 
 def test_chance_is_told_from_not_started() -> None:
@@ -118,6 +145,18 @@ def test_the_best_baseline_and_the_best_other_always_go_on() -> None:
     assert [entry.architecture for entry in promoted([*found, plain])] == ["a1/4", "a1/8", "a1/12", "a1/16", "a1"]
     plains = [Ranked(candidate(f"a{n}", baseline=str(n)), result([0.9], [1.0]), "learned") for n in (1, 2, 4, 8)]
     assert promoted([*plains, found[0]])[-1] == found[0].candidate
+
+
+def test_at_most_half_of_those_that_go_on_are_of_one_space() -> None:
+    quick = [Ranked(candidate(f"a1/{4 * n}"), result([1 - n / 100], [1.0]), "learned") for n in range(1, 13)]
+    slow = [
+        Ranked(
+            candidate(f"8k3s1/{n}x8k3s1", "plain-resnet", "own" * (n == 6)), result([0.5 - n / 100], [1.0]), "learned"
+        )
+        for n in range(1, 7)
+    ]
+    kept = [entry.architecture for entry in promoted([*quick, *slow])]
+    assert kept == ["a1/4", "a1/8", "a1/12", "8k3s1/1x8k3s1", "8k3s1/2x8k3s1", "8k3s1/3x8k3s1", "8k3s1/6x8k3s1"]
 
 
 def test_a_rung_at_chance_is_trained_for_longer(tmp_path: Path) -> None:

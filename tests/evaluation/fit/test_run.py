@@ -16,6 +16,7 @@ import firstlight
 from firstlight.core.errors import SettingError, StoreError
 from firstlight.core.events import Event
 from firstlight.evaluation.fit.notebook import NOTEBOOK
+from firstlight.storage.store import STORE_NAME, Store
 
 # too short for anything but what is always done, so that the number of trainings does not depend on the machine
 SHORT = {"time": "1s", "max_params": "2k", "workers": 0}
@@ -35,6 +36,11 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> str:
 def fitted(data: str, tmp_path_factory: pytest.TempPathFactory) -> tuple[firstlight.Fit, Path]:
     folder = tmp_path_factory.mktemp("fits") / "run"
     return firstlight.fit(data, out=folder, **SHORT), folder
+
+
+def timed(notebook: Path) -> dict[str, dict[str, Any]]:
+    content = json.loads(notebook.read_text())
+    return {name: content[name] for name in ("decisions", "speeds", "schedule")}
 
 
 def without_time(content: dict[str, Any]) -> dict[str, Any]:
@@ -108,31 +114,56 @@ def test_an_interrupted_fit_goes_on(data: str, after: int, tmp_path: Path) -> No
     with pytest.raises(KeyboardInterrupt):
         firstlight.fit(data, out=tmp_path / "run", callback=stop, **SHORT)
     notebook = tmp_path / "run" / NOTEBOOK
-    before = json.loads(notebook.read_text())["decisions"] if notebook.exists() else {}
+    before = timed(notebook) if notebook.exists() else {}
     found = firstlight.fit(data, out=tmp_path / "run", **SHORT)
-    decided = json.loads(notebook.read_text())["decisions"]
-    assert before.items() <= decided.items()
+    decided = timed(notebook)
+    for name in before:
+        assert before[name].items() <= decided[name].items()
     again = firstlight.fit(data, out=tmp_path / "run", **SHORT)
     assert without_time(again.to_dict()) == without_time(found.to_dict())
 
 
-def test_the_test_samples_decide_nothing(data: str, fitted: tuple[firstlight.Fit, Path], tmp_path: Path) -> None:
-    """With other test images and labels, every decision but those of the clock is the same."""
-    path = Path(data.removeprefix("npz:"))
-    arrays = dict(np.load(path))
+def test_the_test_samples_decide_nothing(data: str, tmp_path: Path) -> None:
+    """With other test images and labels, every decision is the same. What depends on the clock is held fixed."""
+    arrays = dict(np.load(data.removeprefix("npz:")))
     keep = {"x_train": arrays["x"][:120], "y_train": arrays["y"][:120]}
     rng = np.random.default_rng(0)
-    found = []
     for name in ("one", "two"):
         tests = {"x_test": rng.integers(0, 17, (30, 8, 8)).astype(np.uint8), "y_test": rng.integers(0, 3, 30)}
         np.savez(tmp_path / f"{name}.npz", **keep, **tests)
-        found.append(firstlight.fit(f"npz:{tmp_path / name}.npz", **SHORT))
-    rates = [[line for line in fit.decisions if line.startswith("Learning rates")] for fit in found]
-    after = [[line for line in fit.decisions if line.startswith("Plain networks after")] for fit in found]
-    assert rates[0] == rates[1]
-    assert after[0] == after[1]
-    assert found[0].best.finalist.architecture == found[1].best.finalist.architecture
-    assert found[0].best.validation == found[1].best.validation
+    first = firstlight.fit(f"npz:{tmp_path / 'one.npz'}", out=tmp_path / "one", **SHORT)
+    timed = json.loads((tmp_path / "one" / NOTEBOOK).read_text())
+    settings = timed["settings"] | {"data": f"npz:{tmp_path / 'two.npz'}"}
+    (tmp_path / "two").mkdir()
+    (tmp_path / "two" / NOTEBOOK).write_text(json.dumps(timed | {"settings": settings, "decisions": {}}))
+    second = firstlight.fit(f"npz:{tmp_path / 'two.npz'}", out=tmp_path / "two", **SHORT)
+    assert first.decisions == second.decisions
+    assert [entry.finalist.architecture for entry in first.finalists] == [
+        entry.finalist.architecture for entry in second.finalists
+    ]
+    assert first.best.validation == second.best.validation
+    assert first.best.answers.accuracies != second.best.answers.accuracies
+
+
+def test_more_time_goes_on_from_what_is_there(data: str, tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    first = firstlight.fit(data, out=folder, **SHORT)
+    with Store(folder / STORE_NAME) as store:
+        before = store.count_evaluations()
+    more = SHORT | {"time": "2s"}
+    seen: list[Event] = []
+    second = firstlight.fit(data, out=folder, callback=seen.append, **more)
+    assert second.decisions[0].startswith("The time was raised from 1 to 2 seconds")
+    assert second.seconds > first.seconds
+    assert second.trained >= first.trained
+    trained = [event for event in seen if event.stage == "training"]
+    with Store(folder / STORE_NAME) as store:
+        assert store.count_evaluations() == before + len(trained)  # nothing is trained again
+    kept = json.loads((folder / NOTEBOOK).read_text())
+    assert kept["schedule"]["final epochs"] >= kept["earlier"]["final epochs"]
+    assert without_time(firstlight.fit(data, out=folder, **more).to_dict()) == without_time(second.to_dict())
+    with pytest.raises(StoreError, match=r"was given 2 seconds, and now 1\. Give it the same time"):
+        firstlight.fit(data, out=folder, **SHORT)
 
 
 def test_another_fit_is_not_overwritten(data: str, fitted: tuple[firstlight.Fit, Path]) -> None:

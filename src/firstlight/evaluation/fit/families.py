@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from statistics import median
@@ -35,7 +36,7 @@ SMALLEST_SIDE = 8
 # By which the first speed is measured
 FIRST = "resnet"
 # A range test may change the usual rate of a recipe by these factors
-LEAST_RATE, MOST_RATE = 0.1, 4.0
+LEAST_RATE, MOST_RATE = 0.25, 2.0
 
 
 @dataclass(frozen=True)
@@ -73,7 +74,7 @@ class Proposals:
             return _speed(Family(_with_data(plain[0].setting, setting, recipe=recipe_of("", batch)), plain[0]))
 
         try:
-            speed = self.notebook.decide("seconds per sample at first", measured)
+            speed = self.notebook.measure("seconds per sample at first", measured)
         except LimitError:  # perceptrons, which may be small enough, are fast at any size
             return None
         side, needed = shape[1], 2 * FEWEST_CANDIDATES * FEWEST_STEPS * batch * speed / self.workers
@@ -109,16 +110,18 @@ class Proposals:
         mean = max(speeds[family.title] for family in families if family.title in speeds)
         mean = (mean + median(speeds[family.title] for family in families)) / 2
         plain = next(family for family in families if family.baseline is not None and family.title != "logistic")
-        per_score = self.notebook.decide("seconds per score", lambda: score_seconds(plain))
+        per_score = self.notebook.measure("seconds per score", lambda: score_seconds(plain))
         seconds = self.notebook.begin_plan()
-        made = self.notebook.decide("plan", lambda: make_plan(seconds, count, mean, per_score, self.workers).to_dict())
+        made = self.notebook.schedule(
+            "plan", lambda: make_plan(seconds, count, mean, per_score, self.workers).to_dict()
+        )
         plan = Plan.from_dict(made)
         self.notebook.say(f"Plan for {seconds / 60:.1f} minutes: {plan}.")
         return families, plan
 
     def _suiting(self, setting: EvaluationSetting) -> list[Family]:
         """Return the plain families that fit the limits, with their plain networks, and cells."""
-        texts = self.notebook.decide("plain networks", lambda: self._plain_texts(setting))
+        texts = self.notebook.decide(f"plain networks for {_shape(setting)}", lambda: self._plain_texts(setting))
         batch = batch_size_for(len(setting.dataset.y_train))
         families = []
         for name, title, space, architecture in texts:
@@ -155,16 +158,20 @@ class Proposals:
         def measured() -> dict[str, float]:
             return {family.title: _speed(family) for family in families if family.baseline is not None}
 
-        speeds: dict[str, float] = self.notebook.decide("seconds per sample", measured)
+        name = f"seconds per sample of {_shape(families[0].setting)}"
+        speeds: dict[str, float] = self.notebook.measure(name, measured)
         return speeds | {family.title: median(speeds.values()) for family in families if family.baseline is None}
 
     def _with_rates(self, families: Sequence[Family]) -> list[Family]:
         """Return the families with the learning rate that a range test finds for their plain network."""
 
-        def found() -> dict[str, float]:
-            return {family.title: _rate(family) for family in families if family.baseline is not None}
-
-        rates: dict[str, float] = self.notebook.decide("learning rates", found)
+        rates: dict[str, float] = {
+            family.title: self.notebook.decide(
+                f"learning rate of {family.title} for {_shape(family.setting)}", functools.partial(_rate, family)
+            )
+            for family in families
+            if family.baseline is not None
+        }
         usual = rates.get(FIRST, median(rates.values()))
         words = ", ".join(f"{name} {rate:g}" for name, rate in rates.items())
         self.notebook.say(f"Learning rates by a range test on the training samples: {words}.")
@@ -174,6 +181,11 @@ class Proposals:
             standard = None if family.baseline is None else replace(family.baseline, setting=setting)
             changed.append(Family(setting, standard))
         return changed
+
+
+def _shape(setting: EvaluationSetting) -> str:
+    """Return the shape of the images, such as 3x32x32: with more time, they may be larger than before."""
+    return "x".join(map(str, setting.dataset.input_shape))
 
 
 def _family(name: str, title: str, setting: EvaluationSetting, architecture: str) -> Family:

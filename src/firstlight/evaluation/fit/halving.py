@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -112,7 +113,8 @@ class Trainings:
             candidates: The candidates. The first is always trained.
             go_on: Returns whether there is time for another, given how long the last one took.
         """
-        stopped = set(self.notebook.decide(f"{name} left out", list)) if self.notebook.knows(f"{name} done") else set()
+        ended = self.notebook.scheduled(f"{name} done")
+        stopped = set(self.notebook.schedule(f"{name} left out", list)) if ended else set()
         missing: list[Candidate] = []
         for candidate in candidates:
             known = self.store.find_evaluation(candidate.setting.key(candidate.architecture))
@@ -130,7 +132,7 @@ class Trainings:
         left, took = list(by_task), 0.0
 
         def tasks() -> Iterator[tuple[int, str]]:
-            while left and (len(left) == len(candidates) or go_on(took)):
+            while left and (ended or len(left) == len(candidates) or go_on(took)):
                 yield left.pop(0)
 
         answers = self.executor.map(MixedJob(tuple(jobs)), tasks())
@@ -143,8 +145,8 @@ class Trainings:
             self.notebook.save()
             self.callback(Event("training", done, len(missing), note=name))
             yield candidate, result
-        self.notebook.decide(f"{name} left out", lambda: [by_task[task].key for task in left])
-        self.notebook.decide(f"{name} done", lambda: True)
+        self.notebook.schedule(f"{name} left out", lambda: [by_task[task].key for task in left])
+        self.notebook.schedule(f"{name} done", lambda: True)
 
 
 def candidate_job(candidate: Candidate) -> str:
@@ -179,7 +181,7 @@ def rung(
         ranked = sorted(map(_ranked, results), key=lambda entry: entry.order)
         learned = sum(entry.stage == "learned" for entry in ranked)
         again = doubling < MOST_DOUBLINGS and 2 * learned < len(ranked)
-        if not again or not notebook.decide(f"{title} doubled", lambda: notebook.left(until) > 0):
+        if not again or not notebook.schedule(f"{title} doubled", lambda: notebook.left(until) > 0):
             break
         starting = sum(entry.stage == "starting" for entry in ranked)
         notebook.say(
@@ -197,9 +199,20 @@ def _ranked(entry: tuple[Candidate, TrainingResult]) -> Ranked:
 
 
 def promoted(ranked: Sequence[Ranked]) -> list[Candidate]:
-    """Return the candidates that go on: the better third, and the best baseline in any case."""
+    """Return the candidates that go on: the better third, and the best baseline in any case.
+
+    At most half of them are of one space, as long as there are others: some learn fast and get no better.
+    """
     count = max(2, math.ceil(len(ranked) / KEPT))
-    kept = [entry.candidate for entry in ranked[:count]]
+    chosen: list[int] = []
+    spaces: Counter[str] = Counter()
+    for place, entry in enumerate(ranked):
+        space = entry.candidate.setting.space_name
+        if len(chosen) < count and spaces[space] < math.ceil(count / 2):
+            chosen.append(place)
+            spaces[space] += 1
+    chosen += [place for place in range(len(ranked)) if place not in chosen][: count - len(chosen)]
+    kept = [ranked[place].candidate for place in sorted(chosen)]
     if not any(candidate.baseline for candidate in kept):
         kept += [entry.candidate for entry in ranked if entry.candidate.baseline][:1]
     if all(candidate.baseline for candidate in kept):

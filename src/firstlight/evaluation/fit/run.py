@@ -36,6 +36,8 @@ PER_SAMPLE, FEWEST_PARAMS, MOST_PARAMS = 100, 20_000, 2_000_000
 # Families whose plain networks rank below are not searched
 SEARCHED = 3
 FINAL_VALIDATION = 0.1
+# Of the time to screen a family, the share after which no further network is drawn
+DRAWING = 0.5
 # Of the time that is left for the finals: trainings on more samples take a little longer
 CAREFUL = 0.75
 PERCEPTRONS = "plain-mlp"
@@ -62,13 +64,12 @@ class FitSetting:
     device: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what decides the result; the time is part of it, and may be raised."""
+        """Return what decides the result, besides the time, which may be raised."""
         return {
             "data": self.data,
             "limits": str(self.limits),
             "baselines": ",".join(str(getattr(entry, "__name__", entry)) for entry in self.baselines),
             "seed": self.seed,
-            "seconds": self.seconds,
         }
 
 
@@ -130,7 +131,7 @@ class _Fitting:
         short = [candidate.with_recipe(epochs=min(plan.refining, epochs)) for candidate in pair]
         changes = refine(self.trainings, short, changes_for(setting.dataset.input_shape, steps), REFINED)
         longest = functools.partial(self._final_epochs, best, plan.seeds, epochs)
-        final_epochs = self.notebook.decide("final epochs", longest)
+        final_epochs = self.notebook.schedule("final epochs", longest)
         self.notebook.say(f"Finals: {' and '.join(map(str, pair))}, {plan.seeds} seeds, {final_epochs} epochs each.")
         finals = self._finals(pair, changes, final_epochs, plan.seeds)
         return self._result(finals, looked, setting)
@@ -185,11 +186,13 @@ class _Fitting:
         each = max(1, (plan.candidates - len(ranked)) // max(1, len(searched)))
         chosen: list[Candidate] = []
         looked = 0
-        for family in searched:
+        for number, family in enumerate(searched):
+            begin, end = (PLAIN + (SCREENED - PLAIN) * place / len(searched) for place in (number, number + 1))
             count = max(4 * each, plan.screened // len(searched))
             latency = self.latency(family.setting) if "latency" in limits.bounds else None
-            draw = functools.partial(drawn, family, limits, count, self.asked.seed, latency)
-            texts = self.notebook.decide(f"networks of {family.name}", draw)
+            go_on = functools.partial(self._before, begin + DRAWING * (end - begin))
+            draw = functools.partial(drawn, family, limits, count, self.asked.seed, latency, go_on)
+            texts = self.notebook.schedule(f"networks of {family.name}", draw)
             best = screened(
                 family,
                 texts,
@@ -197,7 +200,7 @@ class _Fitting:
                 self.executor,
                 self.store,
                 self.notebook,
-                SCREENED,
+                end,
                 lambda done: self.callback(Event("scoring", done, None)),
             )
             looked += best.looked
@@ -207,6 +210,10 @@ class _Fitting:
                 f"{len(best.chosen)} best are trained."
             )
         return chosen, looked
+
+    def _before(self, share: float) -> bool:
+        """Return whether a share of the time is not over."""
+        return self.notebook.left(share) > 0
 
     def _halve(self, plain: Sequence[Candidate], chosen: Sequence[Candidate], plan: Plan) -> tuple[list[Ranked], int]:
         """Train candidates for more and more epochs."""
@@ -230,7 +237,8 @@ class _Fitting:
         """Return the epochs for which the time suffices, given how long those of the finalists took."""
         seconds = sum(entry.result.seconds / max(1, len(entry.result.epochs)) for entry in best)
         suffices = CAREFUL * self.notebook.left(FINISHED) * max(1, self.workers) / (seeds * max(seconds, 1e-6))
-        return max(fewest, min(MOST_EPOCHS, int(suffices)))
+        earlier: int = self.notebook.earlier("final epochs", 0)
+        return max(fewest, earlier, min(MOST_EPOCHS, int(suffices)))
 
     def _finals(self, pair: Sequence[Candidate], changes: dict[str, Any], epochs: int, seeds: int) -> list[FinalResult]:
         """Train the finalists with several seeds, on more of the samples, and test them."""
@@ -247,12 +255,12 @@ class _Fitting:
         for seed in range(self.asked.seed, self.asked.seed + seeds):
             begun = self.notebook.elapsed
             name = f"finals with seed {seed}"
-            if results and not self.notebook.decide(name, lambda: self._time_for(results)):
+            if results and not self.notebook.schedule(name, lambda: self._time_for(results)):
                 self.notebook.say(f"No time is left for more than {len(results)} seeds.")
                 break
             results.append(train_finalists(finalists, (seed,), self.executor, place, callback=self.callback))
             took = self.notebook.elapsed - begun
-            self.notebook.decide(f"{name} took", functools.partial(float, took))
+            self.notebook.schedule(f"{name} took", functools.partial(float, took))
         return [
             FinalResult(finalist, tuple(by_seed[number].trainings[0] for by_seed in results))
             for number, finalist in enumerate(finalists)
@@ -261,7 +269,7 @@ class _Fitting:
     def _time_for(self, done: Sequence[Any]) -> bool:
         """Return whether another seed fits in the time, if it takes as long as the last one."""
         last = self.asked.seed + len(done) - 1
-        return bool(self.notebook.left() > self.notebook.decide(f"finals with seed {last} took", lambda: 0.0))
+        return bool(self.notebook.left() > self.notebook.schedule(f"finals with seed {last} took", lambda: 0.0))
 
     def _result(self, finals: Sequence[FinalResult], looked: int, setting: EvaluationSetting) -> Fit:
         ended = [entry for entry in finals if entry.finished]
@@ -279,7 +287,7 @@ class _Fitting:
             "for each seed",
             "verdict": f"{tests:,} test samples, once, after all decisions",
         }
-        trained = self.notebook.decide("trained", lambda: self._trained(finals))
+        trained = self.notebook.schedule("trained", lambda: self._trained(finals))
         return Fit(
             best,
             plain[0],
@@ -288,7 +296,7 @@ class _Fitting:
             tuple(self.notebook.lines),
             trained,
             looked,
-            self.notebook.decide("seconds", lambda: self.notebook.elapsed),
+            self.notebook.schedule("seconds", lambda: self.notebook.elapsed),
             used,
             self.folder,
         )
