@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+import hashlib
+import json
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -23,7 +25,7 @@ from firstlight.evaluation.fit.plan import FINISHED, HALVED, MOST_EPOCHS, PLAIN,
 from firstlight.evaluation.fit.refining import changes_for, refine
 from firstlight.evaluation.fit.result import Fit
 from firstlight.evaluation.fit.screening import screened
-from firstlight.execution.executor import Executor, one_thread
+from firstlight.execution.executor import Executor, items_at_a_time, one_thread
 from firstlight.options import Limits
 from firstlight.storage.store import Store, open_store
 from firstlight.training.finalists import Finalist, FinalResult
@@ -72,17 +74,19 @@ class FitSetting:
             "seed": self.seed,
         }
 
+    @property
+    def digest(self) -> str:
+        """A short text that tells fits apart."""
+        return hashlib.blake2b(json.dumps(self.to_dict()).encode(), digest_size=3).hexdigest()
 
-def run_fit(
-    asked: FitSetting, executor: Executor, folder: Path | None = None, *, workers: int = 1, callback: Callback = ignore
-) -> Fit:
+
+def run_fit(asked: FitSetting, executor: Executor, folder: Path | None = None, *, callback: Callback = ignore) -> Fit:
     """Find, train and test a network for some data.
 
     Args:
         asked: What is asked for.
         executor: Where networks are scored and trained.
         folder: Where everything is kept. A fit that was interrupted goes on from there.
-        workers: How many networks the executor trains at a time.
         callback: Called with an event for each decision, and for progress.
     """
     with ExitStack() as stack:
@@ -90,6 +94,7 @@ def run_fit(
         notebook = Notebook(folder, asked.to_dict(), asked.seconds, callback)
         stack.enter_context(executor.staying())
         stack.enter_context(one_thread())
+        workers = notebook.schedule("trainings at a time", lambda: items_at_a_time(executor))
         return _Fitting(asked, executor, store, notebook, folder, workers, callback).run()
 
 
@@ -113,14 +118,19 @@ class _Fitting:
 
     def run(self) -> Fit:
         setting, limits = self._begin()
-        proposals = Proposals(limits, self.asked.baselines, self.notebook, self.latency, max(1, self.workers))
+        proposals = Proposals(limits, self.asked.baselines, self.notebook, self.latency, self.workers)
         side = proposals.side(setting)
         if side is not None:
             setting = self._setting(with_side(self.asked.data, side))
         families, plan = proposals.families(setting)
-        ranked = self._baselines(families, plan)
+        plain = [
+            Candidate(family.setting, family.baseline.architecture, family.baseline.name, family.baseline.title)
+            for family in families
+            if family.baseline is not None
+        ]
+        ranked = self._baselines(plain, plan)
         chosen, looked = self._screen(families, ranked, limits, plan)
-        last, epochs = self._halve([entry.candidate for entry in ranked], chosen, plan)
+        last, epochs = self._halve(plain, chosen, plan)
         found, baseline = best_of_each(last)
         if baseline is None:
             raise FirstlightError("No plain network came to the end of its training. Give the fit more time.")
@@ -161,17 +171,12 @@ class _Fitting:
             tests_later=True,
         )
 
-    def _baselines(self, families: Sequence[Family], plan: Plan) -> list[Ranked]:
+    def _baselines(self, plain: Sequence[Candidate], plan: Plan) -> list[Ranked]:
         """Train the plain networks first: they say which families are worth a search."""
-        plain = [
-            Candidate(family.setting, family.baseline.architecture, family.baseline.name, family.baseline.title)
-            for family in families
-            if family.baseline is not None
-        ]
         ranked, _ = rung(self.trainings, "plain networks", plain, plan.rungs[0], PLAIN)
         left_out = {entry.title for entry in plain} - {entry.candidate.title for entry in ranked}
         if left_out:
-            self.notebook.say(f"No time was left for {', '.join(sorted(left_out))}.")
+            self.notebook.say(f"No time yet for {', '.join(sorted(left_out))}.")
         words = ", ".join(f"{entry.candidate.title} {entry.accuracy:.1%}" for entry in ranked)
         self.notebook.say(f"Plain networks after {ranked[0].candidate.setting.recipe.epochs} epochs: {words}.")
         return ranked
@@ -236,7 +241,7 @@ class _Fitting:
     def _final_epochs(self, best: Sequence[Ranked], seeds: int, fewest: int) -> int:
         """Return the epochs for which the time suffices, given how long those of the finalists took."""
         seconds = sum(entry.result.seconds / max(1, len(entry.result.epochs)) for entry in best)
-        suffices = CAREFUL * self.notebook.left(FINISHED) * max(1, self.workers) / (seeds * max(seconds, 1e-6))
+        suffices = CAREFUL * self.notebook.left(FINISHED) * self.workers / (seeds * max(seconds, 1e-6))
         earlier: int = self.notebook.earlier("final epochs", 0)
         return max(fewest, earlier, min(MOST_EPOCHS, int(suffices)))
 
