@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from statistics import median
+from statistics import fmean, median
 from typing import Any
 
 from firstlight.core.errors import LimitError
@@ -107,8 +107,7 @@ class Proposals:
             (family for family in families if family.title not in slow), key=lambda family: speeds[family.title]
         )
         families = self._with_rates(families)
-        mean = max(speeds[family.title] for family in families if family.title in speeds)
-        mean = (mean + median(speeds[family.title] for family in families)) / 2
+        mean = fmean(speeds[family.title] for family in families if family.title != "logistic")
         plain = next(family for family in families if family.baseline is not None and family.title != "logistic")
         per_score = self.notebook.measure("seconds per score", lambda: score_seconds(plain))
         seconds = self.notebook.begin_plan()
@@ -167,7 +166,8 @@ class Proposals:
 
         rates: dict[str, float] = {
             family.title: self.notebook.decide(
-                f"learning rate of {family.title} for {_shape(family.setting)}", functools.partial(_rate, family)
+                f"learning rate of {family.title} for {_shape(family.setting)}",
+                functools.partial(learning_rate, family),
             )
             for family in families
             if family.baseline is not None
@@ -206,8 +206,8 @@ def _speed(family: Family) -> float:
     return seconds_per_sample(network, setting.dataset, setting.recipe)
 
 
-def _rate(family: Family) -> float:
-    """Return the rate of the range test, not too far from what is usual for the optimizer."""
+def learning_rate(family: Family) -> float:
+    """Return the rate that a range test finds for the plain network of a family, not far from what is usual."""
     assert family.baseline is not None
     setting = family.setting
     network = setting.space.build(
