@@ -21,7 +21,7 @@ from firstlight.evaluation.fit.candidates import LEAST, Candidate, Family, cells
 from firstlight.evaluation.fit.halving import Ranked, Trainings, promoted, rung, stage_of
 from firstlight.evaluation.fit.look import look_at
 from firstlight.evaluation.fit.notebook import NOTEBOOK, Notebook
-from firstlight.evaluation.fit.plan import ENOUGH_STEPS, MOST_CANDIDATES, Plan, make_plan
+from firstlight.evaluation.fit.plan import ENOUGH_STEPS, MOST_CANDIDATES, Plan, batch_size_for, make_plan
 from firstlight.evaluation.fit.refining import changes_for, refine
 from firstlight.evaluation.fit.screening import scoring_of
 from firstlight.execution.executor import make_executor, one_thread
@@ -110,6 +110,11 @@ def test_epochs_that_tell_networks_apart_come_before_many_networks() -> None:
     assert plan.rungs[0] * math.ceil(1078 / plan.batch_size) >= ENOUGH_STEPS
     assert plan.candidates < MOST_CANDIDATES
     assert make_plan(60, 1078, 5e-4, 0.005).rungs[0] < plan.rungs[0]
+
+
+@pytest.mark.parametrize(("samples", "size"), [(3, 2), (18, 4), (1000, 32), (6000, 128)])
+def test_a_batch_is_a_part_of_the_data(samples: int, size: int) -> None:
+    assert batch_size_for(samples) == size
 
 
 def test_chance_is_told_from_not_started() -> None:

@@ -29,6 +29,7 @@ FEWEST_SEEDS, MOST_SEEDS = 3, 5
 FINALISTS = 2
 # Small data have small batches, so that an epoch has enough steps
 SMALL_DATA, SMALL_BATCH, USUAL_BATCH = 4_000, 32, 128
+FEWEST_BATCHES = 4
 SAMPLES_TIMED = 3
 
 
@@ -73,7 +74,8 @@ class Plan:
 
 def batch_size_for(samples: int) -> int:
     """Return the samples per step that suit a training set."""
-    return SMALL_BATCH if samples < SMALL_DATA else USUAL_BATCH
+    usual = SMALL_BATCH if samples < SMALL_DATA else USUAL_BATCH
+    return max(2, min(usual, samples // FEWEST_BATCHES))
 
 
 def make_plan(seconds: float, samples: int, per_sample: float, per_score: float, workers: int = 1) -> Plan:
