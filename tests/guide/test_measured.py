@@ -23,8 +23,10 @@ def test_findings_that_are_kept_are_of_experiments_that_there_are() -> None:
     found = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in measured.FINDINGS.glob("*.json")}
     assert found
     for name, content in found.items():
-        assert name in EXPERIMENTS
-        assert content["command"].startswith(f"firstlight reproduce {name}")
+        experiment = content["experiment"]
+        assert experiment in EXPERIMENTS
+        assert name == experiment or name.startswith(f"{experiment}-")  # on other data
+        assert content["command"].split()[:3] == ["firstlight", "reproduce", experiment]
         assert content["date"]
         assert content["findings"]
     index = measured.index(found)

@@ -224,7 +224,7 @@ def test_a_search_that_was_not_what_one_may_think_says_so() -> None:
     assert "12 are not enough for a population of 64" in drawn.notes[0]
     assert search(algorithm="evolution:population=5", proxy="params", samples=12).notes == ()
     few = search(proxy="params", max_params=4_894, samples=500)
-    assert f"Only {few.scored} of 500 networks were scored" in few.notes[0]
+    assert any(f"Only {few.scored} of 500 networks were scored" in note for note in few.notes)
 
 
 def test_a_source_of_latencies_that_nothing_asks_for() -> None:
@@ -373,7 +373,7 @@ def test_a_proxy_that_is_not_made_for_the_networks_is_given_up_soon() -> None:
     assert len(seen) < 8
 
 
-@pytest.mark.parametrize(("space", "proxy"), [("nasrec-small", "sigeo"), ("transnas-micro", "independence")])
+@pytest.mark.parametrize(("space", "proxy"), [("nasrec-small", "jacov"), ("transnas-micro", "independence")])
 def test_spaces_that_dextr_does_not_fit_have_another_usual_proxy(space: str, proxy: str) -> None:
     small = {"transnas-micro": {"channels": 4, "input_shape": (3, 64, 64)}}.get(space, {"rows": 10})
     result = firstlight.search(space, samples=2, skeleton=small, workers=0)

@@ -71,7 +71,7 @@ def test_channels_last_gives_the_same_outputs_and_gradients(name: str) -> None:
     shape = (3, 64, 64) if name == "mobilenetv2" else (3, 16, 16)
     skeleton = space.skeleton(input_shape=shape, classes=10)
     network = space.build(space.example(), skeleton, seed=0).double()
-    x = torch.randn(2, *shape, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
+    x = torch.randn(8, *shape, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
 
     def gradients() -> list[torch.Tensor]:
         outputs = network(x)

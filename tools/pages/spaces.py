@@ -10,8 +10,8 @@ from typing import Any
 
 from tools.pages.algorithms import can_search
 from tools.pages.markdown import block, code, origin, table
+from tools.pages.measured import FINDINGS
 
-from firstlight.papers import EXPERIMENTS
 from firstlight.spaces import SPACES
 from firstlight.spaces.base import Space
 from firstlight.views.catalog import space_facts
@@ -85,7 +85,7 @@ def _linked(evidence: str) -> str:
     """Return the evidence with a link to where it was measured: an experiment, or a page of the guide."""
 
     def link(found: re.Match[str]) -> str:
-        folder = "measured/" if found[1] in EXPERIMENTS else ""
+        folder = "measured/" if (FINDINGS / f"{found[1]}.json").exists() else ""
         return f"([{found[1]}](../{folder}{found[1]}.md))"
 
     return re.sub(r"\(([a-z]+-[a-z0-9-]+)\)", link, evidence)

@@ -56,6 +56,7 @@ class DataKind:
         forms: How its sources are written, such as "npz:PATH".
         module: Module with `open_source(name)` and `path_of(name)`.
         shares: Module with `load_share(source, share, seed=...)`.
+        batch_size: The default batch of proxies that need several samples is at least this large.
         retrains: True if networks are not trained on this data during a search, as an evaluation, but after it. The
             data is then shown to the proxies, and `retrain` trains the best networks on it.
     """
@@ -64,6 +65,7 @@ class DataKind:
     forms: tuple[str, ...]
     module: str
     shares: str
+    batch_size: int = 1
     retrains: bool = False
 
     @property
@@ -78,6 +80,8 @@ _CLICKS = DataKind(
     ("criteo:FILE", "avazu:FILE", "kdd:FILE", "clicks:FILE"),
     "firstlight.data.clicks.prepared",
     "firstlight.data.clicks.shares",
+    # as in the published searches: with 64 rows, Jacobian covariance ranks networks upside down
+    batch_size=512,
     retrains=True,
 )
 KINDS = {kind.name: kind for kind in (_IMAGES, _CLICKS)}

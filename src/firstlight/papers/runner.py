@@ -14,8 +14,8 @@ from typing import Any
 from firstlight.core.errors import MissingFileError, SettingError, StoreError
 from firstlight.core.events import Callback, ignore
 from firstlight.core.statistics import FEWEST, RESAMPLES
-from firstlight.data.clicks import is_clicks
 from firstlight.data.images import DATA_FOLDER
+from firstlight.data.sources import data_kind
 from firstlight.execution.executor import LOCAL, Executor, make_executor
 from firstlight.papers.benchmarks import DataFolder
 from firstlight.papers.equal_size import FEWEST_POINTS
@@ -251,7 +251,9 @@ def _remarks(lab: Lab, experiment: Experiment, found: tuple[str, ...], store: St
     caveats = (
         "The skeleton is not the paper's: differences may be due to that." if smaller else "",
         ""
-        if lab.images == usual or not experiment.measures or is_clicks(lab.images)
+        if lab.images == usual
+        or not experiment.measures
+        or data_kind(lab.images) not in (None, data_kind(lab.usual_images))
         else f"Networks are not shown {name} images: differences may be due to that.",
     )
     published = (remark for table in experiment.answers for remark in table.remarks)

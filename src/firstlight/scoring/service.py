@@ -19,7 +19,7 @@ from torch import nn
 from firstlight.core.errors import SettingError
 from firstlight.core.events import Callback, ignore
 from firstlight.data import Inputs, InputSource, load_inputs
-from firstlight.data.clicks import is_clicks
+from firstlight.data.sources import data_kind
 from firstlight.execution.executor import Executor, Lost
 from firstlight.probe import Probe
 from firstlight.probe.cost import Cost
@@ -34,9 +34,6 @@ from firstlight.storage.store import Store
 from firstlight.training.shared_warm_up import SharedWarmUp
 from firstlight.training.warm_up import FOLDER, LearnedFrom, WarmUp
 
-# Rows of clicks in a batch, as in the published searches: with 64, Jacobian covariance ranks networks upside down
-CLICK_ROWS = 512
-
 
 def source_for(
     requests: Iterable[ProxyRequest],
@@ -47,13 +44,14 @@ def source_for(
 ) -> InputSource:
     """Return a source with the largest batch size and number of batches that any of the proxies needs.
 
-    A given `batch_size` or number of `batches` takes precedence. The default batch size of clicks is at least 512, and
-    shrinks if the data has fewer samples.
+    A given `batch_size` or number of `batches` takes precedence. Some kinds of data have larger
+    default batches (`DataKind.batch_size`). A default batch shrinks if the data has fewer samples.
     """
     requests = list(requests)
     size = max((max(request.proxy.batch_size, request.samples) for request in requests), default=1)
-    if size > 1 and is_clicks(name):
-        size = max(size, CLICK_ROWS)
+    kind = data_kind(name)
+    if size > 1 and kind is not None:
+        size = max(size, kind.batch_size)
     count = max((request.num_batches for request in requests), default=1)
     count = count if batches is None else batches
     if batch_size is None:

@@ -51,8 +51,9 @@ class NasRec(Space[Recommender]):
     used_by: tuple[str, ...] = ("Zheng2023sigeo",)
     evidence = (
         "after a warm-up of shared weights, with batches of 512: 0.474 [0.192, 0.697] on 40 networks and synthetic "
-        "clicks, from which it was chosen, and 0.392 [0.075, 0.619] on 40 others and a sample of Criteo; params -0.024 "
-        "and -0.056. Without a warm-up, 0.341 [-0.024, 0.627] and 0.008 [-0.347, 0.308] (sigeo-click-ranks)"
+        "clicks, from which it was chosen; without a warm-up 0.341 [-0.024, 0.627]; params -0.024 (sigeo-click-ranks). "
+        "On 40 others and a sample of Criteo: 0.392 [0.075, 0.619]; without a warm-up 0.008 [-0.347, 0.308]; params "
+        "-0.056 (sigeo-click-ranks-criteo)"
     )
     proxy = "jacov"  # Dextr does not work with a single logit, which has no curvature
     data_kind = "clicks"
