@@ -15,7 +15,7 @@ from tools.pages.markdown import block, origin, table
 from firstlight.papers import EXPERIMENTS
 
 FINDINGS = Path(__file__).parent.parent.parent / "docs" / "measured"
-ORIGIN = origin("docs/measured/*.json, which `firstlight reproduce` or a program in benchmarks/ has written")
+ORIGIN = origin("docs/measured/*.json, which `firstlight reproduce` has written")
 INDEX = """# Tables measured again
 
 What `firstlight reproduce` gave here, line by line, as it left it: published and measured figures, the verdict, the
