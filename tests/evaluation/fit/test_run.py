@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import signal
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -36,11 +39,6 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> str:
 def fitted(data: str, tmp_path_factory: pytest.TempPathFactory) -> tuple[firstlight.Fit, Path]:
     folder = tmp_path_factory.mktemp("fits") / "run"
     return firstlight.fit(data, out=folder, **SHORT), folder
-
-
-def timed(notebook: Path) -> dict[str, dict[str, Any]]:
-    content = json.loads(notebook.read_text())
-    return {name: content[name] for name in ("decisions", "speeds", "schedule")}
 
 
 def without_time(content: dict[str, Any]) -> dict[str, Any]:
@@ -100,9 +98,21 @@ def test_a_finished_fit_is_answered_from_its_folder(data: str, fitted: tuple[fir
     assert all(trained.known for entry in again.finalists for trained in entry.trainings)
 
 
-@pytest.mark.parametrize("after", [1, 4, 7])
-def test_an_interrupted_fit_goes_on(data: str, after: int, tmp_path: Path) -> None:
-    """It is stopped after so many events; what was decided before is decided, and nothing is trained twice."""
+def with_schedule_of(folder: Path, other: Path, **settings: Any) -> Path:
+    """Return another folder in which the clock has decided as in the first; all else is yet to be done."""
+    content = json.loads((folder / NOTEBOOK).read_text())
+    content |= {"decisions": {}, "settings": content["settings"] | settings}
+    other.mkdir()
+    (other / NOTEBOOK).write_text(json.dumps(content))
+    return other
+
+
+@pytest.mark.parametrize("after", [2, 14])
+def test_an_interrupted_fit_ends_as_if_it_had_not_been(
+    data: str, after: int, fitted: tuple[firstlight.Fit, Path], tmp_path: Path
+) -> None:
+    """It is stopped after so many events."""
+    found, folder = fitted
     count = 0
 
     def stop(event: Event) -> None:
@@ -111,16 +121,36 @@ def test_an_interrupted_fit_goes_on(data: str, after: int, tmp_path: Path) -> No
         if count > after:
             raise KeyboardInterrupt
 
+    again = with_schedule_of(folder, tmp_path / "run")
     with pytest.raises(KeyboardInterrupt):
-        firstlight.fit(data, out=tmp_path / "run", callback=stop, **SHORT)
-    notebook = tmp_path / "run" / NOTEBOOK
-    before = timed(notebook) if notebook.exists() else {}
-    found = firstlight.fit(data, out=tmp_path / "run", **SHORT)
-    decided = timed(notebook)
-    for name in before:
-        assert before[name].items() <= decided[name].items()
-    again = firstlight.fit(data, out=tmp_path / "run", **SHORT)
-    assert without_time(again.to_dict()) == without_time(found.to_dict())
+        firstlight.fit(data, out=again, callback=stop, **SHORT)
+    assert without_time(firstlight.fit(data, out=again, **SHORT).to_dict()) == without_time(moved(found, again))
+
+
+KILLED = """
+import os, signal, sys, firstlight
+def kill(event):
+    if event.stage == "training":
+        os.kill(os.getpid(), signal.SIGKILL)
+firstlight.fit(sys.argv[1], out=sys.argv[2], time="1s", max_params="2k", workers=0, callback=kill)
+"""
+
+
+def test_a_fit_that_is_killed_ends_as_if_it_had_not_been(
+    data: str, fitted: tuple[firstlight.Fit, Path], tmp_path: Path
+) -> None:
+    found, folder = fitted
+    again = with_schedule_of(folder, tmp_path / "run")
+    killed = subprocess.run([sys.executable, "-c", KILLED, data, str(again)], check=False)
+    assert killed.returncode == -signal.SIGKILL
+    with Store(again / STORE_NAME) as store:
+        assert store.count_evaluations() == 1
+    assert without_time(firstlight.fit(data, out=again, **SHORT).to_dict()) == without_time(moved(found, again))
+
+
+def moved(found: firstlight.Fit, folder: Path) -> dict[str, Any]:
+    """Return a result as if it were in another folder."""
+    return dict(json.loads(json.dumps(found.to_dict()).replace(str(found.directory), str(folder))))
 
 
 def test_the_test_samples_decide_nothing(data: str, tmp_path: Path) -> None:
@@ -132,10 +162,7 @@ def test_the_test_samples_decide_nothing(data: str, tmp_path: Path) -> None:
         tests = {"x_test": rng.integers(0, 17, (30, 8, 8)).astype(np.uint8), "y_test": rng.integers(0, 3, 30)}
         np.savez(tmp_path / f"{name}.npz", **keep, **tests)
     first = firstlight.fit(f"npz:{tmp_path / 'one.npz'}", out=tmp_path / "one", **SHORT)
-    timed = json.loads((tmp_path / "one" / NOTEBOOK).read_text())
-    settings = timed["settings"] | {"data": f"npz:{tmp_path / 'two.npz'}"}
-    (tmp_path / "two").mkdir()
-    (tmp_path / "two" / NOTEBOOK).write_text(json.dumps(timed | {"settings": settings, "decisions": {}}))
+    with_schedule_of(tmp_path / "one", tmp_path / "two", data=f"npz:{tmp_path / 'two.npz'}")
     second = firstlight.fit(f"npz:{tmp_path / 'two.npz'}", out=tmp_path / "two", **SHORT)
     assert first.decisions == second.decisions
     assert [entry.finalist.architecture for entry in first.finalists] == [
