@@ -18,7 +18,15 @@ from firstlight.core.amounts import parse_duration
 from firstlight.core.errors import SettingError, StoreError, TooFewError
 from firstlight.data import Dataset, load_dataset
 from firstlight.evaluation.fit.candidates import LEAST, Candidate, Family, cells, drawn, recipe_of
-from firstlight.evaluation.fit.halving import Ranked, Trainings, promoted, rung, stage_of
+from firstlight.evaluation.fit.halving import (
+    Ranked,
+    Trainings,
+    leaders_first,
+    promoted,
+    rung,
+    seconds_for_leaders,
+    stage_of,
+)
 from firstlight.evaluation.fit.look import look_at
 from firstlight.evaluation.fit.notebook import NOTEBOOK, Notebook
 from firstlight.evaluation.fit.plan import ENOUGH_STEPS, MOST_CANDIDATES, Plan, batch_size_for, make_plan
@@ -191,6 +199,28 @@ def test_what_the_time_left_out_stays_out(tmp_path: Path) -> None:
         again = list(trainings.results("rung", two, lambda took: True))
         assert [entry.architecture for entry, _ in again] == ["a1"]
         assert store.count_evaluations() == 1
+
+
+def test_leaders_are_trained_even_if_the_time_is_over(tmp_path: Path) -> None:
+    """The best network that is no baseline, and the best baseline: without one of them there would be no finals."""
+    own, plain = [candidate(f"a{n}") for n in (1, 2)], [candidate(f"a{n}", baseline=str(n)) for n in (4, 8)]
+    ordered = leaders_first([own[0], own[1], plain[0], plain[1]])
+    assert ordered == [own[0], plain[0], own[1], plain[1]]
+    assert leaders_first(plain) == plain
+    with Store(":memory:") as store, one_thread():
+        trainings = Trainings(make_executor(0), store, Notebook(None, {}, 1000))
+        trained = [entry for entry, _ in trainings.results("rung", ordered, lambda took: False, always=2)]
+    assert trained == ordered[:2]
+
+
+def test_the_time_that_leaders_take_follows_from_their_last_trainings() -> None:
+    def timed(text: str, seconds: float, baseline: str = "") -> Ranked:
+        pair = result([0.5, 0.6], [1.0, 0.9])
+        return Ranked(candidate(text, baseline=baseline), replace(pair, seconds=seconds), "learned")
+
+    ranked = [timed("a1", 4.0), timed("a2", 100.0), timed("a4", 6.0, "logistic"), timed("a8", 100.0, "mlp")]
+    assert seconds_for_leaders(ranked, 10, 2) == pytest.approx((2.0 + 3.0) * 10 / 2)
+    assert seconds_for_leaders([], 10, 1) == 0
 
 
 def test_recipes_are_compared_on_both_networks() -> None:

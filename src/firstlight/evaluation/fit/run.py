@@ -18,7 +18,15 @@ from firstlight.evaluation.baselines import LatencyFor, latencies
 from firstlight.evaluation.finals import FINALS, train_finalists
 from firstlight.evaluation.fit.candidates import Candidate, Family, drawn, recipe_of
 from firstlight.evaluation.fit.families import Proposals
-from firstlight.evaluation.fit.halving import Ranked, Trainings, best_of_each, promoted, rung
+from firstlight.evaluation.fit.halving import (
+    Ranked,
+    Trainings,
+    best_of_each,
+    leaders_first,
+    promoted,
+    rung,
+    seconds_for_leaders,
+)
 from firstlight.evaluation.fit.look import look_at
 from firstlight.evaluation.fit.notebook import Notebook
 from firstlight.evaluation.fit.plan import FINISHED, HALVED, MOST_EPOCHS, PLAIN, REFINED, SCREENED, Plan
@@ -223,10 +231,16 @@ class _Fitting:
     def _halve(self, plain: Sequence[Candidate], chosen: Sequence[Candidate], plan: Plan) -> tuple[list[Ranked], int]:
         """Train candidates for more and more epochs."""
         left, epochs, ranked = [*plain, *chosen], plan.rungs[0], list[Ranked]()
+        reached = epochs
         for number, planned in enumerate(plan.rungs, start=1):
             epochs = max(planned, epochs * 2 if number > 1 and planned <= epochs else planned)
             share = SCREENED + (HALVED - SCREENED) * number / len(plan.rungs)
-            ranked, epochs = rung(self.trainings, f"rung {number}", left, epochs, share)
+            if number > 1 and not self._time_for_leaders(number, ranked, epochs):
+                self.notebook.say(f"No time is left to train networks for {epochs} epochs.")
+                return ranked, reached
+            always = 1 if number == 1 else 2
+            ranked, epochs = rung(self.trainings, f"rung {number}", leaders_first(left), epochs, share, always)
+            reached = epochs
             found, baseline = best_of_each(ranked)
             words = [] if found is None else [f"the best searched one {found.accuracy:.1%}"]
             words += [] if baseline is None else [f"{baseline.candidate} {baseline.accuracy:.1%}"]
@@ -236,7 +250,12 @@ class _Fitting:
             if found is None:
                 self.notebook.say("No time was left to train networks that are not plain.")
             left = promoted(ranked)
-        return ranked, epochs
+        return ranked, reached
+
+    def _time_for_leaders(self, number: int, ranked: Sequence[Ranked], epochs: int) -> bool:
+        """Return whether the best network that is no baseline, and the best baseline, can be trained for longer."""
+        needed = seconds_for_leaders(ranked, epochs, self.workers)
+        return bool(self.notebook.schedule(f"rung {number} begun", lambda: self.notebook.left(REFINED) > needed))
 
     def _final_epochs(self, best: Sequence[Ranked], seeds: int, fewest: int) -> int:
         """Return the epochs for which the time suffices, given how long those of the finalists took."""
