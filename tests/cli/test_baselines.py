@@ -7,6 +7,8 @@ from pathlib import Path
 
 from tests.cli.command import CELL, firstlight
 
+from firstlight.views.console.verdict import QUESTION
+
 SMALL = "--data digits@8 --data-samples 60 --skeleton channels=2,cells=1"
 RECIPE = "short:batch_size=16"
 
@@ -34,8 +36,11 @@ def test_train_says_whether_the_network_is_better_than_a_plain_one(tmp_path: Pat
 
 def test_search_compares_what_it_found(tmp_path: Path) -> None:
     asked = ["search", "nasbench201", "--algorithm", "random", *SMALL.split(), "--queries", "2", "--epochs", "1"]
-    asked += ["--recipe", RECIPE, "--out", "run", "--workers", "0", "--baseline", "mlp", "--baseline-seeds", "1"]
+    asked += ["--recipe", RECIPE, "--out", "run", "--workers", "0"]
+    assert QUESTION in firstlight(*asked, folder=tmp_path).stdout
+    asked += ["--baseline", "mlp", "--baseline-seeds", "1"]
     shown = firstlight(*asked, folder=tmp_path).stdout
+    assert QUESTION not in shown
     assert "plain multilayer perceptron" in shown
     content = json.loads(firstlight(*asked, "--json", folder=tmp_path).stdout)["compared"]
     assert content["found"]["seeds"] == [0]

@@ -10,7 +10,7 @@ import torch
 from tests.execution import jobs
 
 from firstlight.core.errors import SettingError
-from firstlight.execution.executor import InProcess, available_cores, make_executor
+from firstlight.execution.executor import InProcess, available_cores, items_at_a_time, make_executor
 from firstlight.execution.workers import WorkerProcesses
 
 
@@ -58,3 +58,9 @@ def test_what_runs_in_this_process_cannot_be_limited(limit: dict[str, Any]) -> N
     (name,) = limit
     with pytest.raises(SettingError, match=f"{name} is .* workers is 0.*--workers 1"):
         make_executor(0, **limit)
+
+
+def test_executors_say_how_much_they_do_at_a_time() -> None:
+    assert items_at_a_time(InProcess()) == 1
+    assert items_at_a_time(make_executor(3)) == 3
+    assert items_at_a_time(make_executor(0)) == 1

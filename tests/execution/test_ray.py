@@ -22,7 +22,8 @@ from tests.execution import jobs
 import firstlight
 from firstlight.core.errors import DataError, MissingExtraError, SettingError, UnknownNameError, WorkerError
 from firstlight.core.events import Event
-from firstlight.execution.executor import InProcess, Lost, make_executor
+from firstlight.evaluation.fit.notebook import NOTEBOOK
+from firstlight.execution.executor import InProcess, Lost, items_at_a_time, make_executor
 from firstlight.execution.memory import can_limit_memory
 from firstlight.execution.ray import RayCluster, TaskNeeds
 from firstlight.execution.ray_tasks import Unpacking
@@ -80,6 +81,16 @@ def test_a_search_from_the_command_line_finds_the_same(executor: RayCluster, clu
     expected = run(*SEARCH, "--out", str(tmp_path / "b"), "--workers", "0")
     assert "Ray: 2 nodes, 2 CPUs" in found.stderr
     assert found_by(found.stdout) == found_by(expected.stdout)
+
+
+def test_a_fit_asks_how_many_tasks_run_at_a_time(executor: RayCluster, cluster: Any, tmp_path: Path) -> None:
+    asked: dict[str, Any] = {"time": "1s", "max_params": "2k", "max_latency": 1000, "out": tmp_path}
+    assert items_at_a_time(executor) >= 2
+    found = firstlight.fit("digits@8", executor=RayCluster(cluster.address), **asked)
+    schedule = json.loads((tmp_path / NOTEBOOK).read_text())["schedule"]
+    assert schedule["trainings at a time"] >= 2
+    assert "at most 1,000.0 ms of latency" in "\n".join(found.decisions)
+    assert found.baseline.finished
 
 
 def test_a_node_that_is_lost_midway_changes_nothing(executor: RayCluster, cluster: Any, tmp_path: Path) -> None:

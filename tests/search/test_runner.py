@@ -394,14 +394,34 @@ def test_networks_that_harm_their_worker_cost_only_themselves(tmp_path: Path) ->
     assert found["hog"][0] == "out_of_memory"
 
 
+def test_a_finished_search_goes_on_with_more_samples(tmp_path: Path) -> None:
+    first = search(samples=6, out=tmp_path)
+    more = search(samples=9, out=tmp_path)
+    assert (first.scored, more.scored, more.reused) == (6, 3, 6)
+    assert list(more.history["architecture"])[:6] == list(first.history["architecture"])
+    assert more.best.architecture == search(samples=9).best.architecture
+    assert json.loads((tmp_path / RESULT_NAME).read_text())["settings"]["samples"] == 9
+    with pytest.raises(StoreError, match="samples was 9, now 8"):
+        search(samples=8, out=tmp_path)
+
+
+def test_a_finished_search_goes_on_with_more_queries(tmp_path: Path) -> None:
+    asked: dict[str, Any] = {"data": "digits@8", "data_samples": 60, "epochs": 1, "out": tmp_path, "samples": None}
+    first = search(queries=1, **asked)
+    more = search(queries=2, **asked)
+    assert list(more.history["architecture"])[:1] == list(first.history["architecture"])
+    with Store(tmp_path / STORE_NAME) as store:
+        assert store.count_evaluations() == 2
+
+
 def test_runs_share_a_store_and_keep_their_folders_apart(tmp_path: Path) -> None:
     shared, first, second = (tmp_path / name for name in ("all.sqlite", "first", "second"))
     best = search(samples=6, out=first, store=shared).best.architecture
     more = search(samples=8, out=second, store=shared)
     assert (more.scored, more.reused, more.notes) == (2, 6, ())
     assert search(samples=8, out=second, store=shared).reused == 8
-    with pytest.raises(StoreError, match=r"first holds another run: samples was 6, now 8"):
-        search(samples=8, out=first, store=shared)
+    with pytest.raises(StoreError, match=r"second holds another run: samples was 8, now 6"):
+        search(samples=6, out=second, store=shared)
     assert {file.name for file in first.iterdir()} == {RESULT_NAME}
     assert best in write_report(first).read_text()
     with Store(shared) as store:

@@ -73,19 +73,14 @@ def fit(
     check_source_name("data", data)
     own = read_list(baseline) if baseline is None or isinstance(baseline, str) else _listed(baseline)
     check_baselines(own)
-    folder = choose_folder(storage, f"fit-{Path(data.removesuffix(SKIP_DAMAGED).rpartition(':')[2]).stem}")
     place = choose_executor(options[Compute], callback, MUCH_WORK)
     asked = FitSetting(data, options[Limits], seconds, tuple(own), seed, device)
-    found = run_fit(asked, place, folder, workers=_workers(options[Compute]), callback=callback)
+    folder = choose_folder(
+        storage, f"fit-{Path(data.removesuffix(SKIP_DAMAGED).rpartition(':')[2]).stem}-{asked.digest}"
+    )
+    found = run_fit(asked, place, folder, callback=callback)
     return found if folder is None else replace(found, exported=write_fit(found, folder))
 
 
 def _listed(given: Any) -> list[Any]:
     return list(given) if isinstance(given, (list, tuple)) else [given]
-
-
-def _workers(compute: Compute) -> int:
-    """Return how many networks are trained at a time, as far as that is known before."""
-    import os
-
-    return (os.cpu_count() or 1) if compute.workers is None else max(1, compute.workers)

@@ -120,8 +120,10 @@ def _show(found: Trained, folder: Path) -> None:
     ):
         say(f"{100 * accuracy:6.2f}% accuracy on {samples[part]:,} {part} samples, {when}")
     say(f"{len(result.epochs)} epochs of {samples['training']:,} samples in {result.seconds:,.1f} s.")
-    if found.compared is not None:
-        from firstlight.views.console.verdict import show_verdict
+    from firstlight.views.console.verdict import QUESTION, show_verdict
 
+    if found.compared is not None:
         show_verdict(found.compared)
+    else:
+        say(QUESTION)
     say(f"{WEIGHTS_NAME}, {RESULT_NAME} and {HISTORY_NAME} are in {folder}")

@@ -44,6 +44,8 @@ def train_finalists(
     tasks = [(finalist, seed) for seed in seeds for finalist in finalists]
     found = dict(known)
     missing = [(finalist, seed) for finalist, seed in tasks if (finalist.name, seed) not in found]
+    if folder is not None and missing:
+        folder.mkdir(parents=True, exist_ok=True)  # a cluster checks whether its nodes see the folder
     for (finalist, seed), trained in executor.map(FinalJob(folder), missing):
         if isinstance(trained, Lost):
             raise StoreError(f"The training of {finalist.title} with seed {seed} was lost: {trained.reason}")

@@ -42,7 +42,10 @@ class Lost:
 
 
 class Executor(Protocol):
-    """Where jobs run. Any object with these two methods is one."""
+    """Where jobs run. Any object with these two methods is one.
+
+    It may say with an attribute `at_a_time` how many items it works on at the same time; see `items_at_a_time`.
+    """
 
     def map(self, job: Callable[[T], R], items: Iterable[T]) -> Iterator[tuple[T, R | Lost]]:
         """Yield each item with its result as it arrives, in any order.
@@ -56,6 +59,11 @@ class Executor(Protocol):
     def staying(self) -> contextlib.AbstractContextManager[None]:
         """Return a context in which workers that `map` has started stay for the next call, as a search makes many."""
         ...
+
+
+def items_at_a_time(executor: Executor) -> int:
+    """Return how many items an executor works on at the same time; 1 if it does not say."""
+    return max(1, int(getattr(executor, "at_a_time", 1)))
 
 
 def make_executor(

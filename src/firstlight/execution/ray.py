@@ -94,6 +94,14 @@ class RayCluster:
         self._size, self._at_a_time, self._looked = "", 0, -math.inf
         self._waiting_since: float | None = None  # for a node with the resources of a task
 
+    @property
+    def at_a_time(self) -> int:
+        """How many tasks the cluster runs at the same time; it is asked now, and may grow or shrink."""
+        with self.staying():
+            self._connect()
+            self._room()
+            return self._at_a_time
+
     def map(self, job: Callable[[T], R], items: Iterable[T]) -> Iterator[tuple[T, R | Lost]]:
         queue = iter(items)
         first = next(queue, _NOTHING)

@@ -50,6 +50,11 @@ class WorkerProcesses:
         self._staying = False
         self._idle: list[_Worker] = []
 
+    @property
+    def at_a_time(self) -> int:
+        """The number of processes."""
+        return self.count
+
     def map(self, job: Callable[[T], R], items: Iterable[T]) -> Iterator[tuple[T, R | Lost]]:
         queue = iter(items)
         workers: list[_Worker] = []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 import re
 from collections.abc import Iterator, Mapping
@@ -59,7 +60,7 @@ NOT_KEPT = RunStore()
 
 
 def begin_run(store: Store, search: SearchSetting, storage: RunStore) -> Run:
-    """Return the run of this folder, or a new one that applies another rule to the same steps.
+    """Return the run of this folder, or a new one that goes on with more samples, or applies another rule to its steps.
 
     Raises:
         StoreError: If the folder holds another run.
@@ -156,6 +157,8 @@ def _refuse_another(known: dict[str, Any], search: SearchSetting, directory: Pat
     differing = _differing(known, settings)
     if differing and _share_steps(known, search):
         differing.discard("algorithm")
+    if search.samples > known.get("samples", math.inf):  # a replay, which then goes on
+        differing.discard("samples")
     if differing:
         differences = [f"{n} was {known.get(n)!r}, now {settings.get(n)!r}" for n in sorted(differing)]
         raise StoreError(

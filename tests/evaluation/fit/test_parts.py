@@ -18,10 +18,18 @@ from firstlight.core.amounts import parse_duration
 from firstlight.core.errors import SettingError, StoreError, TooFewError
 from firstlight.data import Dataset, load_dataset
 from firstlight.evaluation.fit.candidates import LEAST, Candidate, Family, cells, drawn, recipe_of
-from firstlight.evaluation.fit.halving import Ranked, Trainings, promoted, rung, stage_of
+from firstlight.evaluation.fit.halving import (
+    Ranked,
+    Trainings,
+    leaders_first,
+    promoted,
+    rung,
+    seconds_for_leaders,
+    stage_of,
+)
 from firstlight.evaluation.fit.look import look_at
 from firstlight.evaluation.fit.notebook import NOTEBOOK, Notebook
-from firstlight.evaluation.fit.plan import MOST_CANDIDATES, Plan, make_plan
+from firstlight.evaluation.fit.plan import ENOUGH_STEPS, MOST_CANDIDATES, Plan, batch_size_for, make_plan
 from firstlight.evaluation.fit.refining import changes_for, refine
 from firstlight.evaluation.fit.screening import scoring_of
 from firstlight.execution.executor import make_executor, one_thread
@@ -45,17 +53,37 @@ def candidate(text: str = "a1", space: str = "plain-mlp", baseline: str = "") ->
     return Candidate(setting(space), text, baseline)
 
 
-def test_a_decision_is_made_once(tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", ["decide", "measure", "schedule"])
+def test_a_decision_is_made_once(kind: str, tmp_path: Path) -> None:
     first = Notebook(tmp_path, {"data": "digits"}, 60)
-    assert first.decide("rate", lambda: 0.1) == 0.1
+    assert getattr(first, kind)("rate", lambda: 0.1) == 0.1
     again = Notebook(tmp_path, {"data": "digits"}, 60)
-    assert again.knows("rate")
-    assert again.decide("rate", lambda: pytest.fail("decided twice")) == 0.1
+    assert getattr(again, kind)("rate", lambda: pytest.fail("decided twice")) == 0.1
     with pytest.raises(StoreError, match="data was 'digits', now 'cifar10'"):
         Notebook(tmp_path, {"data": "cifar10"}, 60)
     (tmp_path / NOTEBOOK).write_text("{")
     with pytest.raises(StoreError, match="is damaged"):
         Notebook(tmp_path, {"data": "digits"}, 60)
+
+
+def test_with_more_time_only_the_schedule_is_made_again(tmp_path: Path) -> None:
+    first = Notebook(tmp_path, {}, 60)
+    for kind in (first.decide, first.measure, first.schedule):
+        kind("it", lambda: "before")
+    again = Notebook(tmp_path, {}, 120)
+    assert again.lines == [
+        "The time was raised from 60 to 120 seconds: what was measured and trained is kept, and the rest of the time "
+        "planned anew."
+    ]
+    assert again.decide("it", lambda: "anew") == again.measure("it", lambda: "anew") == "before"
+    assert not again.scheduled("it")
+    assert again.schedule("it", lambda: "anew") == "anew"
+    assert again.earlier("it", None) == "before"
+    resumed = Notebook(tmp_path, {}, 120)
+    assert resumed.lines == again.lines
+    assert resumed.schedule("it", lambda: "a third time") == "anew"
+    with pytest.raises(StoreError, match="was given 120 seconds, and now 60"):
+        Notebook(tmp_path, {}, 60)
 
 
 def test_time_without_running_does_not_count(tmp_path: Path) -> None:
@@ -83,6 +111,18 @@ def test_more_time_is_spent() -> None:
     assert long.candidates * long.rungs[-1] > short.candidates * short.rungs[-1]
     assert long.seeds >= short.seeds
     assert long.screened > short.screened
+
+
+def test_epochs_that_tell_networks_apart_come_before_many_networks() -> None:
+    plan = make_plan(170, 1078, 2.5e-4, 0.005, 2)
+    assert plan.rungs[0] * math.ceil(1078 / plan.batch_size) >= ENOUGH_STEPS
+    assert plan.candidates < MOST_CANDIDATES
+    assert make_plan(60, 1078, 5e-4, 0.005).rungs[0] < plan.rungs[0]
+
+
+@pytest.mark.parametrize(("samples", "size"), [(3, 2), (18, 4), (1000, 32), (6000, 128)])
+def test_a_batch_is_a_part_of_the_data(samples: int, size: int) -> None:
+    assert batch_size_for(samples) == size
 
 
 def test_chance_is_told_from_not_started() -> None:
@@ -120,6 +160,18 @@ def test_the_best_baseline_and_the_best_other_always_go_on() -> None:
     assert promoted([*plains, found[0]])[-1] == found[0].candidate
 
 
+def test_at_most_half_of_those_that_go_on_are_of_one_space() -> None:
+    quick = [Ranked(candidate(f"a1/{4 * n}"), result([1 - n / 100], [1.0]), "learned") for n in range(1, 13)]
+    slow = [
+        Ranked(
+            candidate(f"8k3s1/{n}x8k3s1", "plain-resnet", "own" * (n == 6)), result([0.5 - n / 100], [1.0]), "learned"
+        )
+        for n in range(1, 7)
+    ]
+    kept = [entry.architecture for entry in promoted([*quick, *slow])]
+    assert kept == ["a1/4", "a1/8", "a1/12", "8k3s1/1x8k3s1", "8k3s1/2x8k3s1", "8k3s1/3x8k3s1", "8k3s1/6x8k3s1"]
+
+
 def test_a_rung_at_chance_is_trained_for_longer(tmp_path: Path) -> None:
     """With a tiny learning rate nothing is learned in one epoch, so that the networks cannot be told apart."""
     lines: list[str] = []
@@ -147,6 +199,28 @@ def test_what_the_time_left_out_stays_out(tmp_path: Path) -> None:
         again = list(trainings.results("rung", two, lambda took: True))
         assert [entry.architecture for entry, _ in again] == ["a1"]
         assert store.count_evaluations() == 1
+
+
+def test_leaders_are_trained_even_if_the_time_is_over(tmp_path: Path) -> None:
+    """The best network that is no baseline, and the best baseline: without one of them there would be no finals."""
+    own, plain = [candidate(f"a{n}") for n in (1, 2)], [candidate(f"a{n}", baseline=str(n)) for n in (4, 8)]
+    ordered = leaders_first([own[0], own[1], plain[0], plain[1]])
+    assert ordered == [own[0], plain[0], own[1], plain[1]]
+    assert leaders_first(plain) == plain
+    with Store(":memory:") as store, one_thread():
+        trainings = Trainings(make_executor(0), store, Notebook(None, {}, 1000))
+        trained = [entry for entry, _ in trainings.results("rung", ordered, lambda took: False, always=2)]
+    assert trained == ordered[:2]
+
+
+def test_the_time_that_leaders_take_follows_from_their_last_trainings() -> None:
+    def timed(text: str, seconds: float, baseline: str = "") -> Ranked:
+        pair = result([0.5, 0.6], [1.0, 0.9])
+        return Ranked(candidate(text, baseline=baseline), replace(pair, seconds=seconds), "learned")
+
+    ranked = [timed("a1", 4.0), timed("a2", 100.0), timed("a4", 6.0, "logistic"), timed("a8", 100.0, "mlp")]
+    assert seconds_for_leaders(ranked, 10, 2) == pytest.approx((2.0 + 3.0) * 10 / 2)
+    assert seconds_for_leaders([], 10, 1) == 0
 
 
 def test_recipes_are_compared_on_both_networks() -> None:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import signal
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +19,7 @@ import firstlight
 from firstlight.core.errors import SettingError, StoreError
 from firstlight.core.events import Event
 from firstlight.evaluation.fit.notebook import NOTEBOOK
+from firstlight.storage.store import STORE_NAME, Store
 
 # too short for anything but what is always done, so that the number of trainings does not depend on the machine
 SHORT = {"time": "1s", "max_params": "2k", "workers": 0}
@@ -94,9 +98,21 @@ def test_a_finished_fit_is_answered_from_its_folder(data: str, fitted: tuple[fir
     assert all(trained.known for entry in again.finalists for trained in entry.trainings)
 
 
-@pytest.mark.parametrize("after", [1, 4, 7])
-def test_an_interrupted_fit_goes_on(data: str, after: int, tmp_path: Path) -> None:
-    """It is stopped after so many events; what was decided before is decided, and nothing is trained twice."""
+def with_schedule_of(folder: Path, other: Path, **settings: Any) -> Path:
+    """Return another folder in which the clock has decided as in the first; all else is yet to be done."""
+    content = json.loads((folder / NOTEBOOK).read_text())
+    content |= {"decisions": {}, "settings": content["settings"] | settings}
+    other.mkdir()
+    (other / NOTEBOOK).write_text(json.dumps(content))
+    return other
+
+
+@pytest.mark.parametrize("after", [2, 14])
+def test_an_interrupted_fit_ends_as_if_it_had_not_been(
+    data: str, after: int, fitted: tuple[firstlight.Fit, Path], tmp_path: Path
+) -> None:
+    """It is stopped after so many events."""
+    found, folder = fitted
     count = 0
 
     def stop(event: Event) -> None:
@@ -105,34 +121,76 @@ def test_an_interrupted_fit_goes_on(data: str, after: int, tmp_path: Path) -> No
         if count > after:
             raise KeyboardInterrupt
 
+    again = with_schedule_of(folder, tmp_path / "run")
     with pytest.raises(KeyboardInterrupt):
-        firstlight.fit(data, out=tmp_path / "run", callback=stop, **SHORT)
-    notebook = tmp_path / "run" / NOTEBOOK
-    before = json.loads(notebook.read_text())["decisions"] if notebook.exists() else {}
-    found = firstlight.fit(data, out=tmp_path / "run", **SHORT)
-    decided = json.loads(notebook.read_text())["decisions"]
-    assert before.items() <= decided.items()
-    again = firstlight.fit(data, out=tmp_path / "run", **SHORT)
-    assert without_time(again.to_dict()) == without_time(found.to_dict())
+        firstlight.fit(data, out=again, callback=stop, **SHORT)
+    assert without_time(firstlight.fit(data, out=again, **SHORT).to_dict()) == without_time(moved(found, again))
 
 
-def test_the_test_samples_decide_nothing(data: str, fitted: tuple[firstlight.Fit, Path], tmp_path: Path) -> None:
-    """With other test images and labels, every decision but those of the clock is the same."""
-    path = Path(data.removeprefix("npz:"))
-    arrays = dict(np.load(path))
+KILLED = """
+import os, signal, sys, firstlight
+def kill(event):
+    if event.stage == "training":
+        os.kill(os.getpid(), signal.SIGKILL)
+firstlight.fit(sys.argv[1], out=sys.argv[2], time="1s", max_params="2k", workers=0, callback=kill)
+"""
+
+
+def test_a_fit_that_is_killed_ends_as_if_it_had_not_been(
+    data: str, fitted: tuple[firstlight.Fit, Path], tmp_path: Path
+) -> None:
+    found, folder = fitted
+    again = with_schedule_of(folder, tmp_path / "run")
+    killed = subprocess.run([sys.executable, "-c", KILLED, data, str(again)], check=False)
+    assert killed.returncode == -signal.SIGKILL
+    with Store(again / STORE_NAME) as store:
+        assert store.count_evaluations() == 1
+    assert without_time(firstlight.fit(data, out=again, **SHORT).to_dict()) == without_time(moved(found, again))
+
+
+def moved(found: firstlight.Fit, folder: Path) -> dict[str, Any]:
+    """Return a result as if it were in another folder."""
+    return dict(json.loads(json.dumps(found.to_dict()).replace(str(found.directory), str(folder))))
+
+
+def test_the_test_samples_decide_nothing(data: str, tmp_path: Path) -> None:
+    """With other test images and labels, every decision is the same. What depends on the clock is held fixed."""
+    arrays = dict(np.load(data.removeprefix("npz:")))
     keep = {"x_train": arrays["x"][:120], "y_train": arrays["y"][:120]}
     rng = np.random.default_rng(0)
-    found = []
     for name in ("one", "two"):
         tests = {"x_test": rng.integers(0, 17, (30, 8, 8)).astype(np.uint8), "y_test": rng.integers(0, 3, 30)}
         np.savez(tmp_path / f"{name}.npz", **keep, **tests)
-        found.append(firstlight.fit(f"npz:{tmp_path / name}.npz", **SHORT))
-    rates = [[line for line in fit.decisions if line.startswith("Learning rates")] for fit in found]
-    after = [[line for line in fit.decisions if line.startswith("Plain networks after")] for fit in found]
-    assert rates[0] == rates[1]
-    assert after[0] == after[1]
-    assert found[0].best.finalist.architecture == found[1].best.finalist.architecture
-    assert found[0].best.validation == found[1].best.validation
+    first = firstlight.fit(f"npz:{tmp_path / 'one.npz'}", out=tmp_path / "one", **SHORT)
+    with_schedule_of(tmp_path / "one", tmp_path / "two", data=f"npz:{tmp_path / 'two.npz'}")
+    second = firstlight.fit(f"npz:{tmp_path / 'two.npz'}", out=tmp_path / "two", **SHORT)
+    assert first.decisions == second.decisions
+    assert [entry.finalist.architecture for entry in first.finalists] == [
+        entry.finalist.architecture for entry in second.finalists
+    ]
+    assert first.best.validation == second.best.validation
+    assert first.best.answers.accuracies != second.best.answers.accuracies
+
+
+def test_more_time_goes_on_from_what_is_there(data: str, tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    first = firstlight.fit(data, out=folder, **SHORT)
+    with Store(folder / STORE_NAME) as store:
+        before = store.count_evaluations()
+    more = SHORT | {"time": "2s"}
+    seen: list[Event] = []
+    second = firstlight.fit(data, out=folder, callback=seen.append, **more)
+    assert second.decisions[0].startswith("The time was raised from 1 to 2 seconds")
+    assert second.seconds > first.seconds
+    assert second.trained >= first.trained
+    trained = [event for event in seen if event.stage == "training"]
+    with Store(folder / STORE_NAME) as store:
+        assert store.count_evaluations() == before + len(trained)  # nothing is trained again
+    kept = json.loads((folder / NOTEBOOK).read_text())
+    assert kept["schedule"]["final epochs"] >= kept["earlier"]["final epochs"]
+    assert without_time(firstlight.fit(data, out=folder, **more).to_dict()) == without_time(second.to_dict())
+    with pytest.raises(StoreError, match=r"was given 2 seconds, and now 1\. Give it the same time"):
+        firstlight.fit(data, out=folder, **SHORT)
 
 
 def test_another_fit_is_not_overwritten(data: str, fitted: tuple[firstlight.Fit, Path]) -> None:

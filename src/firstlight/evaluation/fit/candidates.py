@@ -24,16 +24,17 @@ CELLS = "nasbench201"
 # What trains each family well: transformers and ConvNeXts have always been trained by AdamW
 SGD = TrainingRecipe(epochs=1, learning_rate=0.1, weight_decay=5e-4, clip_norm=5.0)
 ADAMW = TrainingRecipe(
-    epochs=1, optimizer="adamw", momentum=0.0, nesterov=False, learning_rate=2e-3, weight_decay=0.02, clip_norm=1.0
+    epochs=1, optimizer="adamw", momentum=0.0, nesterov=False, learning_rate=4e-3, weight_decay=0.02, clip_norm=1.0
 )
 BY_ADAMW = ("plain-convnext", "plain-vit")
-# Of the networks that are looked at, these are changes of the textbook network; the others are random
+# Of the networks that are looked at, this share are changes of the textbook network; the others are random
 NEAR_TEXTBOOK = 0.5
 FEWEST_CHANGES, MOST_CHANGES = 2, 8
 # Networks use at least this share of the limits
 LEAST = 0.4
 # So many draws in a row without a new network within the limits end the drawing
 PATIENCE = 300
+FEWEST_DRAWN = 16
 
 
 @dataclass(frozen=True)
@@ -122,7 +123,15 @@ def cells(setting: EvaluationSetting, limits: Limits) -> tuple[Family, str] | No
     return Family(chosen), f"Cells of NAS-Bench-201 with {around}: the limits leave {left.share:.0%} of them."
 
 
-def drawn(family: Family, limits: Limits, count: int, seed: int, latency: LatencySource | None = None) -> list[str]:
+def drawn(
+    family: Family,
+    limits: Limits,
+    count: int,
+    seed: int,
+    latency: LatencySource | None = None,
+    go_on: Callable[[], bool] = lambda: True,
+    near_textbook: float = NEAR_TEXTBOOK,
+) -> list[str]:
     """Draw different networks that use much of the limits, each as wide as they allow where widths can be chosen.
 
     Args:
@@ -131,6 +140,8 @@ def drawn(family: Family, limits: Limits, count: int, seed: int, latency: Latenc
         count: How many to draw. There may be fewer.
         seed: Seed of the draws.
         latency: Where latencies come from, if they are limited.
+        go_on: Returns whether there is time to draw another; a few are drawn in any case.
+        near_textbook: The share of the draws that are changes of the textbook network.
     """
     setting = family.setting
     costs = Costs(setting, latency)
@@ -142,7 +153,7 @@ def drawn(family: Family, limits: Limits, count: int, seed: int, latency: Latenc
     upper = replace(limits, min_params=None, min_macs=None)
     found: dict[str, None] = {}
     misses = 0
-    for network in _proposals(family, rng):
+    for network in _proposals(family, rng, near_textbook):
         if isinstance(setting.space, (PlainSpace, PlainMLP)):
             network = scaled_within(network, lambda entry: not excess(entry, upper))
         if network is not None and not excess(network, limits) and _uses(network, limits, costs.amount):
@@ -151,7 +162,7 @@ def drawn(family: Family, limits: Limits, count: int, seed: int, latency: Latenc
             found.setdefault(text)
         else:
             misses += 1
-        if len(found) >= count or misses > PATIENCE:
+        if len(found) >= count or misses > PATIENCE or (len(found) >= FEWEST_DRAWN and not go_on()):
             break
     return list(found)
 
@@ -162,10 +173,10 @@ def _uses(network: Any, limits: Limits, amount: Callable[[Any, str], float]) -> 
     return not shares or max(shares) >= LEAST
 
 
-def _proposals(family: Family, rng: random.Random) -> Iterator[Any]:
+def _proposals(family: Family, rng: random.Random, near_textbook: float) -> Iterator[Any]:
     space = family.setting.space
     while True:
-        if space.textbook and rng.random() < NEAR_TEXTBOOK:
+        if space.textbook and rng.random() < near_textbook:
             yield space.mutate_often(space.read(space.textbook), rng, rng.randint(FEWEST_CHANGES, MOST_CHANGES))
         else:
             yield space.sample(rng)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from statistics import median
+from statistics import fmean, median
 from typing import Any
 
 from firstlight.core.errors import LimitError
@@ -35,7 +36,7 @@ SMALLEST_SIDE = 8
 # By which the first speed is measured
 FIRST = "resnet"
 # A range test may change the usual rate of a recipe by these factors
-LEAST_RATE, MOST_RATE = 0.1, 4.0
+LEAST_RATE, MOST_RATE = 0.25, 2.0
 
 
 @dataclass(frozen=True)
@@ -73,7 +74,7 @@ class Proposals:
             return _speed(Family(_with_data(plain[0].setting, setting, recipe=recipe_of("", batch)), plain[0]))
 
         try:
-            speed = self.notebook.decide("seconds per sample at first", measured)
+            speed = self.notebook.measure("seconds per sample at first", measured)
         except LimitError:  # perceptrons, which may be small enough, are fast at any size
             return None
         side, needed = shape[1], 2 * FEWEST_CANDIDATES * FEWEST_STEPS * batch * speed / self.workers
@@ -106,19 +107,20 @@ class Proposals:
             (family for family in families if family.title not in slow), key=lambda family: speeds[family.title]
         )
         families = self._with_rates(families)
-        mean = max(speeds[family.title] for family in families if family.title in speeds)
-        mean = (mean + median(speeds[family.title] for family in families)) / 2
-        plain = next(family for family in families if family.baseline is not None and family.title != "logistic")
-        per_score = self.notebook.decide("seconds per score", lambda: score_seconds(plain))
+        others = [family for family in families if family.title != "logistic"]
+        mean = fmean(speeds[family.title] for family in others or families)
+        per_score = self.notebook.measure("seconds per score", lambda: _score_seconds(families))
         seconds = self.notebook.begin_plan()
-        made = self.notebook.decide("plan", lambda: make_plan(seconds, count, mean, per_score, self.workers).to_dict())
+        made = self.notebook.schedule(
+            "plan", lambda: make_plan(seconds, count, mean, per_score, self.workers).to_dict()
+        )
         plan = Plan.from_dict(made)
         self.notebook.say(f"Plan for {seconds / 60:.1f} minutes: {plan}.")
         return families, plan
 
     def _suiting(self, setting: EvaluationSetting) -> list[Family]:
         """Return the plain families that fit the limits, with their plain networks, and cells."""
-        texts = self.notebook.decide("plain networks", lambda: self._plain_texts(setting))
+        texts = self.notebook.decide(f"plain networks for {_shape(setting)}", lambda: self._plain_texts(setting))
         batch = batch_size_for(len(setting.dataset.y_train))
         families = []
         for name, title, space, architecture in texts:
@@ -155,16 +157,21 @@ class Proposals:
         def measured() -> dict[str, float]:
             return {family.title: _speed(family) for family in families if family.baseline is not None}
 
-        speeds: dict[str, float] = self.notebook.decide("seconds per sample", measured)
+        name = f"seconds per sample of {_shape(families[0].setting)}"
+        speeds: dict[str, float] = self.notebook.measure(name, measured)
         return speeds | {family.title: median(speeds.values()) for family in families if family.baseline is None}
 
     def _with_rates(self, families: Sequence[Family]) -> list[Family]:
         """Return the families with the learning rate that a range test finds for their plain network."""
 
-        def found() -> dict[str, float]:
-            return {family.title: _rate(family) for family in families if family.baseline is not None}
-
-        rates: dict[str, float] = self.notebook.decide("learning rates", found)
+        rates: dict[str, float] = {
+            family.title: self.notebook.decide(
+                f"learning rate of {family.title} for {_shape(family.setting)}",
+                functools.partial(learning_rate, family),
+            )
+            for family in families
+            if family.baseline is not None
+        }
         usual = rates.get(FIRST, median(rates.values()))
         words = ", ".join(f"{name} {rate:g}" for name, rate in rates.items())
         self.notebook.say(f"Learning rates by a range test on the training samples: {words}.")
@@ -174,6 +181,11 @@ class Proposals:
             standard = None if family.baseline is None else replace(family.baseline, setting=setting)
             changed.append(Family(setting, standard))
         return changed
+
+
+def _shape(setting: EvaluationSetting) -> str:
+    """Return the shape of the images, such as 3x32x32: with more time, they may be larger than before."""
+    return "x".join(map(str, setting.dataset.input_shape))
 
 
 def _family(name: str, title: str, setting: EvaluationSetting, architecture: str) -> Family:
@@ -187,6 +199,12 @@ def _with_data(setting: EvaluationSetting, of: EvaluationSetting, **changes: Any
     return changed
 
 
+def _score_seconds(families: Sequence[Family]) -> float:
+    """Return the mean over the families that can be searched and have a plain network."""
+    searched = [family for family in families if family.baseline is not None and family.setting.own_space is None]
+    return fmean(map(score_seconds, searched)) if searched else 1.0  # without any, nothing is scored
+
+
 def _speed(family: Family) -> float:
     assert family.baseline is not None
     setting = family.setting
@@ -194,8 +212,8 @@ def _speed(family: Family) -> float:
     return seconds_per_sample(network, setting.dataset, setting.recipe)
 
 
-def _rate(family: Family) -> float:
-    """Return the rate of the range test, not too far from what is usual for the optimizer."""
+def learning_rate(family: Family) -> float:
+    """Return the rate that a range test finds for the plain network of a family, not far from what is usual."""
     assert family.baseline is not None
     setting = family.setting
     network = setting.space.build(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -103,16 +104,18 @@ class Trainings:
     callback: Callback = ignore
 
     def results(
-        self, name: str, candidates: Sequence[Candidate], go_on: Callable[[float], bool]
+        self, name: str, candidates: Sequence[Candidate], go_on: Callable[[float], bool], always: int = 1
     ) -> Iterator[tuple[Candidate, TrainingResult]]:
         """Yield the result of each candidate, until the time is over.
 
         Args:
             name: What the decision to stop is kept as.
-            candidates: The candidates. The first is always trained.
+            candidates: The candidates.
             go_on: Returns whether there is time for another, given how long the last one took.
+            always: How many are trained in any case, the first ones.
         """
-        stopped = set(self.notebook.decide(f"{name} left out", list)) if self.notebook.knows(f"{name} done") else set()
+        ended = self.notebook.scheduled(f"{name} done")
+        stopped = set(self.notebook.schedule(f"{name} left out", list)) if ended else set()
         missing: list[Candidate] = []
         for candidate in candidates:
             known = self.store.find_evaluation(candidate.setting.key(candidate.architecture))
@@ -130,7 +133,7 @@ class Trainings:
         left, took = list(by_task), 0.0
 
         def tasks() -> Iterator[tuple[int, str]]:
-            while left and (len(left) == len(candidates) or go_on(took)):
+            while left and (ended or len(candidates) - len(left) < always or go_on(took)):
                 yield left.pop(0)
 
         answers = self.executor.map(MixedJob(tuple(jobs)), tasks())
@@ -143,8 +146,8 @@ class Trainings:
             self.notebook.save()
             self.callback(Event("training", done, len(missing), note=name))
             yield candidate, result
-        self.notebook.decide(f"{name} left out", lambda: [by_task[task].key for task in left])
-        self.notebook.decide(f"{name} done", lambda: True)
+        self.notebook.schedule(f"{name} left out", lambda: [by_task[task].key for task in left])
+        self.notebook.schedule(f"{name} done", lambda: True)
 
 
 def candidate_job(candidate: Candidate) -> str:
@@ -154,7 +157,7 @@ def candidate_job(candidate: Candidate) -> str:
 
 
 def rung(
-    trainings: Trainings, name: str, candidates: Sequence[Candidate], epochs: int, until: float
+    trainings: Trainings, name: str, candidates: Sequence[Candidate], epochs: int, until: float, always: int = 1
 ) -> tuple[list[Ranked], int]:
     """Train candidates alike, and rank them.
 
@@ -167,6 +170,7 @@ def rung(
         candidates: The networks.
         epochs: The number of epochs.
         until: The share of the time after which no further training is begun.
+        always: How many are trained in any case, the first ones.
 
     Returns:
         The networks, the best first, and the number of epochs in the end.
@@ -175,11 +179,11 @@ def rung(
     for doubling in range(MOST_DOUBLINGS + 1):
         trained = [candidate.with_recipe(epochs=epochs) for candidate in candidates]
         title = f"{name}, {epochs} epoch{'s' * (epochs != 1)}"
-        results = list(trainings.results(title, trained, lambda took: notebook.left(until) > took))
+        results = list(trainings.results(title, trained, lambda took: notebook.left(until) > took, always))
         ranked = sorted(map(_ranked, results), key=lambda entry: entry.order)
         learned = sum(entry.stage == "learned" for entry in ranked)
         again = doubling < MOST_DOUBLINGS and 2 * learned < len(ranked)
-        if not again or not notebook.decide(f"{title} doubled", lambda: notebook.left(until) > 0):
+        if not again or not notebook.schedule(f"{title} doubled", lambda: notebook.left(until) > 0):
             break
         starting = sum(entry.stage == "starting" for entry in ranked)
         notebook.say(
@@ -197,14 +201,42 @@ def _ranked(entry: tuple[Candidate, TrainingResult]) -> Ranked:
 
 
 def promoted(ranked: Sequence[Ranked]) -> list[Candidate]:
-    """Return the candidates that go on: the better third, and the best baseline in any case."""
+    """Return the candidates that go on: the better third, and the best baseline in any case.
+
+    At most half of them are of one space, as long as there are others: some learn fast and get no better.
+    """
     count = max(2, math.ceil(len(ranked) / KEPT))
-    kept = [entry.candidate for entry in ranked[:count]]
+    chosen: list[int] = []
+    spaces: Counter[str] = Counter()
+    for place, entry in enumerate(ranked):
+        space = entry.candidate.setting.space_name
+        if len(chosen) < count and spaces[space] < math.ceil(count / 2):
+            chosen.append(place)
+            spaces[space] += 1
+    chosen += [place for place in range(len(ranked)) if place not in chosen][: count - len(chosen)]
+    kept = [ranked[place].candidate for place in sorted(chosen)]
     if not any(candidate.baseline for candidate in kept):
         kept += [entry.candidate for entry in ranked if entry.candidate.baseline][:1]
     if all(candidate.baseline for candidate in kept):
         kept += [entry.candidate for entry in ranked if not entry.candidate.baseline][:1]
     return kept
+
+
+def leaders_first(candidates: Sequence[Candidate]) -> list[Candidate]:
+    """Return candidates with the first that is no baseline and the first baseline before all others."""
+    found = [candidate for candidate in candidates if not candidate.baseline]
+    plain = [candidate for candidate in candidates if candidate.baseline]
+    return [
+        *found[:1],
+        *plain[:1],
+        *(candidate for candidate in candidates if candidate not in (*found[:1], *plain[:1])),
+    ]
+
+
+def seconds_for_leaders(ranked: Sequence[Ranked], epochs: int, workers: int) -> float:
+    """Return how long the best network that is no baseline and the best baseline will take, trained for some epochs."""
+    leaders = [entry for entry in best_of_each(ranked) if entry is not None]
+    return sum(entry.result.seconds / max(1, len(entry.result.epochs)) for entry in leaders) * epochs / workers
 
 
 def best_of_each(ranked: Sequence[Ranked]) -> tuple[Ranked | None, Ranked | None]:

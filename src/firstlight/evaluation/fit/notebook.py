@@ -1,11 +1,12 @@
 """What a fit has decided, and the time that it has used: kept in its folder, so that it can be resumed.
 
-Decisions that depend on the clock are made once. A fit that is started again reads them, and finds all trainings in the
-store, so that it ends with the same network.
+Whatever depends on the clock is decided once. A fit that is started again reads it, and finds all trainings in the
+store, so that it ends with the same network. A fit that is given more time keeps everything but the schedule.
 """
 
 from __future__ import annotations
 
+import itertools
 import json
 import time
 from collections.abc import Callable, Mapping
@@ -25,8 +26,8 @@ class Notebook:
 
     Args:
         folder: Where they are kept; None to keep them in memory.
-        settings: Everything that was asked for. A folder with other settings is refused.
-        seconds: The time that the fit may take.
+        settings: Everything that was asked for but the time. A folder with other settings is refused.
+        seconds: The time that the fit may take. It may be more than before, but not less.
         callback: Called with a message for each line.
 
     Attributes:
@@ -41,20 +42,41 @@ class Notebook:
     ) -> None:
         self._path = None if folder is None else folder / NOTEBOOK
         self._settings, self._callback = dict(settings), callback
-        self._known: dict[str, Any] = {}
+        self._decisions: dict[str, Any] = {}
+        self._speeds: dict[str, Any] = {}
+        self._schedule: dict[str, Any] = {}
+        self._earlier: dict[str, Any] = {}
+        self._raised: list[float] = []
         self._before, self._planned = 0.0, 0.0
         self._begin = time.monotonic()
         self.seconds = seconds
         self.lines: list[str] = []
         if self._path is not None and self._path.exists():
-            try:
-                content = json.loads(self._path.read_text(encoding="utf-8"))
-                earlier, self._known, self._before = content["settings"], content["decisions"], content["elapsed"]
-            except (OSError, ValueError, KeyError, TypeError) as error:
-                raise StoreError(
-                    f"{self._path} is damaged ({type(error).__name__}). Name another folder with --out."
-                ) from error
-            refuse_others(self._path.parent, earlier, self._settings)
+            self._read(self._path)
+        for before, after in itertools.pairwise([*self._raised, seconds]):
+            self.say(
+                f"The time was raised from {before:,.0f} to {after:,.0f} seconds: what was measured and trained is "
+                "kept, and the rest of the time planned anew."
+            )
+
+    def _read(self, path: Path) -> None:
+        try:
+            content = json.loads(path.read_text(encoding="utf-8"))
+            earlier, seconds = content["settings"], float(content["seconds"])
+            self._decisions, self._speeds = dict(content["decisions"]), dict(content["speeds"])
+            self._schedule, self._earlier = dict(content["schedule"]), dict(content["earlier"])
+            self._raised, self._before = list(content["raised"]), float(content["elapsed"])
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise StoreError(f"{path} is damaged ({type(error).__name__}). Name another folder with --out.") from error
+        refuse_others(path.parent, earlier, self._settings)
+        if self.seconds < seconds:
+            raise StoreError(
+                f"The fit in {path.parent} was given {seconds:,.0f} seconds, and now {self.seconds:,.0f}. Give it the "
+                "same time to resume it, or more to go on from what it has (--time), or name another folder with --out."
+            )
+        if self.seconds > seconds:
+            self._earlier, self._schedule = self._earlier | self._schedule, {}
+            self._raised.append(seconds)
 
     @property
     def elapsed(self) -> float:
@@ -62,29 +84,45 @@ class Notebook:
         return self._before + time.monotonic() - self._begin
 
     def begin_plan(self) -> float:
-        """Return the seconds that are left for the plan; shares of the time are counted from now on."""
-        self._planned = float(self.decide("seconds before the plan", lambda: self.elapsed))
-        return max(1.0, self.seconds - self._planned)
+        """Return the seconds that the plan is for; shares of the time that is left are counted from now on."""
+        overhead = float(self.measure("seconds before the first plan", lambda: self.elapsed))
+        self._planned = float(self.schedule("seconds before the plan", lambda: self.elapsed))
+        return max(1.0, self.seconds - overhead)
 
     def left(self, share: float = 1.0) -> float:
         """Return the seconds that are left until a share of the time of the plan has been used; negative after that."""
         return self._planned + share * (self.seconds - self._planned) - self.elapsed
 
     def decide(self, name: str, decision: Callable[[], Any]) -> Any:
-        """Return a decision: the one that was made before, or a new one, which is kept.
+        """Return a decision that does not depend on the clock: the one that was made before, or a new one.
 
         Args:
             name: What is decided.
             decision: Returns a value that JSON can hold.
         """
-        if name not in self._known:
-            self._known[name] = decision()
-            self.save()
-        return self._known[name]
+        return self._once(self._decisions, name, decision)
 
-    def knows(self, name: str) -> bool:
-        """Return whether it was decided before."""
-        return name in self._known
+    def measure(self, name: str, measurement: Callable[[], Any]) -> Any:
+        """Return a speed that was measured before, or measure it now."""
+        return self._once(self._speeds, name, measurement)
+
+    def schedule(self, name: str, decision: Callable[[], Any]) -> Any:
+        """Return a decision that depends on the clock. It holds until the fit is given more time."""
+        return self._once(self._schedule, name, decision)
+
+    def earlier(self, name: str, default: Any) -> Any:
+        """Return what the schedule said before the fit was given more time."""
+        return self._earlier.get(name, default)
+
+    def scheduled(self, name: str) -> bool:
+        """Return whether the schedule says something."""
+        return name in self._schedule
+
+    def _once(self, known: dict[str, Any], name: str, decision: Callable[[], Any]) -> Any:
+        if name not in known:
+            known[name] = decision()
+            self.save()
+        return known[name]
 
     def say(self, line: str) -> None:
         """Say what was decided, and why."""
@@ -94,5 +132,14 @@ class Notebook:
     def save(self) -> None:
         """Write everything, with the time used so far."""
         if self._path is not None:
-            content = {"settings": self._settings, "decisions": self._known, "elapsed": self.elapsed}
+            content = {
+                "settings": self._settings,
+                "seconds": self.seconds,
+                "raised": self._raised,
+                "decisions": self._decisions,
+                "speeds": self._speeds,
+                "schedule": self._schedule,
+                "earlier": self._earlier,
+                "elapsed": self.elapsed,
+            }
             write_whole(self._path, json.dumps(content, indent=2).encode())

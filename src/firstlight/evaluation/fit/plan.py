@@ -18,15 +18,18 @@ PLAIN, SCREENED, HALVED, REFINED, FINISHED = 0.2, 0.3, 0.6, 0.72, 0.97
 SCREENING = 0.08
 # The share of the candidates that goes on to the next rung; epochs grow by the inverse
 KEPT = 3
-# With fewer steps, most networks have not begun to learn
-FEWEST_STEPS = 80
+# With fewer steps, most networks have not begun to learn; with enough of them, they can be told apart
+FEWEST_STEPS, ENOUGH_STEPS = 80, 300
 FEWEST_CANDIDATES, MOST_CANDIDATES = 8, 60
+# As many are worth a third rung
+MANY_CANDIDATES = 24
 MOST_RUNGS = 3
 MOST_EPOCHS = 80
 FEWEST_SEEDS, MOST_SEEDS = 3, 5
 FINALISTS = 2
 # Small data have small batches, so that an epoch has enough steps
 SMALL_DATA, SMALL_BATCH, USUAL_BATCH = 4_000, 32, 128
+FEWEST_BATCHES = 4
 SAMPLES_TIMED = 3
 
 
@@ -71,7 +74,8 @@ class Plan:
 
 def batch_size_for(samples: int) -> int:
     """Return the samples per step that suit a training set."""
-    return SMALL_BATCH if samples < SMALL_DATA else USUAL_BATCH
+    usual = SMALL_BATCH if samples < SMALL_DATA else USUAL_BATCH
+    return max(2, min(usual, samples // FEWEST_BATCHES))
 
 
 def make_plan(seconds: float, samples: int, per_sample: float, per_score: float, workers: int = 1) -> Plan:
@@ -89,11 +93,13 @@ def make_plan(seconds: float, samples: int, per_sample: float, per_score: float,
     """
     epoch = samples * per_sample / workers
     batch = batch_size_for(samples)
-    first = max(1, math.ceil(FEWEST_STEPS / math.ceil(samples / batch)))
+    fewest, enough = (math.ceil(steps / math.ceil(samples / batch)) for steps in (FEWEST_STEPS, ENOUGH_STEPS))
     budget = (HALVED - SCREENED + PLAIN) * seconds / epoch  # in epochs, for all rungs
+    first = max(fewest, min(enough, int(budget / _cost(FEWEST_CANDIDATES, [1, KEPT]))))
     rungs = [first]
-    while len(rungs) < MOST_RUNGS and _cost(FEWEST_CANDIDATES, [*rungs, rungs[-1] * KEPT]) <= budget:
-        rungs.append(rungs[-1] * KEPT)
+    for count in (FEWEST_CANDIDATES, MANY_CANDIDATES)[: MOST_RUNGS - 1]:
+        if _cost(count, [*rungs, rungs[-1] * KEPT]) <= budget:
+            rungs.append(rungs[-1] * KEPT)
     candidates = FEWEST_CANDIDATES
     while candidates < MOST_CANDIDATES and _cost(candidates + 1, rungs) <= budget:
         candidates += 1

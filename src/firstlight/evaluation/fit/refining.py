@@ -77,7 +77,7 @@ def _reached(
 ) -> float | None:
     """Return the mean validation accuracy with changes; None if not all networks could be trained."""
     notebook: Notebook = trainings.notebook
-    if not notebook.decide(f"{name} tried", lambda: notebook.left(until) > 0):
+    if not notebook.schedule(f"{name} tried", lambda: notebook.left(until) > 0):
         return None
     changed = [network.with_recipe(**changes) for network in networks]
     found = [result.accuracy or 0.0 for _, result in trainings.results(name, changed, lambda took: True)]

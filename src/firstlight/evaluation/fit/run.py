@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+import hashlib
+import json
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -16,14 +18,22 @@ from firstlight.evaluation.baselines import LatencyFor, latencies
 from firstlight.evaluation.finals import FINALS, train_finalists
 from firstlight.evaluation.fit.candidates import Candidate, Family, drawn, recipe_of
 from firstlight.evaluation.fit.families import Proposals
-from firstlight.evaluation.fit.halving import Ranked, Trainings, best_of_each, promoted, rung
+from firstlight.evaluation.fit.halving import (
+    Ranked,
+    Trainings,
+    best_of_each,
+    leaders_first,
+    promoted,
+    rung,
+    seconds_for_leaders,
+)
 from firstlight.evaluation.fit.look import look_at
 from firstlight.evaluation.fit.notebook import Notebook
 from firstlight.evaluation.fit.plan import FINISHED, HALVED, MOST_EPOCHS, PLAIN, REFINED, SCREENED, Plan
 from firstlight.evaluation.fit.refining import changes_for, refine
 from firstlight.evaluation.fit.result import Fit
 from firstlight.evaluation.fit.screening import screened
-from firstlight.execution.executor import Executor, one_thread
+from firstlight.execution.executor import Executor, items_at_a_time, one_thread
 from firstlight.options import Limits
 from firstlight.storage.store import Store, open_store
 from firstlight.training.finalists import Finalist, FinalResult
@@ -36,6 +46,8 @@ PER_SAMPLE, FEWEST_PARAMS, MOST_PARAMS = 100, 20_000, 2_000_000
 # Families whose plain networks rank below are not searched
 SEARCHED = 3
 FINAL_VALIDATION = 0.1
+# Of the time to screen a family, the share after which no further network is drawn
+DRAWING = 0.5
 # Of the time that is left for the finals: trainings on more samples take a little longer
 CAREFUL = 0.75
 PERCEPTRONS = "plain-mlp"
@@ -62,26 +74,27 @@ class FitSetting:
     device: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what decides the result; the time is part of it, and may be raised."""
+        """Return what decides the result, besides the time, which may be raised."""
         return {
             "data": self.data,
             "limits": str(self.limits),
             "baselines": ",".join(str(getattr(entry, "__name__", entry)) for entry in self.baselines),
             "seed": self.seed,
-            "seconds": self.seconds,
         }
 
+    @property
+    def digest(self) -> str:
+        """A short text that tells fits apart."""
+        return hashlib.blake2b(json.dumps(self.to_dict()).encode(), digest_size=3).hexdigest()
 
-def run_fit(
-    asked: FitSetting, executor: Executor, folder: Path | None = None, *, workers: int = 1, callback: Callback = ignore
-) -> Fit:
+
+def run_fit(asked: FitSetting, executor: Executor, folder: Path | None = None, *, callback: Callback = ignore) -> Fit:
     """Find, train and test a network for some data.
 
     Args:
         asked: What is asked for.
         executor: Where networks are scored and trained.
         folder: Where everything is kept. A fit that was interrupted goes on from there.
-        workers: How many networks the executor trains at a time.
         callback: Called with an event for each decision, and for progress.
     """
     with ExitStack() as stack:
@@ -89,6 +102,7 @@ def run_fit(
         notebook = Notebook(folder, asked.to_dict(), asked.seconds, callback)
         stack.enter_context(executor.staying())
         stack.enter_context(one_thread())
+        workers = notebook.schedule("trainings at a time", lambda: items_at_a_time(executor))
         return _Fitting(asked, executor, store, notebook, folder, workers, callback).run()
 
 
@@ -112,14 +126,19 @@ class _Fitting:
 
     def run(self) -> Fit:
         setting, limits = self._begin()
-        proposals = Proposals(limits, self.asked.baselines, self.notebook, self.latency, max(1, self.workers))
+        proposals = Proposals(limits, self.asked.baselines, self.notebook, self.latency, self.workers)
         side = proposals.side(setting)
         if side is not None:
             setting = self._setting(with_side(self.asked.data, side))
         families, plan = proposals.families(setting)
-        ranked = self._baselines(families, plan)
+        plain = [
+            Candidate(family.setting, family.baseline.architecture, family.baseline.name, family.baseline.title)
+            for family in families
+            if family.baseline is not None
+        ]
+        ranked = self._baselines(plain, plan)
         chosen, looked = self._screen(families, ranked, limits, plan)
-        last, epochs = self._halve([entry.candidate for entry in ranked], chosen, plan)
+        last, epochs = self._halve(plain, chosen, plan)
         found, baseline = best_of_each(last)
         if baseline is None:
             raise FirstlightError("No plain network came to the end of its training. Give the fit more time.")
@@ -130,7 +149,7 @@ class _Fitting:
         short = [candidate.with_recipe(epochs=min(plan.refining, epochs)) for candidate in pair]
         changes = refine(self.trainings, short, changes_for(setting.dataset.input_shape, steps), REFINED)
         longest = functools.partial(self._final_epochs, best, plan.seeds, epochs)
-        final_epochs = self.notebook.decide("final epochs", longest)
+        final_epochs = self.notebook.schedule("final epochs", longest)
         self.notebook.say(f"Finals: {' and '.join(map(str, pair))}, {plan.seeds} seeds, {final_epochs} epochs each.")
         finals = self._finals(pair, changes, final_epochs, plan.seeds)
         return self._result(finals, looked, setting)
@@ -160,17 +179,12 @@ class _Fitting:
             tests_later=True,
         )
 
-    def _baselines(self, families: Sequence[Family], plan: Plan) -> list[Ranked]:
+    def _baselines(self, plain: Sequence[Candidate], plan: Plan) -> list[Ranked]:
         """Train the plain networks first: they say which families are worth a search."""
-        plain = [
-            Candidate(family.setting, family.baseline.architecture, family.baseline.name, family.baseline.title)
-            for family in families
-            if family.baseline is not None
-        ]
         ranked, _ = rung(self.trainings, "plain networks", plain, plan.rungs[0], PLAIN)
         left_out = {entry.title for entry in plain} - {entry.candidate.title for entry in ranked}
         if left_out:
-            self.notebook.say(f"No time was left for {', '.join(sorted(left_out))}.")
+            self.notebook.say(f"No time yet for {', '.join(sorted(left_out))}.")
         words = ", ".join(f"{entry.candidate.title} {entry.accuracy:.1%}" for entry in ranked)
         self.notebook.say(f"Plain networks after {ranked[0].candidate.setting.recipe.epochs} epochs: {words}.")
         return ranked
@@ -185,11 +199,13 @@ class _Fitting:
         each = max(1, (plan.candidates - len(ranked)) // max(1, len(searched)))
         chosen: list[Candidate] = []
         looked = 0
-        for family in searched:
+        for number, family in enumerate(searched):
+            begin, end = (PLAIN + (SCREENED - PLAIN) * place / len(searched) for place in (number, number + 1))
             count = max(4 * each, plan.screened // len(searched))
             latency = self.latency(family.setting) if "latency" in limits.bounds else None
-            draw = functools.partial(drawn, family, limits, count, self.asked.seed, latency)
-            texts = self.notebook.decide(f"networks of {family.name}", draw)
+            go_on = functools.partial(self._before, begin + DRAWING * (end - begin))
+            draw = functools.partial(drawn, family, limits, count, self.asked.seed, latency, go_on)
+            texts = self.notebook.schedule(f"networks of {family.name}", draw)
             best = screened(
                 family,
                 texts,
@@ -197,7 +213,7 @@ class _Fitting:
                 self.executor,
                 self.store,
                 self.notebook,
-                SCREENED,
+                end,
                 lambda done: self.callback(Event("scoring", done, None)),
             )
             looked += best.looked
@@ -208,13 +224,23 @@ class _Fitting:
             )
         return chosen, looked
 
+    def _before(self, share: float) -> bool:
+        """Return whether a share of the time is not over."""
+        return self.notebook.left(share) > 0
+
     def _halve(self, plain: Sequence[Candidate], chosen: Sequence[Candidate], plan: Plan) -> tuple[list[Ranked], int]:
         """Train candidates for more and more epochs."""
         left, epochs, ranked = [*plain, *chosen], plan.rungs[0], list[Ranked]()
+        reached = epochs
         for number, planned in enumerate(plan.rungs, start=1):
             epochs = max(planned, epochs * 2 if number > 1 and planned <= epochs else planned)
             share = SCREENED + (HALVED - SCREENED) * number / len(plan.rungs)
-            ranked, epochs = rung(self.trainings, f"rung {number}", left, epochs, share)
+            if number > 1 and not self._time_for_leaders(number, ranked, epochs):
+                self.notebook.say(f"No time is left to train networks for {epochs} epochs.")
+                return ranked, reached
+            always = 1 if number == 1 else 2
+            ranked, epochs = rung(self.trainings, f"rung {number}", leaders_first(left), epochs, share, always)
+            reached = epochs
             found, baseline = best_of_each(ranked)
             words = [] if found is None else [f"the best searched one {found.accuracy:.1%}"]
             words += [] if baseline is None else [f"{baseline.candidate} {baseline.accuracy:.1%}"]
@@ -224,13 +250,19 @@ class _Fitting:
             if found is None:
                 self.notebook.say("No time was left to train networks that are not plain.")
             left = promoted(ranked)
-        return ranked, epochs
+        return ranked, reached
+
+    def _time_for_leaders(self, number: int, ranked: Sequence[Ranked], epochs: int) -> bool:
+        """Return whether the best network that is no baseline, and the best baseline, can be trained for longer."""
+        needed = seconds_for_leaders(ranked, epochs, self.workers)
+        return bool(self.notebook.schedule(f"rung {number} begun", lambda: self.notebook.left(REFINED) > needed))
 
     def _final_epochs(self, best: Sequence[Ranked], seeds: int, fewest: int) -> int:
         """Return the epochs for which the time suffices, given how long those of the finalists took."""
         seconds = sum(entry.result.seconds / max(1, len(entry.result.epochs)) for entry in best)
-        suffices = CAREFUL * self.notebook.left(FINISHED) * max(1, self.workers) / (seeds * max(seconds, 1e-6))
-        return max(fewest, min(MOST_EPOCHS, int(suffices)))
+        suffices = CAREFUL * self.notebook.left(FINISHED) * self.workers / (seeds * max(seconds, 1e-6))
+        earlier: int = self.notebook.earlier("final epochs", 0)
+        return max(fewest, earlier, min(MOST_EPOCHS, int(suffices)))
 
     def _finals(self, pair: Sequence[Candidate], changes: dict[str, Any], epochs: int, seeds: int) -> list[FinalResult]:
         """Train the finalists with several seeds, on more of the samples, and test them."""
@@ -247,12 +279,12 @@ class _Fitting:
         for seed in range(self.asked.seed, self.asked.seed + seeds):
             begun = self.notebook.elapsed
             name = f"finals with seed {seed}"
-            if results and not self.notebook.decide(name, lambda: self._time_for(results)):
+            if results and not self.notebook.schedule(name, lambda: self._time_for(results)):
                 self.notebook.say(f"No time is left for more than {len(results)} seeds.")
                 break
             results.append(train_finalists(finalists, (seed,), self.executor, place, callback=self.callback))
             took = self.notebook.elapsed - begun
-            self.notebook.decide(f"{name} took", functools.partial(float, took))
+            self.notebook.schedule(f"{name} took", functools.partial(float, took))
         return [
             FinalResult(finalist, tuple(by_seed[number].trainings[0] for by_seed in results))
             for number, finalist in enumerate(finalists)
@@ -261,7 +293,7 @@ class _Fitting:
     def _time_for(self, done: Sequence[Any]) -> bool:
         """Return whether another seed fits in the time, if it takes as long as the last one."""
         last = self.asked.seed + len(done) - 1
-        return bool(self.notebook.left() > self.notebook.decide(f"finals with seed {last} took", lambda: 0.0))
+        return bool(self.notebook.left() > self.notebook.schedule(f"finals with seed {last} took", lambda: 0.0))
 
     def _result(self, finals: Sequence[FinalResult], looked: int, setting: EvaluationSetting) -> Fit:
         ended = [entry for entry in finals if entry.finished]
@@ -279,7 +311,7 @@ class _Fitting:
             "for each seed",
             "verdict": f"{tests:,} test samples, once, after all decisions",
         }
-        trained = self.notebook.decide("trained", lambda: self._trained(finals))
+        trained = self.notebook.schedule("trained", lambda: self._trained(finals))
         return Fit(
             best,
             plain[0],
@@ -288,7 +320,7 @@ class _Fitting:
             tuple(self.notebook.lines),
             trained,
             looked,
-            self.notebook.decide("seconds", lambda: self.notebook.elapsed),
+            self.notebook.schedule("seconds", lambda: self.notebook.elapsed),
             used,
             self.folder,
         )

@@ -103,7 +103,7 @@ def screened(
     scoring, request = scoring_of(family)
     service, objective = ScoreService(scoring, [request], executor, store), Objective(request)
     name = f"{family.name} screened"
-    most = notebook.decide(name, lambda: None) if notebook.knows(name) else None
+    most = notebook.schedule(name, lambda: None) if notebook.scheduled(name) else None
     asked = itertools.islice(texts, most)
     utilities: dict[str, float] = {}
     looked = 0
@@ -120,6 +120,6 @@ def screened(
         if utility is not None and math.isfinite(utility):
             utilities[network.architecture] = utility
         callback(looked)
-    notebook.decide(name, lambda: looked)
+    notebook.schedule(name, lambda: looked)
     best = sorted(utilities, key=lambda text: (-utilities[text], text))[:count]
     return Screened(tuple(best), looked)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from firstlight.evaluation.asking import AskTraining
 from firstlight.proxies.requests import ProxyRequest
 from firstlight.scoring.costs import written
 from firstlight.search.result import SearchResult
@@ -11,7 +12,7 @@ from firstlight.search.summary import building, effort, next_steps
 from firstlight.views.console.retraining import show_retraining
 from firstlight.views.console.scores import figure, show_network
 from firstlight.views.console.terminal import console, program, show_figures
-from firstlight.views.console.verdict import show_verdict
+from firstlight.views.console.verdict import QUESTION, show_verdict
 
 # Number of networks of a front that are shown; the files of the run have all of them
 SHOWN_OF_FRONT = 12
@@ -31,6 +32,8 @@ def show_result(result: SearchResult) -> None:
         show_retraining(result.retrained)
     if result.compared is not None:
         show_verdict(result.compared)
+    elif isinstance(result.setting.truth, AskTraining):
+        console.print(QUESTION)
     console.print(effort(result), markup=False, soft_wrap=True)
     for note in result.notes:
         console.print(note, markup=False, soft_wrap=True)

@@ -5,6 +5,9 @@ from __future__ import annotations
 from firstlight.training.finalists import Compared, FinalResult
 from firstlight.views.console.terminal import console, show_figures
 
+# Where nothing was compared
+QUESTION = "Is it better than a plain network of its size? Run the same command with --baseline all."
+
 
 def show_verdict(compared: Compared) -> None:
     """Print each network with its size and accuracies, and the verdict."""
