@@ -130,15 +130,21 @@ class Model(Group):
 
     input_shape: str | Sequence[int] | None = None
     """Shape of one synthetic input, such as 3,32,32 (the default)."""
-    logits: int | str | None = None
-    """Position of the logits in the output of a model that returns a dictionary (a key) or a tuple (an index)."""
+    logits: int | str | Mapping[str, int | str] | None = None
+    """Position of the logits in the output of a model that returns a dictionary (a key) or a tuple (an index). For
+    models that differ, one for each: small=0,large=logits."""
     loss: Callable[..., Any] | None = None
     """The loss as a function of logits and targets. Default: cross-entropy."""
 
     def __post_init__(self) -> None:
         self._set("input_shape", read_shape(self.input_shape))
-        if isinstance(self.logits, str) and re.fullmatch(r"-?[0-9]{1,9}", self.logits):
-            self._set("logits", int(self.logits))
+        self._set("logits", read_logits(self.logits))
+
+    def check_names(self, models: Mapping[str, Any]) -> None:
+        """Raise an error if logits are named for a model that is not there."""
+        for name in self.logits if isinstance(self.logits, Mapping) else ():
+            if name not in models:
+                raise UnknownNameError("model", name, models)
 
 
 @dataclass(frozen=True)
@@ -496,6 +502,26 @@ def read_shape(given: str | Sequence[int] | None) -> tuple[int, ...] | None:
     if not re.fullmatch(rf"{_POSITIVE}([,x]{_POSITIVE})*", text):
         raise SettingError(f"{given!r} is not a shape. Write positive numbers such as 3,32,32.")
     return tuple(int(number) for number in re.split("[,x]", text))
+
+
+def read_logits(given: int | str | Mapping[str, int | str] | None) -> int | str | dict[str, int | str] | None:
+    """Read where logits are: an index, a key, or one of them for each model, as a mapping or as `small=0,large=logits`.
+
+    >>> read_logits("1"), read_logits("small=0,large=logits")
+    (1, {'small': 0, 'large': 'logits'})
+    """
+    if isinstance(given, Mapping):
+        return dict(given)
+    if not isinstance(given, str):
+        return given
+    items = [item.partition("=") for item in given.split(",")]
+    if all(name.strip() and equals and place for name, equals, place in items):
+        return {name.strip(): _index_or_key(place.strip()) for name, _, place in items}
+    return _index_or_key(given)
+
+
+def _index_or_key(text: str) -> int | str:
+    return int(text) if re.fullmatch(r"-?[0-9]{1,9}", text) else text
 
 
 def read_list(given: str | Sequence[str] | None) -> list[str]:

@@ -146,7 +146,10 @@ def test_search_report_and_resume(tmp_path: Path) -> None:
     result = json.loads(first.stdout)
     counts, effort = {"samples", "scored", "reused", "rejected"}, {"seconds", "score_seconds", "reused_seconds"}
     words = {"notes", "effort", "next_steps", "versions"}
-    assert result.keys() == {"best", "finished", "directory", "forward_passes", "options"} | words | counts | effort
+    assert (
+        result.keys()
+        == {"best", "finished", "directory", "forward_passes", "options", "drawing", "stages"} | words | counts | effort
+    )
     assert result["best"].keys() == {"architecture", "scores", "cost"}
     assert (result["scored"], result["reused"]) == (6, 0)
     again = firstlight(*command, folder=tmp_path)

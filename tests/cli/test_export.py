@@ -19,7 +19,9 @@ def test_an_architecture_is_exported(tmp_path: Path) -> None:
     assert "--overwrite" in refused.stderr
     again = ["--overwrite", "--format", "json,safetensors"]
     shown = firstlight("export", "nasbench201", CELL, "-o", "out", *SHAPE, *again, folder=tmp_path).stdout
+    assert shown.startswith("Not trained: the exported network has random weights")
     assert "initialized with seed 0" in shown
+    assert shown.count(CELL) == 1
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["architecture.json", "weights.safetensors"]
 
 

@@ -64,6 +64,19 @@ def test_show_draws_in_the_terminal_and_into_a_file(tmp_path: Path) -> None:
     assert "maxpool3x3" in picture.read_text(encoding="utf-8")
 
 
+def test_show_writes_a_page_that_folds_and_unfolds(tmp_path: Path) -> None:
+    page = tmp_path / "network.html"
+    shown = run("show", "nats-sss", "8:16:16:32:32", "--html", str(page))
+    assert f"Page: {page}" in shown
+    text = page.read_text(encoding="utf-8")
+    stages = json.loads(run("show", "nats-sss", "8:16:16:32:32", "--json"))["stages"]
+    assert [stage["resolution"] for stage in stages] == ["32x32", "16x16", "8x8", "vector"]
+    assert text.count("<details>") == len(stages)
+    assert text.count("<tr><td>") == sum(len(stage["layers"]) for stage in stages)
+    assert all(stage["resolution"] in shown for stage in stages)
+    assert "cannot be written" in firstlight("show", "nats-sss", "8:8:8:8:8", "--html", str(tmp_path), code=1).stderr
+
+
 def test_show_names_what_computes_the_same() -> None:
     idle = "conv3x3~0|conv1x1~|output~1"
     assert "computes the same function as conv3x3~0|output~1" in run("show", "nasbench101", idle)

@@ -13,6 +13,7 @@ import pytest
 
 import firstlight
 from firstlight.core.errors import DataError, SettingError
+from firstlight.core.events import Event
 from firstlight.core.statistics import spearman, unscored_last
 from firstlight.evaluation.correlate import Study, draw_sample, study
 from firstlight.execution.executor import InProcess
@@ -204,3 +205,14 @@ def test_seeds_and_columns_that_cannot_be() -> None:
     few = as_table(a_table().frame.iloc[:9], "few")
     with pytest.raises(DataError, match="at least 10"):
         firstlight.correlate("nasbench201", table=few, target="toy_test_5", proxies="params", samples=None)
+
+
+def test_statistics_are_computed_once_and_with_a_word_about_each() -> None:
+    seen: list[Event] = []
+    judged, later = a_study(), a_study()
+    judged.judge(seen.append)
+    assert [event.note for event in seen[:3]] == ["params", "l2_norm", "naswot"]
+    assert [event.done for event in seen] == list(range(9))
+    assert {event.total for event in seen} == {8}
+    assert judged.__dict__["quality"] is judged.quality
+    assert judged.to_dict() == later.to_dict()

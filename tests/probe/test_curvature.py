@@ -329,3 +329,8 @@ def test_a_circle_has_length_one_wherever_it_lies() -> None:
     assert principal_components(four)[1] == pytest.approx(0.75)
     with pytest.raises(UnsupportedError, match="no curve"):
         principal_components(torch.ones(8, 3))
+
+
+def test_coordinates_may_be_a_list() -> None:
+    probe = Probe(nets.build("residual"), nets.labelled(1))
+    assert probe.output_curvature(coordinates=[0, 1]) == probe.output_curvature(coordinates=(0, 1))

@@ -239,3 +239,26 @@ def test_what_is_told_beside_a_proxy_is_asked_once() -> None:
         *("loss", "sigeo", "sigeo:lambda2=0.0", "zico", "params")
     ]
     assert [str(request) for request in read_requests("dextr")] == ["dextr"]
+
+
+@pytest.mark.parametrize("name", ["synflow", "dextr", "grad_norm"])
+def test_weights_that_are_not_finite_are_named(name: str) -> None:
+    model = nn.Sequential(nn.Conv2d(1, 4, 3), nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(4, 2))
+    with torch.no_grad():
+        model[0].weight[0] = torch.nan
+    found = firstlight.score(model, (torch.ones(4, 1, 8, 8), torch.tensor([0, 1, 0, 1])), name)[name]
+    assert (found.status, found.note) == ("non_finite", "the model has weights that are NaN or infinite: 0.weight")
+
+
+def test_all_can_stand_beside_other_names() -> None:
+    everyone = parse_requests("all")
+    assert list(map(str, parse_requests("all, tests.proxies.test_base:example"))) == [
+        *map(str, everyone),
+        "tests.proxies.test_base:example",
+    ]
+    assert parse_requests(["all", "dextr:variant=official"])[-1].settings
+
+
+def test_companions_know_who_brought_them() -> None:
+    brought = {str(request): request.brought_by for request in read_requests("sigeo,params")}
+    assert brought == {"sigeo": "", "params": "", "zico": "sigeo", "loss": "sigeo"}

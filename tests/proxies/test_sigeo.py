@@ -14,7 +14,7 @@ from tests import nets, slow
 from torch import Tensor, nn
 
 import firstlight
-from firstlight.core.errors import SettingError
+from firstlight.core.errors import SettingError, UnsupportedError
 from firstlight.probe import Probe
 from firstlight.proxies.sigeo import EPSILON, fr_norm, loss, sigeo, steadiness, zico
 
@@ -42,9 +42,9 @@ def test_gradients_of_one_and_three() -> None:
 @pytest.mark.parametrize("count", [2, 3, 4, 7])
 def test_identical_batches_tell_nothing(count: int) -> None:
     same = [nets.labelled(1)[0]] * count
-    for name in ("residual", "plain"):
-        assert zico(Probe(nets.build(name), same), batches=count).value == 0
-        assert zico(Probe(nets.build(name).float(), same), batches=count).value == 0
+    for network in (nets.build("residual"), nets.build("plain"), nets.build("plain").float()):
+        with pytest.raises(UnsupportedError, match=f"the {count} batches are identical"):
+            zico(Probe(network, same), batches=count)
 
 
 @pytest.mark.parametrize("name", NETS)
@@ -268,3 +268,18 @@ def test_too_few_batches() -> None:
     score = firstlight.score(nets.build("mlp"), nets.labelled(2), "sigeo")["sigeo"]
     assert score.status == "unsupported"
     assert "4 batches are needed; got 2" in score.note
+
+
+@pytest.mark.parametrize("name", ["zico", "sigeo", "l_swag"])
+def test_identical_batches_have_no_variation_to_measure(name: str) -> None:
+    batch = nets.labelled(1)[0]
+    count = 4 if name == "sigeo" else 2
+    found = firstlight.score(nets.build("residual"), [batch] * count, name)[name]
+    assert found.status == "unsupported"
+    assert found.note.startswith(f"the {count} batches are identical")
+    assert firstlight.score(nets.build("residual"), nets.labelled(count), name)[name].ok
+
+
+def test_the_same_images_with_other_labels_are_other_batches() -> None:
+    (x, y), _ = nets.labelled(2)
+    assert firstlight.score(nets.build("residual"), [(x, y), (x, y.roll(1))], "zico")["zico"].ok

@@ -75,7 +75,7 @@ def test_what_was_measured_is_remembered(tmp_path: Path) -> None:
 
 
 def test_a_machine_that_is_too_noisy_is_said_to_be(monkeypatch: pytest.MonkeyPatch) -> None:
-    def remark(width: float) -> str:
+    def remarks(width: float) -> list[str]:
         medians = itertools.count(10)
         monkeypatch.setattr(
             latency,
@@ -85,11 +85,54 @@ def test_a_machine_that_is_too_noisy_is_said_to_be(monkeypatch: pytest.MonkeyPat
         source = MeasuredHere(SETTING, Store(":memory:"))
         for cell in CELLS[:8]:
             source.milliseconds(cell)
-        return source.remark()
+        return source.remarks(str(CELLS[0]))
 
-    assert remark(width=1.0) == ""
-    assert "uncertain by 9 ms, and the 8 networks differ by 2.45 ms" in remark(width=9.0)
-    assert MeasuredHere(SETTING, Store(":memory:")).remark() == ""
+    assert remarks(width=1.0) == []
+    (said,) = remarks(width=9.0)
+    assert "uncertain by 9 ms, and the 8 networks differ by 2.45 ms" in said
+
+
+def measured(monkeypatch: pytest.MonkeyPatch, *found: Latency, limit: float | None = None) -> MeasuredHere:
+    """Networks of these latencies, in the order of `CELLS`."""
+    series = iter(found)
+    monkeypatch.setattr(latency, "measure_latency", lambda *_, **__: next(series))
+    source = MeasuredHere(SETTING, Store(":memory:"), limit=limit)
+    for cell in CELLS[: len(found)]:
+        source.milliseconds(cell)
+    return source
+
+
+def test_networks_on_a_front_that_cannot_be_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    source = measured(monkeypatch, Latency(0.948, 0.93, 0.97), Latency(0.931, 0.92, 0.94), Latency(2.0, 1.9, 2.1))
+    first, second, third = map(str, CELLS[:3])
+    (said,) = source.remarks(first, [first, second, third])
+    assert f"which is faster: {second} (0.931 ms, 0.92 to 0.94) or {first} (0.948 ms, 0.93 to 0.97)." in said
+    assert source.remarks(first, [first, third]) == []
+    assert source.interval(third) == (1.9, 2.1)
+
+
+def test_a_chosen_network_that_may_be_above_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    source = measured(monkeypatch, Latency(0.95, 0.9, 1.05), Latency(0.5, 0.4, 0.6), limit=1.0)
+    (said,) = source.remarks(str(CELLS[0]))
+    assert "may be slower than the limit of 1 ms: its latency is 0.95 ms, 0.9 to 1.05" in said
+    assert source.remarks(str(CELLS[1])) == []
+
+
+def test_a_network_is_timed_for_longer_until_it_can_be_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[int] = []
+    clock(monkeypatch, itertools.cycle([0.001, 0.003]))
+    found = time_runs(lambda: calls.append(1), warm_up=0, runs=10, is_clear=lambda found: found.low > 2.5)
+    assert found.median == pytest.approx(2.0)
+    assert len(calls) == 10 + 130  # a quarter of a second more, then it is given up
+    calls.clear()
+    time_runs(lambda: calls.append(1), warm_up=0, runs=10, is_clear=lambda _: len(calls) > 25)
+    assert len(calls) == 30
+
+
+def test_what_is_clear_depends_on_the_others_and_on_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    source = measured(monkeypatch, Latency(1.0, 0.9, 1.1), limit=3.0)
+    clear = {Latency(1.5, 1.2, 1.8): True, Latency(1.2, 1.05, 1.3): False, Latency(2.9, 2.5, 3.1): False}
+    assert {found: source._is_clear(found) for found in clear} == clear
 
 
 def table(tmp_path: Path, **columns: list[float]) -> Path:
@@ -110,8 +153,9 @@ def test_a_table_answers_for_whole_classes(tmp_path: Path) -> None:
         "|nor_conv_3x3~0|+|nor_conv_3x3~0|none~1|+|skip_connect~0|nor_conv_1x1~1|nor_conv_1x1~2|"
     )
     assert source.milliseconds(everything_else) == math.inf
-    assert "default skeleton" in source.remark()
-    assert LookedUp(Setting("nasbench201"), path, "phone").remark() == ""
+    assert "default skeleton" in source.remarks(str(CELLS[0]))[0]
+    assert LookedUp(Setting("nasbench201"), path, "phone").remarks(str(CELLS[0])) == []
+    assert source.interval(str(CELLS[0])) is None
 
 
 def test_a_table_without_the_device(tmp_path: Path) -> None:

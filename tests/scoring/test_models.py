@@ -6,7 +6,8 @@ import pytest
 import torch
 from torch import nn
 
-from firstlight.core.errors import DataError, ModelError, SettingError
+import firstlight
+from firstlight.core.errors import DataError, ModelError, SettingError, UnknownNameError
 from firstlight.probe import Probe
 from firstlight.proxies.base import Parts, proxy
 from firstlight.proxies.requests import ProxyRequest, parse_requests
@@ -132,3 +133,34 @@ def test_labels_of_noise_are_of_classes_that_the_model_can_tell(classes: int) ->
     assert labels is not None
     assert int(labels.max()) < classes
     assert int(labels.max()) >= min(classes, 10) - 3
+
+
+class TwoOutputs(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.body = small()
+
+    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        return x, self.body(x)
+
+
+def test_batches_follow_the_models_as_in_score() -> None:
+    models = {"one": small(), "other": small()}
+    after = firstlight.rank(models, IMAGE + torch.arange(8.0), proxies="naswot")
+    assert {row.network.architecture: row.value for row in after.rows} == {
+        name: firstlight.score(model, IMAGE + torch.arange(8.0), "naswot")["naswot"].value
+        for name, model in models.items()
+    }
+    with pytest.raises(SettingError, match="The batches are given twice"):
+        firstlight.rank(models, IMAGE, input=IMAGE)
+    with pytest.raises(SettingError, match="take no architectures"):
+        firstlight.rank(models, ["|none~0|"])
+
+
+def test_each_model_may_have_its_own_place_of_the_logits() -> None:
+    models = {"one": small(), "two": TwoOutputs()}
+    image = torch.arange(64.0).reshape(1, 1, 8, 8).sin()
+    ranking = firstlight.rank(models, image, proxies="dextr", logits={"two": 1})
+    assert all(row.rank is not None for row in ranking.rows)
+    with pytest.raises(UnknownNameError, match=r"There is no model 'tow'\. Did you mean 'two'"):
+        firstlight.rank(models, IMAGE, logits={"tow": 1})

@@ -110,3 +110,25 @@ def test_json_and_table(tmp_path: Path) -> None:
     assert (second["curvature"], second["remarks"]) == ("", "curvature: unsupported (no ReLU)")
     with pytest.raises(SettingError, match="cannot be written"):
         ranking.write_csv(tmp_path / "missing" / "table.csv")
+
+
+def test_the_text_says_why_networks_have_no_value() -> None:
+    lines = str(ranked([network("a", None, 1.0), network("b", 1.0, 2.0)])).splitlines()
+    assert lines[-1] == "dextr has no value for 1 of 2 networks (a): unsupported (no ReLU)"
+
+
+def test_costs_are_written_with_all_digits() -> None:
+    known = network("a", 1.5, 1.0)
+    text = str(ranked([NetworkScore(known.architecture, known.scores, Cost(137_418, 8_585_860))]))
+    assert "137,418" in text
+    assert "8,585,860" in text
+
+
+def test_proxies_that_nobody_named_are_explained() -> None:
+    requests, by = read_criteria("sigeo,params", None)
+    scores = {str(request): Score(1.0) for request in requests}
+    found = rank_networks([NetworkScore("a", scores, Cost(1, 2))], requests, by)
+    assert found.remarks == ("zico and loss are always reported with sigeo.",)
+    assert str(found).endswith(found.remarks[0])
+    assert found.to_dict()["remarks"] == list(found.remarks)
+    assert "remarks" not in ranked([network("a", 1, 1)]).to_dict()

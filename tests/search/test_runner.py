@@ -28,6 +28,8 @@ from firstlight.execution.memory import can_limit_memory
 from firstlight.scoring.latency import Latency
 from firstlight.search.objective import Candidate
 from firstlight.search.result import RESULT_NAME
+from firstlight.search.run_folder import last_search
+from firstlight.search.summary import building, next_steps
 from firstlight.storage.environment import Environment
 from firstlight.storage.store import STORE_NAME, Store
 from firstlight.views.pages.search import write_report
@@ -478,3 +480,26 @@ def test_a_result_that_does_not_fit_on_the_disk_is_told(tmp_path: Path, monkeypa
         search(samples=2, out=tmp_path)
     assert (tmp_path / RESULT_NAME).read_bytes() == before
     assert {file.name for file in tmp_path.iterdir()} == {RESULT_NAME, STORE_NAME}
+
+
+def test_the_chosen_network_is_in_a_file_of_its_own(tmp_path: Path) -> None:
+    """So that commands and code name it without its long text."""
+    found = search(proxy="params", samples=3, out=tmp_path)
+    assert (tmp_path / "architecture.txt").read_text() == found.best.architecture
+    steps = next_steps(found)
+    assert not any(found.best.architecture in step for step in (*steps, building(found)))
+    assert any(f"--from {tmp_path / 'architecture.txt'}" in step for step in steps)
+    (training,) = (step for step in steps if step.startswith("train "))
+    assert "--skeleton " in training
+    assert "classes" not in training
+    space = firstlight.space("nasbench201")
+    assert space.parse((tmp_path / "architecture.txt").read_text()) == space.parse(found.best.architecture)
+
+
+def test_a_folder_of_something_unfinished_is_no_search(tmp_path: Path) -> None:
+    with Store(tmp_path / STORE_NAME):
+        pass
+    with pytest.raises(StoreError, match="a comparison or a study that has not finished"):
+        last_search(tmp_path)
+    with pytest.raises(StoreError, match="holds no search"):
+        last_search(tmp_path / "nowhere")

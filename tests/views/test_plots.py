@@ -209,7 +209,7 @@ def test_a_surface_needs_a_finished_search_by_hnas() -> None:
         plot_surface(result)
     grid = {"u": [0.0, 1.0], "exponents": [-4.0, 0.0], "surface": [[1.0, 2.0], [3.0, 4.0]]}
     axes = plot_surface(replace(result, findings={"hnas": {"answers": [], **grid}})).axes[0]
-    assert axes.get_ylabel() == "exponent of mu"
+    assert axes.get_ylabel() == "weight of the preference (log10 mu)"
 
 
 @pytest.mark.parametrize("plot", [plot_layers, plot_outputs])

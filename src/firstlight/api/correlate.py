@@ -71,7 +71,7 @@ def correlate(
     check_names(proxies=against or None)
     from firstlight.data.inputs import check_source_name
     from firstlight.evaluation.correlate import draw_sample, study, with_against
-    from firstlight.proxies.requests import read_requests
+    from firstlight.proxies.requests import explain_companions, read_requests
     from firstlight.scoring.service import make_setting
     from firstlight.spaces.finding import find_space
     from firstlight.storage.store import open_store
@@ -110,7 +110,9 @@ def correlate(
     place = choose_executor(options[Compute], callback, first or len(table))
     with open_store(folder, same_versions=storage.same_versions) as store, place.staying():
         result = study(sample, settings, requests, place, store, against=compared, callback=callback)
-        result = replace(result, remarks=tuple(filter(None, (source.remark, *store.remarks()))))
+        remarks = tuple(filter(None, (explain_companions(requests), source.remark, *store.remarks())))
+        result = replace(result, remarks=remarks, directory=folder)
+    result.judge(callback)
     if folder is not None:
         described = {
             "space": settings[0].space_name,
@@ -126,7 +128,6 @@ def correlate(
             **({"remarks": " ".join(result.remarks)} if result.remarks else {}),
         }
         write_correlation(result, described, folder, ensemble=ensemble)
-        result = replace(result, directory=folder)
     return result
 
 

@@ -66,7 +66,8 @@ def _probes(options: Options, networks: str | Mapping[str, Any], architectures: 
         if architectures or settings:
             raise SettingError("Your own models take neither architectures nor a skeleton.")
         own = ModelSetting(DrawnBatches(images, model.input_shape), logits=model.logits)  # type: ignore[arg-type]
-        return [own.probe(made_network(name, one, seed, network.device), seed) for name, one in networks.items()]
+        model.check_names(networks)
+        return [own.probe(made_network(name, one, seed, network.device), seed, name) for name, one in networks.items()]
     refuse_for_space(networks, input_shape=model.input_shape, logits=model.logits)
     setting = make_setting(networks, images, settings, seed, network.device, 1)
     setting.check()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from firstlight.api.common import check_names, choose_executor, choose_source
@@ -12,8 +12,9 @@ from firstlight.core.groups import Options, takes
 from firstlight.options import TRUE_LABELS, Compute, Inputs, Model, Network
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
+    from firstlight.probe import Batches
     from firstlight.proxies.base import NetworkScore, Proxies, Proxy
     from firstlight.proxies.requests import ProxyRequest
     from firstlight.scoring.models import Model as OwnModel
@@ -27,7 +28,7 @@ SYNTHETIC = "synthetic"
 def rank(
     options: Options,
     networks: str | Space[Any] | Mapping[str, OwnModel],
-    architectures: Iterable[str | Architecture] = (),
+    architectures: Iterable[str | Architecture] | Batches | Callable[[int], Batches] = (),
     *,
     samples: int = 0,
     proxies: Proxies | None = None,
@@ -39,7 +40,7 @@ def rank(
     Args:
         networks: A search space (its name, `module:name`, or the object), or models by name, each an `nn.Module` or a
             function that returns one. Models are scored in this process, one after the other.
-        architectures: Architectures of the space.
+        architectures: Architectures of the space. For models, their batches, as `firstlight.score` takes them.
         samples: Also draw N different architectures at random.
         proxies: Proxies by name, as `module:name`, or as objects. Default: those of `by`, or dextr.
         by: What decides the order: a proxy, or an ensemble such as `rank_mean(dextr*2,params)`. Default: the first
@@ -61,21 +62,27 @@ def rank(
     """
     is_space = isinstance(networks, str) or not isinstance(networks, Mapping)
     check_names(space=networks, proxies=[proxies, by])
-    given = [architectures] if isinstance(architectures, str) else list(architectures)
     from firstlight.search.ranking import rank_networks
 
+    given: list[Any] = []
     if is_space:
+        given = [architectures] if isinstance(architectures, str) else list(architectures)  # type: ignore[arg-type]
         requests, criterion, scored = _rank_space(options, networks, given, samples, proxies, by, callback)
     else:
-        if given or samples or options[Network].skeleton:
+        if samples or options[Network].skeleton or _are_texts(architectures):
             raise SettingError("Your own models take no architectures, no samples and no skeleton.")
-        requests, criterion, scored = _rank_models(options, networks, proxies, by)
+        requests, criterion, scored = _rank_models(options, networks, architectures, proxies, by)
     found = []
     for network in scored:
         found.append(network)
         total = len(given) + samples if is_space else len(networks)
         callback(Event("scoring", len(found), total, network, architecture=network.architecture))
     return rank_networks(found, requests, criterion)
+
+
+def _are_texts(given: Any) -> bool:
+    """Return whether architectures were given; anything else may be batches."""
+    return isinstance(given, str) or (isinstance(given, Sequence) and any(isinstance(item, str) for item in given))
 
 
 def _rank_space(
@@ -108,8 +115,6 @@ def _rank_space(
         raise SettingError(f"Networks of the space {space.name!r} take the name of an input, such as 'synthetic'.")
     refuse_for_space(space.name, loss=model.loss, logits=model.logits, input_shape=model.input_shape)
     source = choose_source(inputs, requests, SYNTHETIC)
-    if source.remark:
-        callback(Event("message", note=source.remark))
     setting = make_setting(
         networks, source, network.skeleton_settings, network.only_seed, network.device, network.repeats, warm_up
     )
@@ -126,7 +131,7 @@ def _rank_space(
 
 
 def _rank_models(
-    options: Options, models: Any, proxies: Any, by: Any
+    options: Options, models: Any, batches: Any, proxies: Any, by: Any
 ) -> tuple[list[ProxyRequest], Any, Iterator[NetworkScore]]:
     from firstlight.execution.executor import refuse_isolation
     from firstlight.scoring.models import IN_THIS_PROCESS, DrawnBatches, ModelSetting, score_models
@@ -138,10 +143,15 @@ def _rank_models(
     refuse_isolation(IN_THIS_PROCESS, compute.timeout, compute.max_worker_memory)
     if inputs.warmup is not None:
         raise SettingError(WARMED_BY_OWNER)
+    model.check_names(models)
     if not models:
         raise SettingError("There is nothing to rank. Give models by name, or the name of a space.")
+    follows = not (isinstance(batches, (tuple, list)) and not batches)
+    given = batches if follows else inputs.input
+    if follows and inputs.input is not None:
+        raise SettingError("The batches are given twice: after the models and as input. Leave one out.")
     shown: Any
-    if inputs.input is None or isinstance(inputs.input, str):
+    if given is None or isinstance(given, str):
         shown = DrawnBatches(choose_source(inputs, requests, SYNTHETIC), model.input_shape)  # type: ignore[arg-type]
     elif (inputs.batch_size, inputs.num_batches, model.input_shape, inputs.labels) != (None, None, None, TRUE_LABELS):
         raise SettingError(
@@ -149,6 +159,6 @@ def _rank_models(
             "and labels are for inputs by name, such as 'synthetic'."
         )
     else:
-        shown = inputs.input
+        shown = given
     setting = ModelSetting(shown, model.loss, model.logits, network.only_seed, network.device, network.repeats)
     return requests, criterion, score_models(models, requests, setting)

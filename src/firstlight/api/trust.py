@@ -100,6 +100,7 @@ def trust(
             found = replace(found, baselines=validate_beside(networks, settings, plain, seeds, place, store))
         remarks = tuple(filter(None, (source.remark, *store.remarks())))
         found = replace(found, study=replace(found.study, remarks=remarks, directory=folder))
+    found.study.judge(callback)
     if folder is not None:
         described = {
             "space": settings.space_name,

@@ -32,9 +32,9 @@ def prepare(given: dict[str, Any]) -> None:
     firstlight data prepare clicks log.csv -o log.parquet --label click --numbers price --categories site,user
     """
     as_json = given.pop("json", False)
+    from firstlight.core.wording import counted
     from firstlight.views.console.progress import showing
     from firstlight.views.console.terminal import notices
-    from firstlight.views.wording import counted
 
     with showing() as callback:
         prepared = call(**given, callback=callback)

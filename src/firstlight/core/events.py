@@ -6,7 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
-Stage = Literal["scoring", "measuring", "states", "warm-up", "training", "retraining", "finals", "reading", "message"]
+Stage = Literal[
+    "scoring", "measuring", "states", "warm-up", "training", "retraining", "finals", "judging", "reading", "message"
+]
 
 
 @dataclass(frozen=True)
@@ -16,8 +18,7 @@ class Event:
     Attributes:
         stage: What is being done: "scoring" networks, "measuring" a pool by proxies, looking at "states" of a supernet,
             "warm-up" of shared weights, "training" networks, "retraining" the best ones, "finals" for trainings of
-            finalists and baselines, "reading" files; or a
-            "message" in the note.
+            finalists and baselines, "judging" proxies by resampling, "reading" files; or a "message" in the note.
         done: Number of steps of the stage that are done.
         total: Total number of steps; None if unknown.
         item: What was just finished: a `Candidate` or a `NetworkScore`, an epoch, or None.

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import numbers
 import random
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from firstlight.core.errors import SettingError
 
 if TYPE_CHECKING:
     import torch
@@ -28,6 +31,25 @@ def torch_generator(seed: int, *purpose: str) -> torch.Generator:
 def python_generator(seed: int, *purpose: str) -> random.Random:
     """Return a generator of Python's own for this purpose."""
     return random.Random(derive(seed, *purpose))
+
+
+def as_generator(given: Any) -> random.Random:
+    """Return a generator of Python's own: the one given, one drawn by NumPy's, or one with a seed.
+
+    Raises:
+        SettingError: If it is none of these.
+    """
+    if isinstance(given, random.Random):
+        return given
+    if isinstance(given, numbers.Integral) and given is not True and given is not False:
+        return random.Random(int(given))
+    draw = getattr(given, "integers", None)
+    if draw is None:
+        raise SettingError(
+            f"rng is {given!r}. Give a random.Random, a generator of NumPy such as numpy.random.default_rng(0), or a "
+            "seed."
+        )
+    return random.Random(int(draw(2**63)))
 
 
 @contextmanager

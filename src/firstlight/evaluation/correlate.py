@@ -116,13 +116,25 @@ class Study:
     @cached_property
     def quality(self) -> dict[str, dict[str, RankQuality]]:
         """The statistics for the first seed, by target and proxy."""
-        return {
-            target: {
-                name: rank_quality(values, self.truth(target), costs=list(self.costs.values()), **self._drawing)
-                for name, values in self.utilities[0].items()
-            }
-            for target in self.sample.targets
-        }
+        return {target: {name: self._quality(target, name) for name in self.names} for target in self.sample.targets}
+
+    def _quality(self, target: str, name: str) -> RankQuality:
+        values, costs = self.utilities[0][name], list(self.costs.values())
+        return rank_quality(values, self.truth(target), costs=costs, **self._drawing)
+
+    def judge(self, callback: Callback) -> None:
+        """Compute all statistics now, with an `Event` for each, instead of when they are asked for."""
+        pairs = [(target, name) for target in self.sample.targets for name in self.names]
+        total = len(pairs) + 2
+        quality: dict[str, dict[str, RankQuality]] = {target: {} for target in self.sample.targets}
+        for done, (target, name) in enumerate(pairs):
+            callback(Event("judging", done, total, note=name))
+            quality[target][name] = self._quality(target, name)
+        self.__dict__["quality"] = quality  # where `cached_property` looks
+        for done, part in enumerate(("behind_best", "ahead"), start=len(pairs)):
+            callback(Event("judging", done, total, note="differences between proxies"))
+            getattr(self, part)
+        callback(Event("judging", total, total))
 
     def without_score(self, target: str, name: str) -> str:
         """Return how many networks have no score by a proxy, and why, in words; "" if all have one."""

@@ -55,6 +55,7 @@ class Export:
         skeleton: Text of the skeleton.
         seed: Seed of the initial weights.
         weights: Where the weights come from, in words.
+        is_trained: Whether the weights were trained, or read from a file; else they are random.
         cost: Parameters and MACs.
         difference: Largest difference between ONNX Runtime and PyTorch, relative to the largest output; None without
             ONNX.
@@ -68,6 +69,7 @@ class Export:
     skeleton: str
     seed: int
     weights: str
+    is_trained: bool
     cost: Cost
     difference: float | None = None
     inputs: Mapping[str, Any] = dataclasses.field(default_factory=dict)
@@ -178,6 +180,11 @@ class _Network:
     origin: str = ""
 
     @property
+    def is_trained(self) -> bool:
+        """Whether the weights were trained, or read from a file."""
+        return self.weights is not None
+
+    @property
     def weights_in_words(self) -> str:
         if self.weights is None:
             return f"initialized with seed {self.seed}"
@@ -242,6 +249,7 @@ def _write(network: _Network, directory: Path, formats: tuple[str, ...]) -> Expo
         str(skeleton),
         network.seed,
         network.weights_in_words,
+        network.is_trained,
         network.space.cost(network.space.parse(network.architecture), skeleton),
         inputs=dict(network.inputs),
     )

@@ -33,6 +33,11 @@ class Batch:
     def __len__(self) -> int:
         return len(self.inputs[0])
 
+    def equals(self, other: Batch) -> bool:
+        """Return whether both hold the same samples in the same order."""
+        mine, others = [*self.inputs, self.targets], [*other.inputs, other.targets]
+        return len(mine) == len(others) and all(_same(a, b) for a, b in zip(mine, others, strict=True))
+
     def head(self, count: int) -> Batch:
         """Return the first `count` samples."""
         return self.map(lambda x: x[:count], None if self.targets is None else self.targets[:count])
@@ -107,6 +112,10 @@ def as_batches(batches: Any, device: torch.device, dtype: torch.dtype | None) ->
     if not found:
         raise BatchError("No batches were given; proxies need at least one batch of inputs.")
     return found
+
+
+def _same(one: Tensor | None, other: Tensor | None) -> bool:
+    return one is other if one is None or other is None else torch.equal(one, other)
 
 
 def _tensors(inputs: Any) -> tuple[Tensor, ...]:

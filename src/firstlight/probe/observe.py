@@ -14,6 +14,12 @@ from torch import Tensor, nn
 from torch.nn.parameter import is_lazy
 
 
+def broken_weights(model: nn.Module) -> str:
+    """Say which weights and buffers are NaN or infinite; "" if none is."""
+    names = [name for name, tensor in model.state_dict().items() if not bool(tensor.isfinite().all())]
+    return f"weights that are NaN or infinite: {', '.join(names[:5])}{', ...' * (len(names) > 5)}" if names else ""
+
+
 @contextmanager
 def undisturbed(model: nn.Module, *, training: bool, seed: int) -> Iterator[None]:
     """Put the model in the given mode and seed all random generators; restore everything afterwards.

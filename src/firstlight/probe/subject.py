@@ -220,6 +220,8 @@ def quantity(method: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S, 
 def _key(argument: object) -> object:
     if isinstance(argument, Tensor):
         return "tensor", argument.shape, argument.dtype, argument.numpy(force=True).tobytes()
+    if isinstance(argument, list):
+        return tuple(map(_key, argument))
     return argument
 
 

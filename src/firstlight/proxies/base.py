@@ -78,6 +78,11 @@ class Score:
         return self.status == "ok"
 
     @property
+    def reason(self) -> str:
+        """Why there is no value: the status and the note."""
+        return f"{self.status} ({self.note})"
+
+    @property
     def utility(self) -> float:
         """The value, negated if lower is better, so that a search can maximize it; NaN unless `ok`."""
         if not self.ok:

@@ -12,6 +12,7 @@ from firstlight.core.settings import AtLeast
 from firstlight.probe import Probe
 from firstlight.probe.rectifiers import within
 from firstlight.proxies.base import Parts, proxy
+from firstlight.proxies.sigeo import refuse_equal_batches
 
 
 @proxy(reference="Casarin2025lswag", needs="labels", batch_size=64, expects=("gradients",))
@@ -52,6 +53,8 @@ def l_swag(
         if len(varying):
             total = float((1 / varying).sum())
             steadiness += log(total) if total > 0 else nan
+    if not steadiness:
+        refuse_equal_batches(probe, batches)
     patterns = probe.activation_patterns(samples, first=first, last=last)
     if patterns is None:
         return Parts(nan)

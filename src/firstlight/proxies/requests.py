@@ -10,10 +10,13 @@ from typing import Any
 
 from firstlight.core.errors import SettingError, UnsupportedError
 from firstlight.core.settings import Settings, check_settings, read_settings, smallest_values, write_settings
+from firstlight.core.wording import enumerated
 from firstlight.probe import Probe
+from firstlight.probe.observe import broken_weights
 from firstlight.proxies import PROXIES
 from firstlight.proxies.base import Proxies, Proxy, Score
 
+ALL = "all"
 # Settings that are the number of samples of the batch that a proxy looks at; by default it uses what there is.
 SAMPLE_COUNTS = ("images", "samples")
 
@@ -32,12 +35,14 @@ class ProxyRequest:
         settings: The settings that differ from their defaults.
         written: The settings that the user wrote, including those that have their default value.
         name: The name in the text form: that in the registry, or `module:name`.
+        brought_by: The proxy that this one is reported with; "" if it was asked for.
     """
 
     proxy: Proxy
     settings: Settings = ()
     written: frozenset[str] = field(default=frozenset(), compare=False)
     name: str = ""
+    brought_by: str = field(default="", compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "name", self.name or self.proxy.name)
@@ -106,7 +111,9 @@ class ProxyRequest:
                 outcome = self.proxy(probe, **dict(self.settings))
         except Exception as error:  # whatever a formula, or the user's model or loss, does
             return Score.of_error(error)
-        return Score.of_parts(outcome)
+        score = Score.of_parts(outcome)
+        broken = broken_weights(probe.model) if score.status == "non_finite" else ""
+        return replace(score, note=f"the model has {broken}") if broken else score
 
 
 def measure_all(requests: Collection[ProxyRequest], probe: Probe) -> dict[str, Score]:
@@ -130,14 +137,17 @@ def parse_requests(proxies: Proxies, *, plain: bool = False) -> list[ProxyReques
         if not isinstance(item, str):
             found = find_proxy(item)
             requests.append(ProxyRequest(found) if plain else ProxyRequest.of(found))
-        elif item.strip() == "all":
-            requests += [ProxyRequest(entry, name=name) for name, entry in PROXIES.items()]
         else:
             refuse_ensemble(item)
-            requests += [ProxyRequest.parse(text) for text in item.split(",") if text.strip()]
+            for text in filter(None, map(str.strip, item.split(","))):
+                requests += _everyone() if text == ALL else [ProxyRequest.parse(text)]
     if not requests:
         raise SettingError(f"No proxy was named. Known: {', '.join(PROXIES)}.")
     return requests
+
+
+def _everyone() -> list[ProxyRequest]:
+    return [ProxyRequest(entry, name=name) for name, entry in PROXIES.items()]
 
 
 def read_requests(proxies: Proxies, warmed: str | None = None, space: str = "") -> list[ProxyRequest]:
@@ -155,8 +165,22 @@ def read_requests(proxies: Proxies, warmed: str | None = None, space: str = "") 
 def with_companions(requests: Iterable[ProxyRequest]) -> list[ProxyRequest]:
     """Return the requests and those that are reported beside them, each once."""
     asked = list(requests)
-    beside = [ProxyRequest.parse(text) for request in asked for text in request.proxy.beside]
+    beside = [
+        replace(ProxyRequest.parse(text), brought_by=str(request)) for request in asked for text in request.proxy.beside
+    ]
     return list(dict.fromkeys([*asked, *beside]))
+
+
+def explain_companions(requests: Iterable[ProxyRequest]) -> str:
+    """Say which proxies nobody asked for, and why they are there; "" if there are none."""
+    brought: dict[str, list[str]] = {}
+    for request in requests:
+        if request.brought_by:
+            brought.setdefault(request.brought_by, []).append(str(request))
+    return " ".join(
+        f"{enumerated(names)} {'is' if len(names) == 1 else 'are'} always reported with {main}."
+        for main, names in brought.items()
+    )
 
 
 def refuse_ensemble(name: str) -> None:

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 import torch
 from torch import Tensor
 
-from firstlight.core.errors import SettingError
+from firstlight.core.errors import SettingError, UnsupportedError
 from firstlight.core.settings import AtLeast
 from firstlight.probe import Probe
 from firstlight.probe.gradients import LossGradients, Weights
@@ -44,7 +44,9 @@ def zico(probe: Probe, *, batches: Several = 2, per: Per = "network") -> Parts:
             multiply-accumulates (`mac`). Published is the sum over the `network`.
     """
     value = steadiness([entry.weights for entry in probe.all_loss_gradients(batches)], per_layer=True)
-    note = "no gradient varies between batches: they are equal, or the loss does not depend on the weights"
+    if not value:
+        refuse_equal_batches(probe, batches)
+    note = "no gradient varies between batches: the loss does not depend on the weights"
     return Parts(value / size_for(probe, per, len(probe.weights())), note="" if value else note)
 
 
@@ -152,6 +154,8 @@ def sigeo(
     if variant == "paper":
         gradients = probe.all_loss_gradients(batches)
         first = steadiness([entry.weights for entry in gradients], per_layer=not neuron_wise)
+        if not first:
+            refuse_equal_batches(probe, batches)
         second, last = fisher_rao(probe, gradients, parameters), gradients[-1].loss
     else:
         recipe: Literal["sgd", "adagrad"] = "sgd" if variant == "official-cv" else "adagrad"
@@ -160,6 +164,20 @@ def sigeo(
         last = steps.losses[-1]
     value = lambda1 * first + lambda2 * second - lambda3 * last
     return Parts(value, steadiness=first, fisher_rao=second, loss=last)
+
+
+def refuse_equal_batches(probe: Probe, count: int) -> None:
+    """Raise an error if the batches that a variation is measured over are all the same.
+
+    Raises:
+        UnsupportedError: If they are.
+    """
+    first, *others = probe.batches[:count]
+    if all(batch.equals(first) for batch in others):
+        raise UnsupportedError(
+            f"the {count} batches are identical, so that no gradient can vary between them. Pass batches of different "
+            "samples."
+        )
 
 
 def steadiness(gradients: Sequence[Weights], *, per_layer: bool) -> float:

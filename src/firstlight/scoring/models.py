@@ -76,16 +76,17 @@ class ModelSetting:
 
     batches: Batches | Callable[[int], Batches]
     loss: Loss | None = None
-    logits: int | str | None = None
+    logits: int | str | Mapping[str, int | str] | None = None
     seed: int = 0
     device: str | None = None
     repeats: int = 1
 
-    def probe(self, network: nn.Module, seed: int) -> Probe:
-        """Return a probe of the network and the batches of this seed."""
+    def probe(self, network: nn.Module, seed: int, name: str = "") -> Probe:
+        """Return a probe of the network and the batches of this seed; `name` is that of the model."""
+        logits = self.logits.get(name) if isinstance(self.logits, Mapping) else self.logits
 
         def over(batches: Batches) -> Probe:
-            return Probe(network, batches, loss=self.loss, logits=self.logits, seed=seed)
+            return Probe(network, batches, loss=self.loss, logits=logits, seed=seed)
 
         probe = over(self.batches(seed) if callable(self.batches) else self.batches)
         if isinstance(self.batches, DrawnBatches) and self.batches.has_made_up_labels:
@@ -141,7 +142,7 @@ def measure_model(
     with one_thread():
         for seed, network in _drawn_networks(name, model, setting):
             with keeping_weights(network):
-                probe = setting.probe(network, seed)
+                probe = setting.probe(network, seed, name)
                 scores = measure_all(requests, probe)
                 if not any(score.ok for score in scores.values()):
                     _cost_if_known(probe, must_run=True)

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
+from torch import nn
 
 from firstlight.core.errors import NothingScoredError
 from firstlight.core.events import Callback, Event
 from firstlight.execution.executor import one_thread
 from firstlight.options import CHEAP
+from firstlight.probe.stages import find_stages
 from firstlight.proxies.base import NetworkScore, Score
 from firstlight.proxies.ensembles import Ensemble, members
 from firstlight.scoring.latency import LookedUp, MeasuredHere, time_runs
@@ -121,8 +123,10 @@ class Ledger:
         trials = [trial for trial in self.store.trials(self.run) if trial.architecture in places]
         front = front_of(trials, problem.objective.costs) if problem.objective.costs else ()
         best = self._chosen(front[0].architecture if front else None)
+        notes = self._notes(best.architecture, [trial.architecture for trial in front], finished=finished)
         scoring, reused = (0.0, 0.0) if search.truth else (self._score_seconds, self._reused_seconds)
         computing = problem.state_seconds + scoring
+        space, network = search.setting.space, search.setting.build(best.architecture)
         return SearchResult(
             search,
             best,
@@ -132,21 +136,24 @@ class Ledger:
             directory=directory,
             rejected=problem.rejected,
             score_seconds=computing,
-            forward_passes=computing / _forward_seconds(search.setting, best.architecture),
+            forward_passes=computing / _forward_seconds(search.setting, network),
             front=front,
-            notes=(*problem.notes, *self._notes(best.architecture, finished=finished)),
+            notes=(*problem.notes, *notes),
             states=problem.states_scored,
             expensive_costs=self._expensive_costs(best.architecture),
+            latency_interval=None if self.latency is None else self.latency.interval(best.architecture),
             finished=finished,
             states_reused=problem.states_reused,
             reused_seconds=reused + problem.reused_state_seconds,
             training_seconds=self._score_seconds if search.truth else 0.0,
             judged=problem.measured if isinstance(problem, Queries) else 0,
             findings=self._findings,
+            drawing=space.drawing(space.parse(best.architecture), search.skeleton),
+            stages=find_stages(network, _one_input(search.setting)) if space.data_kind == "images" else (),
             history=self._history(trials, [places[trial.architecture] for trial in trials]),
         )
 
-    def _notes(self, chosen: str, *, finished: bool) -> Iterator[str]:
+    def _notes(self, chosen: str, front: Sequence[str], *, finished: bool) -> Iterator[str]:
         problem, search = self.problem, self._search
         if search.truth is not None and isinstance(problem, Queries):
             yield from search.truth.remarks(problem.truth, chosen)
@@ -158,8 +165,9 @@ class Ledger:
             yield f"{self._failures} of {problem.scored} networks failed. One of them is {self._failure}"
         elif problem.costs.failure:
             yield f"Networks that cannot be built or run count as outside the limits, such as {problem.costs.failure}"
-        if self.latency is not None and (remark := self.latency.remark()):
-            yield remark
+        if self.latency is not None:
+            objectives = problem.objective.costs
+            yield from self.latency.remarks(chosen, front if "latency" in objectives else ())
         yield from self.store.remarks()
         if isinstance(problem.objective.by, Ensemble) and len(problem.pool) == 1:
             yield "Only one network was scored. An ensemble compares networks, so its value means nothing."
@@ -206,9 +214,13 @@ class Ledger:
         return replace(best, scores={str(by): score, **best.scores})
 
 
-def _forward_seconds(setting: Setting, text: str) -> float:
+def _one_input(setting: Setting) -> torch.Tensor:
+    found: torch.Tensor = setting.inputs.batches[0][0][:1].to(setting.device)
+    return found
+
+
+def _forward_seconds(setting: Setting, network: nn.Module) -> float:
     """Return about how long a forward pass of one input takes, as a unit for the cost of a search."""
-    model = setting.build(text).eval()
-    inputs = setting.inputs.batches[0][0][:1].to(setting.device)
+    model, inputs = network.eval(), _one_input(setting)
     with torch.inference_mode(), one_thread():
         return time_runs(lambda: model(inputs), warm_up=2, runs=5).median / 1e3

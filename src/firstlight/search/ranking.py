@@ -14,9 +14,10 @@ import numpy as np
 from firstlight.core.errors import SettingError
 from firstlight.core.seeds import python_generator
 from firstlight.core.statistics import finite, kendall, spearman
+from firstlight.core.wording import counted, figure
 from firstlight.proxies.base import NetworkScore, Proxies, Proxy
 from firstlight.proxies.ensembles import Criterion, Ensemble, after_warm_up, asked_for, for_space, parse_criterion
-from firstlight.proxies.requests import ProxyRequest, read_requests
+from firstlight.proxies.requests import ProxyRequest, explain_companions, read_requests
 from firstlight.scoring.service import ScoreService
 from firstlight.search.objective import Candidate, Objective, best_first
 from firstlight.search.problem import Problem
@@ -76,6 +77,7 @@ class Ranking:
         proxies: The names of all proxies.
         rows: The networks, best first and those without a score last.
         agreement: The rank correlation of each pair of proxies.
+        remarks: Notes on the proxies.
 
     >>> small = {"cells": 1, "channels": 4}
     >>> ranking = firstlight.rank("nasbench201", samples=5, proxies="params,macs", skeleton=small, workers=0)
@@ -87,26 +89,46 @@ class Ranking:
     proxies: tuple[str, ...]
     rows: tuple[RankedNetwork, ...]
     agreement: tuple[Agreement, ...]
+    remarks: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        """Return a table to print: a line for each network, the best first."""
+        """Return a table to print: a line for each network, the best first, and why networks have no value."""
         rows = self.table()
         columns = [name for name in rows[0] if name not in ("rank", "network", "remarks")]
         lines = [["rank", *columns, "network"]]
         for row in rows:
-            figures = ["-" if row[name] is None else f"{row[name]:,.6g}" for name in columns]
-            lines.append([str(row["rank"] or "-"), *figures, row["network"]])
+            lines.append([str(row["rank"] or "-"), *(figure(row[name]) for name in columns), row["network"]])
         widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
         aligned = (
             [cell.rjust(width) for cell, width in zip(line[:-1], widths[:-1], strict=True)] + line[-1:]
             for line in lines
         )
-        return "\n".join("  ".join(line) for line in aligned)
+        return "\n".join(["  ".join(line) for line in aligned] + self.missing() + list(self.remarks))
+
+    def missing(self) -> list[str]:
+        """Return why networks have no value: a line for all proxies that have none for the same networks and reason."""
+        networks: dict[tuple[str, str], list[str]] = {}
+        for row in self.rows:
+            for name, score in row.network.scores.items():
+                if not score.ok:
+                    networks.setdefault((name, score.reason), []).append(row.network.architecture)
+        proxies: dict[tuple[str, ...], list[str]] = {}
+        for (name, reason), without in networks.items():
+            proxies.setdefault((reason, *without), []).append(name)
+        lines = []
+        for (reason, *without), names in proxies.items():
+            which = f"{len(without)} of {counted(len(self.rows), 'network')}"
+            example = f" ({without[0]})" if len(without) == 1 else ""
+            verb = "has" if len(names) == 1 else "have"
+            lines.append(f"{', '.join(names)} {verb} no value for {which}{example}: {reason}")
+        return lines
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, as JSON holds them."""
         networks = [row.to_dict() for row in self.rows]
-        return {"by": str(self.by), "networks": networks, "agreement": [pair.to_dict() for pair in self.agreement]}
+        remarks = {"remarks": list(self.remarks)} if self.remarks else {}
+        agreement = [pair.to_dict() for pair in self.agreement]
+        return {"by": str(self.by), "networks": networks, "agreement": agreement, **remarks}
 
     def table(self) -> list[dict[str, Any]]:
         """Return flat rows for a spreadsheet or a data frame: None where there is no value, and `remarks` say why."""
@@ -171,7 +193,8 @@ def rank_networks(networks: Iterable[NetworkScore], requests: Sequence[ProxyRequ
     rows = tuple(_row(candidate, ranks[candidate.utility], by) for candidate in candidates)
     pool = [candidate.network for candidate in candidates]
     names = tuple(map(str, requests))
-    return Ranking(by, names, rows, tuple(_agreement(pool, *pair) for pair in itertools.combinations(names, 2)))
+    agreement = tuple(_agreement(pool, *pair) for pair in itertools.combinations(names, 2))
+    return Ranking(by, names, rows, agreement, tuple(filter(None, [explain_companions(requests)])))
 
 
 def score_architectures(service: ScoreService, given: Iterable[object], samples: int) -> Iterator[NetworkScore]:
@@ -196,7 +219,7 @@ def _remarks(network: NetworkScore) -> str:
     names: dict[str, list[str]] = {}
     for name, score in network.scores.items():
         if score.note or not score.ok:
-            names.setdefault(score.note if score.ok else f"{score.status} ({score.note})", []).append(name)
+            names.setdefault(score.note if score.ok else score.reason, []).append(name)
     return "; ".join(f"{', '.join(own)}: {remark}" for remark, own in names.items())
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +12,7 @@ import numpy as np
 from torch import nn
 
 from firstlight.proxies.base import NetworkScore, Score
+from firstlight.scoring.costs import written
 from firstlight.search.front import Points, hypervolumes, on_front
 from firstlight.search.setting import SearchSetting
 from firstlight.search.summary import effort, next_steps
@@ -22,6 +23,8 @@ from firstlight.training.warm_up import FOLDER
 if TYPE_CHECKING:
     import pandas as pd
 
+    from firstlight.probe.stages import Stage
+    from firstlight.spaces.base import Drawing
     from firstlight.training.finalists import Compared
     from firstlight.training.retrained import Retraining
 
@@ -49,6 +52,7 @@ class SearchResult:
         notes: Remarks on the search.
         states: The number of states of a supernet that were scored in addition.
         expensive_costs: Requested costs of the chosen network other than parameters and MACs.
+        latency_interval: The 95% interval of the chosen network's latency, if it was measured.
         finished: Whether the search has finished.
         states_reused: The number of states that came from the store.
         reused_seconds: How long scores from the store had taken.
@@ -57,6 +61,8 @@ class SearchResult:
         findings: Other results of the algorithm.
         retrained: The performance of the best networks after retraining, if that was requested.
         compared: How the chosen network compares with plain baselines, if that was requested.
+        drawing: A picture of the chosen network, if its space draws one.
+        stages: The chosen network as a whole, stage by stage; empty unless it takes images.
         history: The columns of `to_frame`.
 
     >>> small = {"cells": 1, "channels": 4}
@@ -78,6 +84,7 @@ class SearchResult:
     notes: tuple[str, ...] = ()
     states: int = 0
     expensive_costs: Mapping[str, float] = field(default_factory=dict)
+    latency_interval: tuple[float, float] | None = None
     finished: bool = True
     states_reused: int = 0
     reused_seconds: float = 0.0
@@ -86,6 +93,8 @@ class SearchResult:
     findings: Mapping[str, Any] = field(default_factory=dict, repr=False)
     retrained: Retraining | None = None
     compared: Compared | None = None
+    drawing: Drawing | None = field(default=None, repr=False, compare=False)
+    stages: tuple[Stage, ...] = field(default=(), repr=False, compare=False)
     history: Mapping[str, Sequence[Any]] = field(default_factory=dict, repr=False, compare=False)
 
     def __str__(self) -> str:
@@ -117,7 +126,17 @@ class SearchResult:
 
     def _best_to_dict(self) -> dict[str, Any]:
         known = self.best.to_dict()
-        return known | {"cost": known["cost"] | dict(self.expensive_costs)}
+        interval = {"latency_ci": list(self.latency_interval)} if self.latency_interval else {}
+        return known | {"cost": known["cost"] | dict(self.expensive_costs) | interval}
+
+    def written_costs(self) -> dict[str, str]:
+        """Return the expensive costs with their units, and the interval and the source of a latency, as text."""
+        found = {name: written(name, amount) for name, amount in self.expensive_costs.items()}
+        if "latency" in found:
+            ends = self.latency_interval
+            interval = "" if ends is None else f", 95% interval {ends[0]:.3g} to {ends[1]:.3g}"
+            found["latency"] += f"{interval} ({self.setting.latency})"
+        return found
 
     def _truth_to_dict(self) -> dict[str, Any]:
         if self.setting.truth is None:
@@ -150,6 +169,8 @@ class SearchResult:
             **({"findings": dict(self.findings)} if self.findings else {}),
             **({"retrained": self.retrained.to_dict()} if self.retrained else {}),
             **({"compared": self.compared.to_dict()} if self.compared else {}),
+            "drawing": None if self.drawing is None else asdict(self.drawing),
+            "stages": [stage.to_dict() for stage in self.stages],
             "directory": None if self.directory is None else str(self.directory),
         }
 

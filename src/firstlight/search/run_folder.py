@@ -19,6 +19,7 @@ from firstlight.proxies import PROXIES
 from firstlight.search.algorithms import ALGORITHMS
 from firstlight.search.result import RESULT_NAME, SearchResult
 from firstlight.search.setting import SearchSetting
+from firstlight.search.summary import ARCHITECTURE_NAME
 from firstlight.storage.records import Run, Trial
 from firstlight.storage.store import STORE_NAME, Store, open_store
 from firstlight.storage.tensor_files import write_whole
@@ -92,6 +93,11 @@ def last_search(directory: Path) -> tuple[Run, list[Trial]]:
             run = run_in(store, directory)
             if run is not None:
                 return run, store.trials(run)
+        if not (directory / RESULT_NAME).is_file():
+            raise StoreError(
+                f"{directory} holds results, but no search: a comparison or a study that has not finished. Run its "
+                "command again to finish it."
+            )
     raise StoreError(f"{directory} holds no search. Name a folder that `firstlight search --out` has written.")
 
 
@@ -185,9 +191,15 @@ def replaced_result(search: SearchSetting, directory: Path | None) -> Iterator[s
         )
 
 
+def write_architecture(directory: Path, result: SearchResult) -> None:
+    """Write the text of the chosen network, by which commands name it."""
+    write_whole(directory / ARCHITECTURE_NAME, result.best.architecture.encode())
+
+
 def write_result(directory: Path, result: SearchResult, shared_store: Path | None) -> None:
     """Write the result to its folder."""
     # a relative path, so that both can be moved together
     place = {} if shared_store is None else {"store": os.path.relpath(shared_store, directory)}
     content = {"settings": result.setting.to_dict(), "version": __version__, **place, **result.to_dict()}
+    write_architecture(directory, result)
     write_whole(directory / RESULT_NAME, (json.dumps(content, indent=2) + "\n").encode())

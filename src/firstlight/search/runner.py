@@ -18,7 +18,14 @@ from firstlight.search.measuring import Measuring
 from firstlight.search.problem import Problem
 from firstlight.search.queries import Queries
 from firstlight.search.result import SearchInterrupted, SearchResult
-from firstlight.search.run_folder import NOT_KEPT, RunStore, begin_run, replaced_result, write_result
+from firstlight.search.run_folder import (
+    NOT_KEPT,
+    RunStore,
+    begin_run,
+    replaced_result,
+    write_architecture,
+    write_result,
+)
 from firstlight.search.setting import SearchSetting
 from firstlight.search.suiting import look_at_limits, worth_saying
 from firstlight.storage.store import Store
@@ -66,6 +73,8 @@ def run_search(
                 raise
             so_far = ledger.result(directory, finished=False)
             store.keep_result(run, so_far.to_dict())
+            if directory is not None:
+                write_architecture(directory, so_far)
             raise SearchInterrupted(so_far) from None
         result = ledger.result(directory)
         result = afterwards(replace(result, notes=(*result.notes, *replaced_result(search, directory))))
@@ -86,7 +95,8 @@ def _limits_in_words(search: SearchSetting) -> str:
 def _problem(search: SearchSetting, executor: Executor, store: Store, ledger: Ledger) -> Problem:
     """Return the problem that the algorithm sees: by proxies, or by true performance."""
     if search.asks_for_latency:
-        ledger.latency = LatencyRequest(search.latency).source(search.setting, store)
+        _, limit = search.limits.bounds.get("latency", (None, None))
+        ledger.latency = LatencyRequest(search.latency).source(search.setting, store, limit)
     rng = python_generator(search.setting.seed, "search", search.algorithm.written)
 
     if search.truth is None:

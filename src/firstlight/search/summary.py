@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import shlex
+from collections.abc import Mapping
 from dataclasses import asdict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from firstlight.core.quoting import joined
 from firstlight.data.inputs import CIRCLE, SYNTHETIC, TRUE_LABELS
@@ -13,6 +14,9 @@ from firstlight.proxies.ensembles import members
 
 if TYPE_CHECKING:
     from firstlight.search.result import SearchResult
+
+# In a run's folder: the text of the chosen network
+ARCHITECTURE_NAME = "architecture.txt"
 
 
 def effort(result: SearchResult) -> str:
@@ -60,8 +64,10 @@ def next_steps(result: SearchResult) -> list[str]:
         return []
     folder = shlex.quote(str(result.directory))
     trained = shlex.quote(str(result.directory / "trained"))
+    skeleton = _skeleton_to_train(result)
+    built = f" --skeleton {skeleton}" if skeleton else ""
     training = (
-        f"train {folder} --data {shlex.quote(_data(result))} --out {trained}",
+        f"train {folder} --data {shlex.quote(_data(result))}{built} --out {trained}",
         f"export {trained} -o {shlex.quote(str(result.directory / 'exported'))}",
     )
     exported = (f"export {folder} -o {shlex.quote(str(result.directory / 'exported'))}",)
@@ -77,7 +83,10 @@ def building(result: SearchResult) -> str:
     setting = result.setting.setting
     skeleton, usual = asdict(result.setting.skeleton), asdict(setting.space.skeleton())
     changed = ", ".join(f"{name}={value!r}" for name, value in skeleton.items() if value != usual[name])
-    words = f"space = firstlight.space({setting.space_name!r}); model = space.build({result.best.architecture!r}"
+    text = repr(result.best.architecture)
+    if result.directory is not None:  # long texts are printed once
+        text = f"open({str(result.directory / ARCHITECTURE_NAME)!r}).read()"
+    words = f"space = firstlight.space({setting.space_name!r}); model = space.build({text}"
     seed = f", seed={setting.seed}" if setting.seed else ""
     return f"{words}, space.skeleton({changed}){seed})" if changed else f"{words}{seed})"
 
@@ -87,7 +96,9 @@ def _arguments(result: SearchResult) -> str:
     setting = result.setting.setting
     by = [setting.space.proxy] if result.setting.truth else map(str, members(result.setting.by))
     proxies = dict.fromkeys([*by, "params"])
-    words = [setting.space_name, result.best.architecture, "--proxy", ",".join(proxies), "--input", setting.source.name]
+    assert result.directory is not None
+    words = [setting.space_name, "--from", str(result.directory / ARCHITECTURE_NAME)]
+    words += ["--proxy", ",".join(proxies), "--input", setting.source.name]
     if not result.setting.truth:  # else the search was not by this proxy, which knows best what it needs
         words += ["--batch-size", str(setting.source.batch_size), "--num-batches", str(setting.source.batches)]
     words += ["--seed", str(setting.seed)]
@@ -109,5 +120,14 @@ def _data(result: SearchResult) -> str:
 
 def _skeleton(result: SearchResult) -> list[str]:
     settings = result.setting.setting.skeleton_settings
-    pairs = (f"{n}={'x'.join(map(str, v)) if isinstance(v, tuple) else v}" for n, v in settings)
-    return ["--skeleton", ",".join(pairs)] if settings else []
+    return ["--skeleton", _written(dict(settings))] if settings else []
+
+
+def _skeleton_to_train(result: SearchResult) -> str:
+    """Return the skeleton that the search used, with all its settings but those that the data decide."""
+    settings = asdict(result.setting.skeleton)
+    return _written({n: v for n, v in settings.items() if n not in ("input_shape", "classes") and v != ()})
+
+
+def _written(settings: Mapping[str, Any]) -> str:
+    return ",".join(f"{n}={'x'.join(map(str, v)) if isinstance(v, tuple) else v}" for n, v in settings.items())

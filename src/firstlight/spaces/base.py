@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import random
+import functools
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
@@ -15,7 +15,7 @@ from torch import nn
 
 from firstlight.core.errors import ParseError, SettingError, UnsupportedError, did_you_mean
 from firstlight.core.importing import source_digest
-from firstlight.core.seeds import python_generator, torch_generator
+from firstlight.core.seeds import as_generator, python_generator, torch_generator
 from firstlight.probe.cost import Cost, Footprint, measure_cost, measure_footprint
 from firstlight.spaces.ops import initialize
 
@@ -91,6 +91,22 @@ class Drawing:
 A = TypeVar("A", bound=Architecture)
 
 
+def _with_generator(method: Callable[..., Any], position: int) -> Callable[..., Any]:
+    """Give a method a `random.Random`, whatever it is called with at the position."""
+
+    @functools.wraps(method)
+    def call(self: Any, *arguments: Any, **named: Any) -> Any:
+        if "rng" in named:
+            named["rng"] = as_generator(named["rng"])
+        elif len(arguments) > position:
+            given = list(arguments)
+            given[position] = as_generator(given[position])
+            arguments = tuple(given)
+        return method(self, *arguments, **named)
+
+    return call
+
+
 class Space(ABC, Generic[A]):
     """A set of architectures that can be sampled, mutated, written as text, read back and built.
 
@@ -144,27 +160,35 @@ class Space(ABC, Generic[A]):
     channels_last: bool = False
     skeleton_type: type[Skeleton] = Skeleton
 
+    def __init_subclass__(cls, **keywords: Any) -> None:
+        super().__init_subclass__(**keywords)
+        for name, position in (("sample", 0), ("mutate", 1)):
+            if name in vars(cls):
+                setattr(cls, name, _with_generator(vars(cls)[name], position))
+
     @abstractmethod
-    def sample(self, rng: random.Random) -> A:
+    def sample(self, rng: Any) -> A:
         """Return a random architecture, uniformly distributed unless the space says otherwise.
 
         Args:
-            rng: The only source of randomness.
+            rng: The only source of randomness: a `random.Random`, a generator of NumPy, or a seed. A space that
+                implements this method is always given a `random.Random`.
         """
 
     @abstractmethod
-    def mutate(self, architecture: A, rng: random.Random) -> A:
+    def mutate(self, architecture: A, rng: Any) -> A:
         """Return a neighbor of `architecture`, which differs from it in one choice.
 
         Args:
             architecture: The parent, which is not changed.
-            rng: The only source of randomness.
+            rng: The only source of randomness, as in `sample`.
         """
 
-    def mutate_often(self, architecture: A, rng: random.Random, times: int) -> A:
+    def mutate_often(self, architecture: A, rng: Any, times: int) -> A:
         """Apply `times` mutations, one after the other."""
+        generator = as_generator(rng)
         for _ in range(times):
-            architecture = self.mutate(architecture, rng)
+            architecture = self.mutate(architecture, generator)
         return architecture
 
     def customary(self, architecture: A) -> bool:

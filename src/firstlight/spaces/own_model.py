@@ -18,6 +18,7 @@ from firstlight.core.errors import ModelError, SettingError
 from firstlight.core.importing import import_named, name_of, source_digest
 from firstlight.core.seeds import seeded
 from firstlight.probe.cost import Cost, Footprint, measure_cost, measure_footprint
+from firstlight.probe.observe import broken_weights
 from firstlight.spaces.base import Architecture, Skeleton, Space
 from firstlight.spaces.custom import FROM_SKELETON
 from firstlight.spaces.reading import Reader
@@ -120,12 +121,8 @@ class ModelSpace(Space[TheModel]):
 
     def _check(self, network: nn.Module, skeleton: Skeleton) -> None:
         """Check the weights, and what the model makes of two inputs. Its buffers stay as they are."""
-        broken = [name for name, tensor in network.state_dict().items() if not bool(tensor.isfinite().all())]
-        if broken:
-            raise ModelError(
-                f"{self.name} has weights that are NaN or infinite before any training: {', '.join(broken[:5])}"
-                f"{', ...' * (len(broken) > 5)}. Initialize or repair them."
-            )
+        if broken := broken_weights(network):
+            raise ModelError(f"Before any training, {self.name} has {broken}. Initialize or repair them.")
         trial = copy.deepcopy(network).eval()
         device = next((parameter.device for parameter in trial.parameters()), torch.device("cpu"))
         try:

@@ -6,6 +6,7 @@ import re
 
 import numpy as np
 import pytest
+from matplotlib.text import Text
 
 from firstlight.core.errors import SettingError
 from firstlight.views.charts.description import (
@@ -22,6 +23,7 @@ from firstlight.views.charts.description import (
     Surface,
 )
 from firstlight.views.charts.matplotlib import draw_figure
+from firstlight.views.charts.studies import agreement_map, correlation_bars, proxy_scatter
 from firstlight.views.charts.svg import draw_svg
 
 DOTS = [Point(1, 2), Point(2, 1), Point(3, 5, chosen=True)]
@@ -156,3 +158,30 @@ def test_a_loop_ends_where_it_begins() -> None:
     x = np.asarray(axes.lines[0].get_xdata())
     assert (len(x), x[0]) == (4, x[-1])
     assert axes.get_title(loc="left") == "mine"
+
+
+def test_colors_of_a_scatter_have_a_legend() -> None:
+    x = np.random.default_rng(0).normal(size=200)
+    figure = draw_figure(proxy_scatter("p", "acc", x, x + 1))
+    key = figure.axes[1]
+    assert key.get_ylabel() == "networks nearby"
+    assert [label.get_text() for label in key.get_yticklabels()] == ["few", "many"]
+
+
+@pytest.mark.parametrize("width", ["column", "page"])
+@pytest.mark.parametrize("many", [4, 40])
+def test_no_label_is_clipped(width: str, many: int) -> None:
+    names = [f"mypackage.proxies:a_long_name_{number}" for number in range(many)]
+    bars = correlation_bars("cifar10_test_200", [Bar(name, 0.5, 0.4, 0.6) for name in names])
+    for chart in (bars, agreement_map(names, np.eye(many))):
+        figure = draw_figure(chart, width=width)
+        figure.draw_without_rendering()
+        edge = figure.bbox
+        for text in figure.findobj(Text):
+            box = text.get_window_extent()
+            is_number = re.fullmatch(r"\W?[\d.]*", text.get_text())  # ticks beyond the axis are not drawn
+            if text.get_visible() and not is_number:
+                assert box.x0 >= edge.x0 - 1, text
+                assert box.y0 >= edge.y0 - 1, text
+                assert box.x1 <= edge.x1 + 1, text
+                assert box.y1 <= edge.y1 + 1, text

@@ -42,7 +42,7 @@ def test_a_front_is_joined_by_stairs() -> None:
     assert [(point.x, point.y, point.chosen) for point in chart.points] == [(3, 9, True), (1, 4, True), (2, 3, False)]
     assert chart.line is not None
     assert (chart.line.points, chart.line.is_stairs) == ([(1, 4), (3, 9)], True)
-    assert (chart.title, chart.chosen_name) == ("3 networks", "front")
+    assert (chart.title, chart.chosen_name) == ("3 of 4 networks", "front")
 
 
 def test_a_front_that_is_not_a_line_is_not_joined() -> None:

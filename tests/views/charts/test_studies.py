@@ -22,7 +22,7 @@ def test_every_network_with_both_numbers_is_a_dot() -> None:
     assert [(point.x, point.y) for point in chart.points] == list(zip(scores[known], truth[known], strict=True))
     assert [point.row for point in chart.points] == (100 + np.flatnonzero(known)).tolist()
     expected = stats.spearmanr(scores[known], truth[known]).statistic
-    assert chart.title == f"Spearman {expected:.3f}, 46 networks"
+    assert chart.title == f"Spearman {expected:.3f}, 46 of 50 networks"
     assert (chart.x_label, chart.y_label) == ("dextr (higher is better)", "accuracy")
 
 
@@ -40,7 +40,8 @@ def test_any_numbers_are_described(pairs: list[tuple[float, float]]) -> None:
     known = int((np.isfinite(scores) & np.isfinite(truth)).sum())
     chart = proxy_scatter("a", "b", scores, truth)
     assert len(chart.points) == known
-    assert chart.title.endswith(f"{known} networks")
+    of = f" of {len(pairs)}" if known < len(pairs) else ""
+    assert chart.title.endswith(f"{known}{of} networks")
 
 
 def test_bars_and_agreement_say_what_they_show() -> None:
@@ -50,3 +51,9 @@ def test_bars_and_agreement_say_what_they_show() -> None:
     chart = agreement_map(["a", "b"], np.array([[1.0, 0.25], [0.25, 1.0]]))
     assert chart.rows == chart.columns == ["a", "b"]
     assert chart.values == [[1.0, 0.25], [0.25, 1.0]]
+
+
+def test_the_title_says_how_many_networks_are_left_out() -> None:
+    chart = proxy_scatter("p", "acc", np.array([1.0, np.nan, 3.0]), np.array([1.0, 2.0, 3.0]))
+    assert chart.title.endswith("2 of 3 networks")
+    assert proxy_scatter("p", "acc", np.arange(3.0), np.arange(3.0)).title.endswith(", 3 networks")

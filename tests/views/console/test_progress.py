@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import threading
 from contextlib import suppress
 from types import SimpleNamespace
 from typing import Any
@@ -141,6 +142,7 @@ def log(monkeypatch: pytest.MonkeyPatch) -> io.StringIO:
     file = io.StringIO()
     monkeypatch.setattr(progress, "notices", Console(file=file, width=80, color_system=None))
     monkeypatch.setattr(progress, "SILENCE", 0.0)
+    monkeypatch.setattr(progress, "BEAT", 1e6)
     return file
 
 
@@ -157,7 +159,7 @@ def test_a_file_gets_plain_lines(log: io.StringIO) -> None:
         assert log.getvalue().splitlines()[-1] == "Ray was started with 2 CPUs."
 
 
-def test_not_more_often_than_every_half_a_minute(log: io.StringIO, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_not_more_often_than_every_few_seconds(log: io.StringIO, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(progress, "SILENCE", 30.0)
     with progress.showing() as callback:
         now = 0.0
@@ -181,3 +183,26 @@ def test_a_terminal_gets_no_lines(narrow: Console, monkeypatch: pytest.MonkeyPat
     with progress.showing() as callback:
         callback(scored(1, 1000, 2.41))
     assert "1 of 1,000" not in narrow.file.getvalue()  # type: ignore[attr-defined]
+
+
+def test_a_long_step_is_not_silent(log: io.StringIO, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress, "BEAT", 0.01)
+    with progress.showing():
+        waited = threading.Event()
+        while not log.getvalue():
+            waited.wait(0.01)
+    assert log.getvalue().splitlines()[0] == "working, 0:00:00 so far"
+
+
+def test_counts_never_go_backwards(log: io.StringIO) -> None:
+    with progress.showing() as callback:
+        for done, total in ((1, 2), (2, 2), (1, 3)):
+            callback(Event("training", done, total))
+        assert log.getvalue().splitlines() == ["training: 1 of 2", "training: 2 of 2", "training, round 2: 1 of 3"]
+
+
+def test_states_leave_the_count_of_networks_as_it_is(log: io.StringIO) -> None:
+    with progress.showing() as callback:
+        callback(scored(2, 4, 0.5))
+        callback(Event("states", 1500))
+        assert log.getvalue().splitlines()[-1] == "scoring, 1,500 states: 2 of 4"

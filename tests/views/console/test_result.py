@@ -15,6 +15,7 @@ from tests.views.console.test_progress import GENOTYPE
 import firstlight
 from firstlight.search.algorithm import AlgorithmRequest
 from firstlight.search.result import SearchResult
+from firstlight.search.run_folder import write_architecture
 from firstlight.search.summary import _arguments
 from firstlight.views.console.result import show_result
 
@@ -73,13 +74,16 @@ def test_commands_to_go_on_with_can_be_pasted_into_a_shell(
         shlex.split(line) for line in capsys.readouterr().out.splitlines() if "/my tools" in line
     )
     assert report == ["/my tools/firstlight-2", "report", "runs/it's mine"]
-    assert train[1:] == ["train", "runs/it's mine", "--data", "digits", "--out", "runs/it's mine/trained"]
+    assert train[1:5] == ["train", "runs/it's mine", "--data", "digits"]
+    assert train[5:] == ["--skeleton", "channels=2,cells=1", "--out", "runs/it's mine/trained"]
     assert export == ["/my tools/firstlight-2", "export", "runs/it's mine/trained", "-o", "runs/it's mine/exported"]
-    assert score[:4] == ["/my tools/firstlight-2", "score", "nasbench201", GENOTYPE]
+    assert score[1:4] == ["score", "nasbench201", "--from"]
+    assert score[4] == "runs/it's mine/architecture.txt"
 
 
-def test_the_score_command_sees_what_the_search_saw(found: SearchResult) -> None:
-    arguments = shlex.split(_arguments(found))
+def test_the_score_command_sees_what_the_search_saw(found: SearchResult, tmp_path: Path) -> None:
+    write_architecture(tmp_path, found)
+    arguments = shlex.split(_arguments(replace(found, directory=tmp_path)))
     assert arguments[arguments.index("--labels") + 1] == "random"
     assert f"ntk_trace_batch: {found.score.value:.6g}" in command("score", *arguments).stdout
     true = arguments[: arguments.index("--labels")] + arguments[arguments.index("--labels") + 2 :]

@@ -3,6 +3,7 @@ from __future__ import annotations
 import itertools
 from xml.etree import ElementTree
 
+from firstlight.spaces import SPACES
 from firstlight.spaces.base import Drawing
 from firstlight.views.drawing.column import lay_out_in_column
 from firstlight.views.drawing.layout import LETTER
@@ -19,7 +20,7 @@ def test_names_and_operations_are_text_and_not_markup() -> None:
 def test_an_edge_for_each_edge_and_a_box_for_each_node() -> None:
     root = ElementTree.fromstring(str(draw(Drawing(("a", "b", "c"), ((0, 1, ""), (1, 2, ""), (0, 2, "far"))))))
     assert len([path for path in root.iter("path") if path.get("class") == "edge"]) == 3
-    assert len(list(root.iter("rect"))) == 3
+    assert len([box for box in root.iter("rect") if box.get("class") == "node"]) == 3
 
 
 def test_a_graph_that_is_wider_than_a_page_goes_down_instead() -> None:
@@ -28,7 +29,11 @@ def test_a_graph_that_is_wider_than_a_page_goes_down_instead() -> None:
     root = ElementTree.fromstring(str(draw(Drawing(names, edges))))
     _, _, width, height = map(float, str(root.get("viewBox")).split())
     assert width < WIDEST < 8 * 200
-    boxes = [(float(box.get("y", "")), float(box.get("height", ""))) for box in root.iter("rect")]
+    boxes = [
+        (float(box.get("y", "")), float(box.get("height", "")))
+        for box in root.iter("rect")
+        if box.get("class") == "node"
+    ]
     assert all(y + size < below for (y, size), (below, _) in itertools.pairwise(boxes))
     assert boxes[-1][0] + boxes[-1][1] < height
     assert len([path for path in root.iter("path") if path.get("class") == "edge"]) == len(edges)
@@ -53,3 +58,9 @@ def test_labels_of_a_column_stay_clear_of_its_nodes() -> None:
     label = next(arrow for arrow in layout.arrows if arrow.label)
     widest = max(box.width for box in layout.boxes)
     assert abs(label.label_at[0] - layout.boxes[0].x) - LETTER * len(label.label) / 2 > widest / 2
+
+
+def test_no_edge_is_drawn_over_a_label() -> None:
+    svg = draw(SPACES["nasrec-small"].drawing(SPACES["nasrec-small"].sample(3)))
+    assert svg.rindex('class="edge"') < svg.index('class="plate"') < svg.index('class="operation"')
+    assert svg.count('class="plate"') == svg.count('class="operation"')

@@ -61,6 +61,7 @@ def search_run(
         "next_steps": [f"report {text}"],
         "versions": {"torch": text},
         "retrained": retrained(text),
+        "stages": [{"resolution": text, "layers": [[f"layer {text}", f"kind {text}", [8, 4, 4], 10]]}],
         "findings": findings or {},
     }
     return Run(1, asked, "0.1.0", "2030-01-01 00:00:00", "2030-01-01 00:01:00" if finished else None, result)

@@ -182,3 +182,31 @@ def test_a_live_page_follows_the_run_and_keeps_what_was_typed(browser: Chrome, t
         finally:
             server.shutdown()
     until(browser, lambda: "has stopped" in browser.find_element(By.CLASS_NAME, "live").text)
+
+
+def test_two_networks_stand_side_by_side(browser: Chrome, tmp_path: Path) -> None:
+    show(browser, render(search_run(), trials(40)), tmp_path)
+    holder = browser.find_element(By.CLASS_NAME, "side-by-side")
+    first, second = holder.find_elements(By.CSS_SELECTOR, "input[type=number]")
+    assert (first.get_attribute("value"), second.get_attribute("value")) == ("1", "2")
+    second.send_keys(Keys.CONTROL, "a", Keys.BACKSPACE)
+    second.send_keys("40")
+    rows = {
+        row.find_element(By.TAG_NAME, "th").text: [cell.text for cell in row.find_elements(By.TAG_NAME, "td")]
+        for row in holder.find_elements(By.CSS_SELECTOR, "tbody tr")
+    }
+    assert rows["rank"] == ["1", "40", ""]
+    one, other, apart = (float(cell.replace(",", "")) for cell in rows["params"])
+    assert other - one == apart
+
+
+def test_a_stage_unfolds_to_its_layers(browser: Chrome, tmp_path: Path) -> None:
+    show(browser, render(search_run(), trials(40)), tmp_path)
+    stage = browser.find_element(By.CSS_SELECTOR, ".stages details")
+    table = stage.find_element(By.TAG_NAME, "table")
+    browser.execute_script("arguments[0].scrollIntoView({block: 'center'})", stage)
+    assert not table.is_displayed()
+    stage.find_element(By.TAG_NAME, "summary").click()
+    assert table.is_displayed()
+    stage.find_element(By.TAG_NAME, "summary").click()
+    assert not table.is_displayed()

@@ -44,8 +44,9 @@ def test_the_page_names_the_best_and_shows_all() -> None:
     parser.feed(page)
     assert parser.open == []
     best = found.quality["toy_test_5"]["params"].estimates["spearman"]
-    assert f"<h1>Best proxy: params, Spearman correlation {best.value:.3f} (95% interval " in page
-    assert page.count("<figure>") == 5  # bars for each target, and a scatter for each proxy
+    assert f"<h1>Best proxy: params, Spearman {best.value:.3f}</h1>" in page
+    assert f"no training, 95% interval {best.low:.3f} to " in page
+    assert page.count("<figure>") == 6  # bars for each target, the agreement, and a scatter for each proxy
     assert "firstlight search nasbench201 --proxy params" in page
     assert {row[-1] for row in rows_of(page)} == set(found.sample.rows["architecture"])
     assert "&lt;toy&gt;.csv" in page

@@ -110,3 +110,18 @@ def test_networks_trained_from_scratch_can_be_copied(browser: Chrome, width: int
         assert max(ends) <= widest
     finally:
         resize(browser)
+
+
+def test_the_table_of_a_study_fits_a_page(browser: Chrome, written: dict[str, str], tmp_path: Path) -> None:
+    study = replace(a_study("words", others=6), against="good")
+    resize(browser, 1280)
+    try:
+        show(browser, correlation_page(study, {"space": "nasbench201", "table": "a table"}), tmp_path)
+        over = browser.execute_script(
+            "return [...document.querySelectorAll('.scroll:has(.intervals)')]"
+            ".map((it) => [it.scrollWidth, it.clientWidth]);"
+        )
+        assert over
+        assert all(needed <= there for needed, there in over), over
+    finally:
+        resize(browser)

@@ -13,18 +13,18 @@ from typing import Any
 
 import pytest
 from markupsafe import escape
-from tests.views.pages.pages import retrained
+from tests.views.pages.pages import retrained, search_run, trials
 
 import firstlight
 from firstlight.api.search import search
 from firstlight.core.errors import StoreError
+from firstlight.core.wording import significant
 from firstlight.probe.cost import Cost
 from firstlight.storage.records import Run, Trial
 from firstlight.storage.store import STORE_NAME, Store
 from firstlight.views.pages.networks import digits_for
 from firstlight.views.pages.search import MOST_ROWS, render, write_report
 from firstlight.views.pages.search_charts import ALL_DOTS
-from firstlight.views.wording import significant
 
 SKIP = "|skip_connect~0|+|none~0|none~1|+|none~0|none~1|none~2|"
 CONV = "|none~0|+|none~0|none~1|+|nor_conv_3x3~0|skip_connect~1|none~2|"
@@ -285,3 +285,35 @@ def test_numbers_far_off_leave_the_others_their_digits() -> None:
     assert digits_for([66.1, 65.9, 66.3, -6.4e6]) == 3
     assert digits_for([0.5, 1.0]) == 4
     assert digits_for([float("nan"), 0.0]) == 4
+
+
+def test_a_space_of_ones_own_has_the_picture_that_its_search_stored() -> None:
+    run = search_run(space="mine:convnet")
+    drawing = {"nodes": ["input", "<8>"], "edges": [[0, 1, "conv"]], "form": "chain"}
+    result = {**(run.result or {}), "drawing": drawing}
+    page = render(replace(run, result=result), trials(40))
+    assert '<ol class="blocks chain"><li class="end">input</li><li>conv<small>&lt;8&gt;</small></li></ol>' in page
+    assert "blocks chain" not in render(run, trials(40))
+
+
+def test_the_whole_network_is_shown_by_stages() -> None:
+    run = search_run()
+    layers = [["stem", "Conv2d", [8, 32, 32], 216], ["norm", "BatchNorm2d", [16, 32, 32], 16]]
+    stages = [
+        {"resolution": "32x32", "layers": layers},
+        {"resolution": "vector", "layers": [["head", "Linear", [10], 80]]},
+    ]
+    page = render(replace(run, result={**(run.result or {}), "stages": stages}), trials(40))
+    assert page.count("<details>") == 2
+    assert "<b>32x32</b><span>8 to 16 wide</span><span>2 layers</span><span>232 parameters (74%)</span>" in page
+    assert "<td><code>stem</code></td><td>Conv2d</td>" in page
+
+
+def test_a_search_stores_the_picture_and_the_stages_of_what_it_found(tmp_path: Path) -> None:
+    found = firstlight.search(
+        "nasbench201", proxy="params", samples=2, workers=0, skeleton="channels=4,cells=1", out=tmp_path
+    )
+    assert sum(stage.params for stage in found.stages) == found.best.cost.params  # type: ignore[union-attr]
+    page = write_report(tmp_path).read_text(encoding="utf-8")
+    assert page.count("<details>") == len(found.stages) == 4
+    assert "The whole network" in page

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 Numbers = NDArray[np.float64]
 # Squares each way of the grid in which the density is counted, and the width of its smoothing
 SQUARES, SMOOTHED = 64, 1.5
+# Letters of a label that fit in an inch
+LETTERS_PER_INCH = 14
 # From here on, an axis writes 850k instead of 850,000
 LARGE, LARGEST = 1e4, 1e15
 
@@ -159,7 +161,14 @@ def _dots_by_density(axes: Axes, points: Sequence[Point]) -> None:
     density = _density(x, y)
     order = np.argsort(density)  # the brightest on top
     size = float(np.clip(3_000 / len(x), 1.5, 14))
-    axes.scatter(x[order], y[order], c=density[order], s=size, cmap="viridis", linewidths=0, rasterized=True)
+    dots = axes.scatter(x[order], y[order], c=density[order], s=size, cmap="viridis", linewidths=0, rasterized=True)
+    low, high = float(density.min()), float(density.max())
+    if low < high:  # else all dots have one color, which says nothing
+        figure = axes.get_figure(root=True)
+        assert figure is not None
+        key = figure.colorbar(dots, ax=axes, ticks=[low, high], label="networks nearby", pad=0.02)
+        key.set_ticklabels(["few", "many"])
+        key.outline.set_visible(False)
 
 
 def _density(x: Numbers, y: Numbers) -> Numbers:
@@ -242,7 +251,7 @@ def _bars(axes: Axes, chart: Bars) -> None:
     axes.set_yticks(places, [bar.name for bar in chart.bars])
     axes.invert_yaxis()
     axes.grid(visible=False, axis="y")
-    axes.set_xlabel(chart.label)
+    _label_below(axes, chart.label)
 
 
 def _boxes(axes: Axes, chart: Boxes) -> None:
@@ -263,7 +272,17 @@ def _boxes(axes: Axes, chart: Boxes) -> None:
     axes.set_yticks(places, names)
     axes.invert_yaxis()
     axes.grid(visible=False, axis="y")
-    axes.set_xlabel(chart.label)
+    _label_below(axes, chart.label)
+
+
+def _label_below(axes: Axes, label: str) -> None:
+    """Center the label below the figure: names beside the axes may leave less room than it takes."""
+    import textwrap
+
+    figure = axes.get_figure(root=True)
+    assert figure is not None
+    letters = int(LETTERS_PER_INCH * figure.get_figwidth())
+    figure.supxlabel("\n".join(textwrap.wrap(label, letters)), fontsize=axes.xaxis.label.get_fontsize())
 
 
 def _heat_map(chart: HeatMap, width: str | float) -> Figure:

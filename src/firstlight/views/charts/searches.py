@@ -68,7 +68,7 @@ def cost_scatter(
         UNITS[cost],
         utility_label,
         points,
-        title=f"{len(points):,} networks",
+        title=f"{len(points):,}{f' of {len(amounts):,}' if len(points) < len(amounts) else ''} networks",
         line=Line("front", front, is_stairs=True) if is_line else None,
         chosen_name="front" if len(front) > 1 else "chosen",
     )
@@ -95,7 +95,8 @@ def hnas_surface(findings: Mapping[str, Any]) -> Surface:
     except (LookupError, TypeError, ValueError) as error:
         raise _damaged(error) from error
     points = [_point(number, answer, answer["u"], answer["exponent"], answers) for number, answer in answers]
-    return Surface("u (position of the bound)", "exponent of mu", "expected accuracy, %", xs, ys, values, points)
+    x_label, y_label = "preferred value of the proxy (u)", "weight of the preference (log10 mu)"
+    return Surface(x_label, y_label, "expected accuracy, %", xs, ys, values, points)
 
 
 def hnas_progress(findings: Mapping[str, Any]) -> Scatter:

@@ -53,7 +53,7 @@ def proxy_scatter(
         x_label,
         y_label,
         [Point(a, b, row=None if rows is None else rows[place]) for a, b, place in places],
-        title=f"{shown}{len(known):,} networks",
+        title=f"{shown}{len(known):,}{f' of {len(scores):,}' if len(known) < len(scores) else ''} networks",
         by_density=True,
         columns=columns,
     )

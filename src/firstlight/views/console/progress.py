@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
@@ -16,7 +17,9 @@ from firstlight.core.events import Callback, Event
 from firstlight.views.console.terminal import notices
 
 # Without a terminal, a plain line is printed after this many seconds of silence.
-SILENCE = 30.0
+SILENCE = 5.0
+# Seconds between two looks at the clock, for steps that take long
+BEAT = 1.0
 STAGES = {
     "scoring": "scoring",
     "measuring": "measuring a pool",
@@ -25,6 +28,7 @@ STAGES = {
     "training": "training",
     "retraining": "retraining the best",
     "finals": "training finalists",
+    "judging": "resampling",
     "reading": "reading",
 }
 
@@ -52,24 +56,52 @@ class _Left(ProgressColumn):
 
 
 class _Lines(Progress):
-    """Bars, with the leading architecture below them; without a terminal, a plain line now and then."""
+    """Bars, with the leading architecture below them; without a terminal, a plain line every few seconds.
+
+    The lines come from a thread of their own, so that a long step is not silent either.
+    """
 
     leading = ""
-    _said = 0.0
+    _said = _began = 0.0
+    _current: TaskID | None = None
 
     def start(self) -> None:
-        self._said = self.get_time()
+        self._said = self._began = self.get_time()
         super().start()
+        if not self.disable and not self.console.is_terminal:
+            self._ended = threading.Event()
+            threading.Thread(target=self._speak_on, daemon=True).start()
+
+    def stop(self) -> None:
+        if not self.disable and not self.console.is_terminal:
+            self._ended.set()
+        super().stop()
 
     def update(self, task_id: TaskID, **changes: Any) -> None:
         super().update(task_id, **changes)
-        task = self.tasks[task_id]
-        speaks = task.visible and not self.disable and not self.console.is_terminal
-        if speaks and self.get_time() - self._said >= SILENCE:
+        if self._tasks[task_id].visible:
+            self._current = task_id
+            self.speak()
+
+    def _speak_on(self) -> None:
+        while not self._ended.wait(BEAT):
+            self.speak()
+
+    def speak(self) -> None:
+        """Print a line about what is being done, if there was none for a while."""
+        with self._lock:
+            if self.disable or self.console.is_terminal or self.get_time() - self._said < SILENCE:
+                return
             self._said = self.get_time()
-            done = f"{task.completed:,.0f}" + (f" of {task.total:,.0f}" if task.total else "")
-            words = ", ".join(filter(None, (f"{task.description}: {done}", task.fields.get("note"))))
-            self.console.print(words, markup=False, soft_wrap=True)
+            words = self._words() or f"working, {timedelta(seconds=round(self._said - self._began))} so far"
+        self.console.print(words, markup=False, soft_wrap=True)
+
+    def _words(self) -> str:
+        task = None if self._current is None else self._tasks.get(self._current)
+        if task is None or not task.visible:
+            return ""
+        done = f"{task.completed:,.0f}" + (f" of {task.total:,.0f}" if task.total else "")
+        return ", ".join(filter(None, (f"{task.description}: {done}", task.fields.get("note"))))
 
     def get_renderables(self) -> Iterable[RenderableType]:
         yield from super().get_renderables()
@@ -83,6 +115,7 @@ class Display:
     def __init__(self, progress: _Lines) -> None:
         self._progress = progress
         self._tasks: dict[str, TaskID] = {}
+        self._rounds: dict[str, int] = {}
         self._computed = progress.add_task("", total=None, note="", visible=False)  # never shown: the pace of scoring
         self._best: float | None = None
         self._counts_states = False
@@ -104,16 +137,22 @@ class Display:
                 self._progress.update(task.id, total=task.completed)
 
     def _update(self, stage: str, event: Event, note: str, description: str = "") -> None:
-        if stage not in self._tasks:
+        known = self._task(stage)
+        if known is None or event.done < known.completed:  # the same kind of work begins again
+            if known is not None:
+                self._progress.remove_task(known.id)
+            self._rounds[stage] = number = self._rounds.get(stage, 0) + 1
+            name = STAGES.get(stage, stage) + (f", round {number}" if number > 1 else "")
             pace = self._progress.tasks[0] if stage == "scoring" else None
-            self._tasks[stage] = self._progress.add_task(
-                STAGES.get(stage, stage), total=event.total, note="", visible=False, pace=pace
-            )
+            self._tasks[stage] = self._progress.add_task(name, total=event.total, note="", visible=False, pace=pace)
         changes: dict[str, Any] = {"description": description} if description else {}
         visible = event.total is None or event.total > 1
         self._progress.update(
             self._tasks[stage], completed=event.done, total=event.total, note=note, visible=visible, **changes
         )
+
+    def _task(self, stage: str) -> Task | None:
+        return next((task for task in self._progress.tasks if task.id == self._tasks.get(stage)), None)
 
     def _scored(self, event: Event) -> None:
         if event.note and event.architecture:  # how the network came to be asked about
@@ -131,7 +170,9 @@ class Display:
     def _saw_states(self, event: Event) -> None:
         """Where the number of states is known, they are counted instead of networks."""
         if event.total is None:
-            shown = Event("scoring", 0, None)
+            known = self._task("scoring")
+            total = int(known.total) if known and known.total is not None else None
+            shown = Event("scoring", int(known.completed) if known else 0, total)
             self._update("scoring", shown, "", description=f"scoring, {event.done:,} states")
         else:
             self._counts_states = True
@@ -141,7 +182,7 @@ class Display:
 
 @contextmanager
 def showing() -> Iterator[Callback]:
-    """Show events on standard error while the block runs; without a terminal, a new line every half a minute."""
+    """Show events on standard error while the block runs; without a terminal, a new line every few seconds."""
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from firstlight.core.wording import figure
 from firstlight.search.ranking import FEWEST_TO_COMPARE, Agreement, Ranking
-from firstlight.views.console.scores import describe, figure_or_dash
 from firstlight.views.console.terminal import console, show_figures
 
 
@@ -16,29 +16,14 @@ def show_ranking(ranking: Ranking, top: int | None = None) -> None:
     cells = []
     for row, ranked in zip(rows, ranking.rows, strict=False):
         statuses = {name: score.status for name, score in ranked.network.scores.items() if not score.ok}
-        figures = (statuses.get(name, figure_or_dash(row[name])) for name in headers)
-        cells.append([figure_or_dash(row["rank"]), *figures, row["network"]])
+        figures = (statuses.get(name, figure(row[name])) for name in headers)
+        cells.append([figure(row["rank"]), *figures, row["network"]])
     show_figures(["rank", *headers, "network"], cells, "network")
     if len(rows) < len(ranking.rows):
         console.print(f"The best {len(rows)} of {len(ranking.rows)} networks, by {ranking.by}.", markup=False)
-    _explain_missing(ranking)
+    for line in (*ranking.missing(), *ranking.remarks):
+        console.print(line, markup=False, soft_wrap=True)
     _show_agreement(ranking)
-
-
-def _explain_missing(ranking: Ranking) -> None:
-    """One line for all proxies that have no value for the same networks and reason."""
-    networks: dict[tuple[str, str], list[str]] = {}
-    for row in ranking.rows:
-        for name, score in row.network.scores.items():
-            if not score.ok:
-                networks.setdefault((name, describe(score)), []).append(row.network.architecture)
-    proxies: dict[tuple[str, ...], list[str]] = {}
-    for (name, reason), without in networks.items():
-        proxies.setdefault((reason, *without), []).append(name)
-    for (reason, *without), names in proxies.items():
-        subject = f"{', '.join(names)} {'has' if len(names) == 1 else 'have'} no value"
-        which = f"{len(without)} of {len(ranking.rows)} networks" + (f" ({without[0]})" if len(without) == 1 else "")
-        console.print(f"{subject} for {which}: {reason}", markup=False, soft_wrap=True)
 
 
 def _show_agreement(ranking: Ranking) -> None:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from firstlight.core.wording import figure
 from firstlight.evaluation.asking import AskTraining
 from firstlight.proxies.requests import ProxyRequest
-from firstlight.scoring.costs import written
 from firstlight.search.result import SearchResult
 from firstlight.search.summary import building, effort, next_steps
 from firstlight.views.console.retraining import show_retraining
-from firstlight.views.console.scores import figure, show_network
+from firstlight.views.console.scores import show_network
 from firstlight.views.console.terminal import console, program, show_figures
 from firstlight.views.console.verdict import QUESTION, show_verdict
 
@@ -24,9 +24,8 @@ def show_result(result: SearchResult) -> None:
         show_network(result.best)
     else:
         _show_trained(result)
-    for name, amount in result.expensive_costs.items():
-        source = f" ({result.setting.latency})" if name == "latency" else ""
-        console.print(f"  {written(name, amount)}{source}", markup=False)
+    for amount in result.written_costs().values():
+        console.print(f"  {amount}", markup=False)
     _show_front(result)
     if result.retrained is not None:
         show_retraining(result.retrained)

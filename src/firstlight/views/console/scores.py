@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from firstlight.core.wording import figure
 from firstlight.proxies.base import NetworkScore, Score
 from firstlight.views.console.terminal import console
 
@@ -17,15 +18,7 @@ def show_network(network: NetworkScore) -> None:
 def describe(score: Score) -> str:
     """A score in one line: value and parts, or what came instead."""
     if not score.ok:
-        return f"{score.status} ({score.note})"
+        return score.reason
     parts = ", ".join(f"{name} {value:.4f}" for name, value in score.parts.items())
     details = "; ".join(text for text in (parts, score.note) if text)
     return figure(score.value) + (f"  ({details})" if details else "")
-
-
-def figure(value: float) -> str:
-    return f"{value:,.0f}" if float(value).is_integer() else f"{value:.6g}"
-
-
-def figure_or_dash(value: float | None) -> str:
-    return "-" if value is None else figure(value)

@@ -14,6 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 if TYPE_CHECKING:
+    from firstlight.probe.stages import Stage
     from firstlight.spaces.base import Drawing
 
 console = Console(highlight=False)
@@ -48,6 +49,16 @@ def show_graph(drawing: Drawing) -> None:
 
     for line in text_graph(drawing):
         console.print(Text(line, style="bold" if NODE in line else "", no_wrap=True), soft_wrap=True)
+
+
+def show_stages(stages: Iterable[Stage]) -> None:
+    """Print a whole network, a line for each stage."""
+    rows = []
+    for stage in stages:
+        low, high = stage.widths
+        width = f"{low:,}" if low == high else f"{low:,} to {high:,}"
+        rows.append([stage.resolution, width if high else "-", f"{len(stage.layers):,}", f"{stage.params:,}"])
+    show_figures(["stage", "width", "layers", "parameters"], rows, "stage")
 
 
 def show_figures(headers: Sequence[str], rows: Iterable[Iterable[str]], *text: str) -> None:

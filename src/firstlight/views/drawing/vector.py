@@ -6,7 +6,7 @@ from markupsafe import Markup, escape
 
 from firstlight.spaces.base import Drawing
 from firstlight.views.drawing.column import lay_out_in_column
-from firstlight.views.drawing.layout import NODE_HEIGHT, Layout, lay_out
+from firstlight.views.drawing.layout import LETTER, NODE_HEIGHT, Layout, lay_out
 
 _TIP = (
     '<defs><marker id="{name}" viewBox="0 0 10 10" refX="9" refY="5" markerWidth="7" markerHeight="7" orient="auto">'
@@ -40,8 +40,14 @@ def _drawn(layout: Layout, drawing: Drawing, kind: str) -> Markup:
     parts = [_TIP.format(name=tip)]
     for arrow in layout.arrows:
         start, *others = (f"{x:.0f},{y:.0f}" for x, y in arrow.points)
-        x, y = arrow.label_at
         parts.append(f'<path class="edge" d="M{start}C{" ".join(others)}" marker-end="url(#{tip})"/>')
+    for arrow in layout.arrows:  # above all edges, so that none strikes a label through
+        x, y = arrow.label_at
+        if arrow.label:
+            wide = LETTER * len(arrow.label)
+            parts.append(
+                f'<rect class="plate" x="{x - wide / 2:.0f}" y="{y - 11:.0f}" width="{wide:.0f}" height="15"/>'
+            )
         parts.append(
             f'<text class="operation" x="{x:.0f}" y="{y:.0f}" text-anchor="middle">{escape(arrow.label)}</text>'
         )

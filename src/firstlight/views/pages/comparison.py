@@ -13,13 +13,13 @@ from markupsafe import Markup
 
 from firstlight._version import __version__
 from firstlight.core.errors import StoreError
+from firstlight.core.wording import counted, enumerated
 from firstlight.evaluation.compare import Comparison, Row
 from firstlight.storage.environment import versions
 from firstlight.tables.targets import Target
 from firstlight.views.charts.searches import QUERY_LABELS, progress_lines
 from firstlight.views.charts.svg import draw_svg
 from firstlight.views.pages.template import render_page
-from firstlight.views.wording import counted, enumerated
 
 
 def write_comparison(found: Comparison, settings: Mapping[str, Any], directory: Path) -> Path:

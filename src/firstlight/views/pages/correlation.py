@@ -15,6 +15,7 @@ from firstlight._version import __version__
 from firstlight.core.errors import StoreError
 from firstlight.core.seeds import derive
 from firstlight.core.statistics import Estimate, Groups, RankQuality
+from firstlight.core.wording import counted
 from firstlight.evaluation.correlate import Study
 from firstlight.evaluation.selection import JudgedEnsemble
 from firstlight.storage.environment import versions
@@ -25,7 +26,6 @@ from firstlight.views.charts.svg import draw_svg
 from firstlight.views.pages.networks import Column, Networks, digits_for
 from firstlight.views.pages.search_charts import lowest_drawn
 from firstlight.views.pages.template import render_page
-from firstlight.views.wording import counted
 
 COLUMNS = {
     "spearman": "Spearman",
@@ -56,6 +56,8 @@ LEGEND = {
 FEWEST_OF_A_TENTH = 5
 # Most dots for one proxy, and for all together; each dot makes the page larger
 MOST_DOTS, ALL_DOTS = 1_500, 12_000
+# With at most this many proxies, their agreement fits beside their correlations
+FEW = 10
 # Largest share of networks that may be left out for being far below the others
 MOST_LEFT_OUT = 0.1
 
@@ -82,16 +84,17 @@ def correlation_page(study: Study, settings: Mapping[str, Any], *, ensemble: boo
     """Render the page of a correlation."""
     target, space = study.sample.targets[0], settings["space"]
     best = study.best(target)
-    headline = "No proxy has a defined correlation"
+    headline, interval = "No proxy has a defined correlation", ""
     if best is not None:
         leader = study.quality[target][best].estimates["spearman"]
-        headline = f"Best proxy: {best}, Spearman correlation {leader.value:.3f} ({_interval(leader)})"
+        headline = f"Best proxy: {best}, Spearman {leader.value:.3f}"
+        interval = f", {_interval(leader)}"
     table = f" of {settings['table']}" if settings.get("table") else ""
     networks = f"{counted(len(study.sample.rows), 'trained network')}{table}"
     return render_page(
         "correlation.html",
         headline=headline,
-        subtitle=f"{space}, {networks}, compared with {target}, scored without training",
+        subtitle=f"{space}, {networks}, compared with {target}, no training{interval}",
         commands_given=[f"firstlight search {shlex.quote(space)} --proxy {shlex.quote(best)}"] if best else [],
         **study_content(study, settings, ensemble=ensemble),
     )
@@ -114,6 +117,7 @@ def study_content(study: Study, settings: Mapping[str, Any], *, ensemble: bool =
         "scatters": _scatters(study, target, shown),
         "networks": _networks(study, shown),
         "agreement": _agreement(study) if len(study.names) > 1 else "",
+        "few": len(study.names) <= FEW,
     }
 
 
@@ -182,6 +186,7 @@ def _target(study: Study, name: str, ensemble: JudgedEnsemble | None) -> dict[st
         "meaning": Target.of_column(name),
         "bars": draw_svg(correlation_bars(name, drawn)) if drawn else "",
         "rows": rows,
+        "counts": len({(row["networks"], row["unscored"]) for row in rows}) > 1 or rows[0]["unscored"] != "0",
         "has_notes": any(row["note"] for row in rows),
         "ensemble": describe(ensemble) if ensemble else "",
     }

@@ -7,6 +7,7 @@ import shlex
 from pathlib import Path
 
 from firstlight._version import __version__
+from firstlight.core.wording import compact
 from firstlight.evaluation.fit.result import Fit
 from firstlight.export.exporter import export
 from firstlight.search.result import RESULT_NAME
@@ -17,7 +18,6 @@ from firstlight.training.trained import WEIGHTS_NAME
 from firstlight.views.pages.blocks import draw_in_page
 from firstlight.views.pages.search import PAGE_NAME
 from firstlight.views.pages.template import render_page
-from firstlight.views.wording import compact
 
 EXPORTED = "exported"
 

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from firstlight.core.wording import compact, counted, enumerated, significant, titled
 from firstlight.options import UNITS
 from firstlight.search.run_folder import asks_truth, is_turned
 from firstlight.storage.records import Run, Trial
-from firstlight.views.wording import compact, counted, enumerated, significant, titled
 
 
 @dataclass(frozen=True)

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from jinja2 import UndefinedError
 
 from firstlight.core.errors import FirstlightError, StoreError
 from firstlight.core.quoting import joined
+from firstlight.core.wording import counted
 from firstlight.options import UNITS
+from firstlight.probe.stages import Stage
 from firstlight.scoring.costs import written
 from firstlight.search.result import front_of
 from firstlight.search.run_folder import asks_truth, run_in, store_of_run, utility_name
@@ -18,14 +20,13 @@ from firstlight.spaces import SPACES
 from firstlight.spaces.base import Drawing
 from firstlight.storage.records import Run, Trial
 from firstlight.storage.store import Store
-from firstlight.views.pages.blocks import draw_in_page
+from firstlight.views.pages.blocks import draw_in_page, draw_stages
 from firstlight.views.pages.headline import Progress, headline, score_of, subtitle
 from firstlight.views.pages.hnas import hnas_charts
 from firstlight.views.pages.networks import Column, Networks, digits_for
 from firstlight.views.pages.one_shot import one_shot_charts
 from firstlight.views.pages.search_charts import Drawn, against_cost, choose_drawn, front_growth, over_time
 from firstlight.views.pages.template import render_page
-from firstlight.views.wording import counted
 
 PAGE_NAME = "report.html"
 FRONT_ROWS = 60
@@ -111,7 +112,7 @@ def render(run: Run, trials: list[Trial], *, live: str = "") -> str:
     rows = {str(row[-1]): place for place, row in enumerate(networks.rows)}
     named = utility_name(run)
     emphasized = {trial.architecture for trial in front} or {chosen or ""}
-    drawing = _drawing(run.settings["space"], chosen) if chosen else None
+    drawing = _drawing(run, chosen) if chosen else None
     seconds = max((trial.elapsed for trial in trials), default=result.get("seconds", 0.0))
     progress = Progress(best, len(trials), len(front), len(steps["traces"]) if steps else 0)
     return render_page(
@@ -125,6 +126,7 @@ def render(run: Run, trials: list[Trial], *, live: str = "") -> str:
         chosen=chosen,
         facts=_facts(best, run, score, len(trials), seconds),
         graph=draw_in_page(drawing) if drawing else "",
+        stages=draw_stages(_stages(result, chosen)),
         networks=networks if len(networks.rows) > 1 and not steps else None,  # with steps, scores decide nothing
         drawn=drawn,
         scored=len(scored),
@@ -203,21 +205,37 @@ def _facts(best: Trial | None, run: Run, score: Column, networks: int, seconds: 
     if best is None:
         return known
     expensive = {UNITS[name]: written(name, amount).split(" ")[0] for name, amount in best.expensive_costs.items()}
+    if ends := ((run.result or {}).get("best", {}).get("cost") or {}).get("latency_ci"):
+        expensive[UNITS["latency"]] += f" ({ends[0]:.3g} to {ends[1]:.3g})"
     costs = {"parameters": f"{best.amount('params'):,.0f}", "MACs for one input": f"{best.amount('macs'):,.0f}"}
     name = utility_name(run).removeprefix("-")
     reached = {} if name == "params" else {name: score.written(score_of(best.utility, run))}
     return {**reached, **costs, **expensive, **known}
 
 
-def _drawing(space_name: str, architecture: str) -> Drawing | None:
-    """Return the drawing of an architecture; None if the space is not registered, since its code must not run here."""
+def _drawing(run: Run, architecture: str) -> Drawing | None:
+    """Return the drawing of an architecture: a stored one if the space is not registered, whose code must not run."""
+    space_name, result = run.settings["space"], run.result or {}
     if space_name not in SPACES:
-        return None
+        known = result.get("drawing")
+        return _stored_drawing(known) if known and result["best"]["architecture"] == architecture else None
     space = SPACES[space_name]
     try:
         return space.drawing(space.parse(architecture))
     except FirstlightError:  # the space has changed since
         return None
+
+
+def _stored_drawing(known: dict[str, Any]) -> Drawing:
+    edges = tuple((int(start), int(end), str(label)) for start, end, label in known["edges"])
+    forms: dict[str, Literal["graph", "chain", "stack"]] = {"chain": "chain", "stack": "stack"}
+    return Drawing(tuple(map(str, known["nodes"])), edges, forms.get(known["form"], "graph"))
+
+
+def _stages(result: dict[str, Any], chosen: str | None) -> list[Stage]:
+    """Return the stages of the chosen network; none if an older version wrote the result."""
+    known = result.get("stages", ()) if result and result["best"]["architecture"] == chosen else ()
+    return [Stage.from_dict(stage) for stage in known]
 
 
 def _parts_of(best: Trial | None, run: Run) -> dict[str, Any]:

@@ -26,7 +26,7 @@ def render_page(template: str, *, live: str = "", **content: Any) -> str:
         .render(
             version=__version__,
             styles=_asset("page.css"),
-            script=_asset("page.js"),
+            script=_script(),
             policy=policy(live=bool(live)),
             live=live,
             **content,
@@ -36,7 +36,7 @@ def render_page(template: str, *, live: str = "", **content: Any) -> str:
 
 def policy(*, live: bool) -> str:
     """Return the content security policy."""
-    digest = base64.b64encode(hashlib.sha256(_asset("page.js").encode()).digest()).decode()
+    digest = base64.b64encode(hashlib.sha256(_script().encode()).digest()).decode()
     rules = [
         "default-src 'none'",
         "style-src 'unsafe-inline'",
@@ -55,6 +55,10 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+
+
+def _script() -> Markup:
+    return _asset("side.js") + _asset("page.js")
 
 
 @cache

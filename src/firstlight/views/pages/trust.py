@@ -11,12 +11,12 @@ from typing import Any
 from markupsafe import Markup
 
 from firstlight._version import __version__
+from firstlight.core.wording import counted
 from firstlight.evaluation.trust import Trust
 from firstlight.views.charts.description import Bar, Bars
 from firstlight.views.charts.svg import draw_svg
 from firstlight.views.pages.correlation import study_content, write_files
 from firstlight.views.pages.template import render_page
-from firstlight.views.wording import counted
 
 
 def write_trust(found: Trust, settings: Mapping[str, Any], directory: Path) -> Path:

@@ -289,6 +289,7 @@ async function enliven(main) {
   offerCopies(main);
   main.querySelectorAll("figure svg").forEach(offerTooltips);
   main.querySelectorAll("table.sortable").forEach((table, place) => offerTable(table, (states[place] ??= {})));
+  if (networks) main.querySelectorAll(".side-by-side").forEach(offerSideBySide);
   for (const box of main.querySelectorAll(".scroll")) {
     if (box.scrollWidth > box.clientWidth) box.tabIndex = 0;
     if (box.matches(":has(> :is(.down, .column))")) box.scrollLeft = (box.scrollWidth - box.clientWidth) / 2; // the nodes are in the middle

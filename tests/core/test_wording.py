@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from firstlight.views.wording import compact, counted, enumerated, significant, titled
+from firstlight.core.wording import compact, counted, enumerated, figure, significant, titled
 
 
 @pytest.mark.parametrize(
@@ -51,3 +51,10 @@ def test_names_and_counts() -> None:
     ]
     assert [counted(count, "network") for count in (1, 1000)] == ["1 network", "1,000 networks"]
     assert [enumerated(names) for names in (["a"], ["a", "b"], ["a", "b", "c"])] == ["a", "a and b", "a, b and c"]
+
+
+@pytest.mark.parametrize(
+    ("value", "written"), [(None, "-"), (137_418, "137,418"), (8_585_860.0, "8,585,860"), (2.605191, "2.60519")]
+)
+def test_figures_of_tables(value: float | None, written: str) -> None:
+    assert figure(value) == written

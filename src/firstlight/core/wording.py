@@ -38,6 +38,17 @@ def counted(count: int, noun: str) -> str:
     return f"{count:,} {noun}{'s' * (count != 1)}"
 
 
+def figure(value: float | None) -> str:
+    """Write a number of a table: whole numbers with all digits, others with six; a dash where there is none.
+
+    >>> figure(185_858_560), figure(2.605191), figure(None)
+    ('185,858,560', '2.60519', '-')
+    """
+    if value is None:
+        return "-"
+    return f"{value:,.0f}" if float(value).is_integer() else f"{value:.6g}"
+
+
 def titled(name: str) -> str:
     """Write the name of a proxy as in a headline: `Dextr`; a name that is not a plain word stays as it is."""
     return name.capitalize() if name.isalpha() and name.islower() else name
