@@ -43,9 +43,7 @@ chaos: $(VENV)/.installed-dev ## strike searches with faults, resume them, and c
 	OMP_NUM_THREADS=1 $(BIN)/python -m tests.chaos
 
 bench: $(VENV)/.installed-dev ## cost of the proxies, as ratios of CPU time; of a search, its store and its workers
-	$(BIN)/python -m benchmarks.dextr
-	$(BIN)/python -m benchmarks.proxies
-	$(BIN)/python -m benchmarks.search_overhead
+	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks
 	$(BIN)/python -m benchmarks.store
 	$(BIN)/python -m benchmarks.executors
 	$(BIN)/python -m benchmarks.nasi

@@ -1,41 +1,33 @@
-"""What proxies cost together and apart, as ratios of CPU time in one run.
+"""What proxies cost together and apart, in passes of CPU time in one run.
 
-Run with `make bench`. Ten random NAS-Bench-201 networks of the default skeleton, batches of 64, one thread, building
-excluded.
+Random NAS-Bench-201 networks of the default skeleton, batches of 64, one thread, building excluded. A pass goes forward
+and backward through one batch.
 """
 
 from __future__ import annotations
 
 import random
-import sys
-import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import torch
 import torch.nn.functional as F
+from benchmarks.rows import Row, cpu_seconds
 from torch import Tensor, nn
 
 from firstlight.core.seeds import torch_generator
-from firstlight.execution.memory import keep_freed_memory
 from firstlight.probe import Probe
 from firstlight.proxies import PROXIES
 from firstlight.proxies.requests import ProxyRequest, measure_all
 from firstlight.spaces import SPACES
 
-NETWORKS = 10
+PART = "Proxies on nasbench201, batches of 64"
 GRADIENTS = ("grad_norm", "snip", "plain", "l2_norm", "fisher", "zico", "sigeo")
 KERNELS = ("ntk_trace", "ntk_condition", "knas")
 # for transformers and language models only; a check with a backward pass for every output
 LEFT_OUT = {"dss", "zerolm", "ntk_trace_exact"}
 
 Batches = list[tuple[Tensor, Tensor]]
-
-
-def cpu_seconds(function: Callable[[], object]) -> float:
-    start = time.process_time()
-    function()
-    return time.process_time() - start
 
 
 def forward_backward(network: nn.Module, batches: Batches) -> None:
@@ -68,9 +60,7 @@ def measure(network: nn.Module, batches: Batches) -> Counter[str]:
     return seconds
 
 
-def main() -> None:
-    torch.set_num_threads(1)
-    keep_freed_memory()
+def rows(networks: int) -> list[Row]:
     generator = torch_generator(0, "batches")
     batches = [
         (torch.randn(64, 3, 32, 32, generator=generator), torch.randint(10, (64,), generator=generator))
@@ -79,18 +69,17 @@ def main() -> None:
     rng = random.Random(0)
     space = SPACES["nasbench201"]
     total: Counter[str] = Counter()
-    for number in range(NETWORKS):
+    for _ in range(networks):
         total.update(measure(space.build(space.sample(rng)), batches))
-        print(f"\r{number + 1}/{NETWORKS} networks", end="", file=sys.stderr, flush=True)
-    print(f"\n{'proxy alone':24}{'CPU s':>8}{'forward-backward passes':>26}")
+    one = total["4 passes"] / 4
     alone = {name.removeprefix("alone: "): value for name, value in total.items() if name.startswith("alone: ")}
-    for name, value in sorted(alone.items(), key=lambda item: -item[1]):
-        print(f"{name:24}{value / NETWORKS:8.2f}{4 * value / total['4 passes']:26.2f}")
-    print(f"\nAll {len(alone)} together: {4 * total['all'] / total['4 passes']:.1f} passes, ", end="")
-    print(f"{sum(alone.values()) / total['all']:.2f} times less CPU than each alone")
-    print(f"{', '.join(GRADIENTS)}: {total['gradients'] / total['4 passes']:.2f} times the four passes they need")
-    print(f"{', '.join(KERNELS)}: {total['kernels'] / total['1 pass']:.2f} times one pass")
-
-
-if __name__ == "__main__":
-    main()
+    gradients, kernels = ", ".join(GRADIENTS), ", ".join(KERNELS)
+    together = f"all {len(alone)} together"
+    return [
+        *(Row(PART, name, value / one, "passes") for name, value in sorted(alone.items(), key=lambda item: -item[1])),
+        Row(PART, together, total["all"] / networks, "CPU s"),
+        Row(PART, together, total["all"] / one, "passes"),
+        Row(PART, "each alone, added up", sum(alone.values()) / one, "passes"),
+        Row(PART, gradients, total["gradients"] / one, "passes", 4.0, "a pass for each of their four batches"),
+        Row(PART, kernels, total["kernels"] / total["1 pass"], "passes", 1.0, "a pass of their batch"),
+    ]

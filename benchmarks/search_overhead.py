@@ -6,7 +6,6 @@ Scores are made up here, so that nothing but the search itself is measured: muta
 
 from __future__ import annotations
 
-import argparse
 import random
 import resource
 import tempfile
@@ -15,6 +14,8 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
+
+from benchmarks.rows import Row
 
 from firstlight.core.events import Event
 from firstlight.options import Limits
@@ -27,6 +28,8 @@ from firstlight.search.run_folder import RunStore
 from firstlight.search.runner import run_search
 from firstlight.search.setting import SearchSetting
 from firstlight.storage.store import STORE_NAME
+
+NETWORKS = 20_000
 
 
 class MadeUp:
@@ -44,7 +47,7 @@ class MadeUp:
         return nullcontext()
 
 
-def overhead(by: str, networks: int) -> None:
+def overhead(by: str, networks: int) -> list[Row]:
     criterion = parse_criterion(by)
     setting = SearchSetting(
         Setting("mobilenetv2"),
@@ -65,19 +68,15 @@ def overhead(by: str, networks: int) -> None:
     tenth = networks // 10
     first, last = marks[tenth], marks[-1]
     slowest = (last[0] - marks[-tenth][0]) / tenth * 1e3
-    print(f"{by} ({len(members(criterion))} proxies), {networks:,} networks scored, {result.rejected:,} rejected:")
-    print(f"  {last[0] / networks * 1e3:.2f} ms for each scored, those rejected on the way included")
-    print(f"  {slowest:.2f} ms for each of the last tenth")
-    print(f"  {last[1]:.0f} MiB at the end, {first[1]:.0f} MiB after a tenth; store {size:.0f} MB")
+    part = f"Search by {by} ({len(members(criterion))} proxies), {networks:,} networks, {result.rejected:,} rejected"
+    return [
+        Row(part, "each scored network, those rejected on the way included", last[0] / networks * 1e3, "CPU ms"),
+        Row(part, "each of the last tenth", slowest, "CPU ms"),
+        Row(part, "memory after a tenth", first[1], "MiB"),
+        Row(part, "memory at the end", last[1], "MiB", first[1]),
+        Row(part, "store", size, "MB"),
+    ]
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--networks", type=int, default=20_000)
-    arguments = parser.parse_args()
-    for by in ("dextr", "az_nas"):
-        overhead(by, arguments.networks)
-
-
-if __name__ == "__main__":
-    main()
+def rows(networks: int, count: int = NETWORKS) -> list[Row]:
+    return [row for by in ("dextr", "az_nas") for row in overhead(by, count)]

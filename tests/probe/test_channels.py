@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from tests import nets
 from torch import Tensor, nn
 
 from firstlight.core.errors import UnsupportedError
 from firstlight.core.seeds import torch_generator
 from firstlight.probe import Probe
-from firstlight.probe.channels import responding_pairs
+from firstlight.probe.channels import responding_pairs, telling_side
 from firstlight.probe.variants import reinitialized
 
 
@@ -39,6 +41,36 @@ def test_edges_of_a_convolution(layer: nn.Conv2d) -> None:
     torch.manual_seed(3)
     layer.weight.normal_()
     like = torch.zeros(1, layer.in_channels, 5, 7)
+    assert responding_pairs(layer, like) == slow_pairs(layer, like)
+
+
+@given(
+    kernel=st.sampled_from([(1, 1), (3, 3), (1, 7), (4, 2)]),
+    stride=st.integers(1, 3),
+    dilation=st.integers(1, 2),
+    padding=st.integers(0, 4),
+    size=st.tuples(st.integers(14, 40), st.integers(14, 40)),
+)
+@settings(max_examples=60, deadline=None)
+@torch.no_grad()
+def test_a_smaller_map_shows_the_same_responses(
+    kernel: tuple[int, int], stride: int, dilation: int, padding: int, size: tuple[int, int]
+) -> None:
+    layer = nn.Conv2d(2, 3, kernel, stride, padding, dilation, bias=False).double()
+    layer.weight.normal_(generator=torch_generator(0, "weights"))
+    smaller = [telling_side(*each, stride) for each in zip(size, kernel, (dilation, dilation), strict=True)]
+    ones = torch.eye(2).double()[:, :, None, None]
+    large, small = (layer(ones.expand(-1, -1, *sides)).flatten(2) for sides in (size, smaller))
+    for one, other in zip(large.flatten(0, 1), small.flatten(0, 1), strict=True):
+        assert one.mul(1e6).round().unique().tolist() == other.mul(1e6).round().unique().tolist()
+    assert responding_pairs(layer, torch.zeros(1, 2, *size).double()) == int((large > 0).any(2).sum())
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("mode", ["circular", "reflect"])
+def test_other_paddings_see_the_whole_map(mode: str) -> None:
+    layer = nn.Conv2d(4, 5, 3, padding=2, padding_mode=mode, bias=False)
+    like = torch.zeros(1, 4, 20, 20)
     assert responding_pairs(layer, like) == slow_pairs(layer, like)
 
 

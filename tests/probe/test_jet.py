@@ -212,3 +212,13 @@ def test_a_call_that_was_right_does_not_vouch_for_another(monkeypatch: pytest.Mo
     assert forward_mode._verified
     with pytest.raises(UnsupportedError, match="disagree"):
         normalize(True)
+
+
+@pytest.mark.parametrize("last", [False, True])
+def test_relu_masks_each_part_bit_by_bit(last: bool) -> None:
+    parts = torch.randn(3, 2, 4, 5, 5, generator=torch.Generator().manual_seed(0))
+    parts[0, 0, 0, 0] = 0.0  # the derivative of ReLU at 0 is taken to be 0
+    if last:
+        parts = parts.flatten(0, 1).contiguous(memory_format=torch.channels_last).view_as(parts)
+    mask = (parts[0] > 0).float()
+    assert torch.equal(torch.relu(Jet(parts)).parts, torch.stack([part * mask for part in parts]))

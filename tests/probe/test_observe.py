@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 import firstlight
 from firstlight.core.seeds import seeded
-from firstlight.probe.observe import device_of, dtype_of, keeping_weights, random_state, undisturbed
+from firstlight.probe.observe import device_of, dtype_of, keeping_weights, modules_of, random_state, undisturbed
 
 
 def test_modes_are_set_for_the_time_of_the_measurement() -> None:
@@ -126,3 +126,44 @@ def test_weights_that_the_model_writes_come_back(how: str) -> None:
         else:
             layer.weight.data = torch.zeros(2, 2)
     assert_unchanged(before, snapshot(layer))
+
+
+def test_modules_are_walked_in_the_order_of_pytorch() -> None:
+    shared = nn.Sequential(nn.ReLU(), nn.Identity())
+    model = nn.ModuleDict({"a": nn.Sequential(shared, nn.Tanh()), "b": shared, "c": nn.Sequential(shared[0])})
+    model.register_module("nothing", None)
+    shared.add_module("back", model)  # a cycle
+    assert modules_of(model) == list(model.modules())
+
+
+class OwnMode(nn.Module):
+    """Keeps its mode elsewhere, behind a property."""
+
+    def __init__(self) -> None:
+        self.mode = True
+        super().__init__()
+
+    @property
+    def training(self) -> bool:
+        return self.mode
+
+    @training.setter
+    def training(self, training: bool) -> None:
+        self.mode = training
+
+
+def test_a_mode_behind_a_property_is_set_and_comes_back() -> None:
+    model = nn.Sequential(OwnMode())
+    with undisturbed(model, training=False, seed=0):
+        assert not model[0].training
+    assert model[0].training
+
+
+def test_modules_without_all_registers_are_observed() -> None:
+    model = nn.Sequential(nn.BatchNorm1d(2))
+    del model[0].__dict__["_forward_pre_hooks_with_kwargs"]  # as in models saved by older versions of PyTorch
+    before = model[0].running_mean
+    with undisturbed(model, training=True, seed=0):
+        torch.nn.functional.batch_norm(torch.ones(4, 2), model[0].running_mean, model[0].running_var, training=True)
+    assert model[0].running_mean is before
+    assert not before.any()

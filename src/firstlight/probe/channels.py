@@ -72,8 +72,22 @@ def responding_pairs(layer: nn.Module, like: Tensor) -> int:
     """
     if isinstance(layer, nn.Linear):  # all positions are alike
         return int((layer.weight > 0).sum())
+    size = like.shape[2:]
+    if type(layer).forward is nn.Conv2d.forward and layer.padding_mode == "zeros":
+        assert isinstance(layer, nn.Conv2d)
+        size = torch.Size(map(telling_side, size, layer.kernel_size, layer.dilation, layer.stride))
     pairs = 0
     for ones in torch.eye(like.shape[1]).to(like).split(_CHUNK):
-        response = layer.forward(ones[:, :, None, None].expand(-1, -1, *like.shape[2:]))
+        response = layer.forward(ones[:, :, None, None].expand(-1, -1, *size))
         pairs += int((response > 0).flatten(2).any(2).sum())
     return pairs
+
+
+def telling_side(side: int, kernel: int, dilation: int, stride: int) -> int:
+    """Return the smallest side of a map of ones that a convolution answers with the same numbers.
+
+    All windows within the map see the same ones, and those that stick out at its ends see as many of them as in a
+    larger map whose side differs by a multiple of the stride.
+    """
+    enough = 2 * (dilation * (kernel - 1) + 1) + stride
+    return side if side <= enough else enough + (side - enough) % stride

@@ -7,6 +7,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
+from operator import attrgetter
 from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
 from weakref import ref
 
@@ -20,7 +21,14 @@ Modules = Literal["all", "leaf"]
 
 # Gram matrices of maps of one shape are collected and reduced together, up to this many float64 entries (32 MiB)
 _WAITING_LIMIT = 2**22
-_STATELESS = {nn.ReLU, nn.AvgPool2d, nn.MaxPool2d}
+# Layers without state, and their settings: layers with equal settings do the same
+_STATELESS: dict[type, Callable[[Any], object]] = {
+    nn.ReLU: attrgetter("inplace"),
+    nn.AvgPool2d: attrgetter(
+        *("kernel_size", "stride", "padding", "ceil_mode", "count_include_pad", "divisor_override")
+    ),
+    nn.MaxPool2d: attrgetter("kernel_size", "stride", "padding", "dilation", "return_indices", "ceil_mode"),
+}
 
 
 @dataclass(frozen=True)
@@ -154,8 +162,9 @@ class FeatureRecorder:
         handed_on = "one sample" if tensor is output else "whole batch"
         position = self._known(handed_on, tensor)
         origin = action = None
-        if type(module) in _STATELESS and inputs and inputs[0] is not output:
-            origin, action = inputs[0], _settings_of(module)
+        settings = _STATELESS.get(type(module))
+        if settings is not None and inputs and inputs[0] is not output:
+            origin, action = inputs[0], (type(module), repr(settings(module)))
             position = self._known(action, origin) if position is None else position
         if position is None:
             position = self._different
@@ -190,7 +199,9 @@ class FeatureRecorder:
             return
         positions, modules, *kept = zip(*self._waiting[shape], strict=True)
         self._waiting[shape].clear()
-        grams, row_grams, row_sums = map(torch.stack, kept)
+        grams = torch.stack(kept[0])
+        # without statistics by rows, all three are the same
+        row_grams, row_sums = map(torch.stack, kept[1:]) if self._by_rows else (grams, grams)
         stack = MapStack(shape[0], shape[1], modules, grams, row_grams, row_sums)
         finite = stack.energies.isfinite()
         if not bool(finite.all()):
@@ -202,12 +213,6 @@ class FeatureRecorder:
             stack = replace(stack)  # drops the cached energies
         found = [reduce(stack, random).cpu() for reduce, random in self._statistics.items()]
         self._reduced.append((list(positions), found))
-
-
-def _settings_of(module: nn.Module) -> Hashable:
-    """Return the settings of a stateless layer; layers with equal settings do the same."""
-    settings = (value for name, value in vars(module).items() if name[0] != "_" and name != "training")
-    return type(module), *map(repr, settings)
 
 
 def _first_tensor(output: Any) -> Tensor | None:

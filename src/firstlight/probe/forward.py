@@ -14,6 +14,7 @@ from firstlight.probe import curvature, features, rectifiers
 from firstlight.probe.cost import Cost, measure_cost
 from firstlight.probe.first_batch import FirstBatchQuantities
 from firstlight.probe.subject import quantity
+from firstlight.probe.substitutes import substitute_layers
 
 
 class ForwardQuantities(FirstBatchQuantities):
@@ -69,6 +70,7 @@ class ForwardQuantities(FirstBatchQuantities):
         named = None if self._logits_name is None else self.logits_in
         watching = recorder.watching(self.model, modules, named)
         with self._watched("features", training=True), torch.no_grad(), watching:
+            substitute_layers(self.model)
             self._forward(self.batches[0].head(images))
         found = recorder.values()
         self._memory |= {keys[wanted]: values for wanted, values in found.items()}

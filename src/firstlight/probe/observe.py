@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import operator
 import random
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
@@ -20,6 +21,18 @@ def broken_weights(model: nn.Module) -> str:
     return f"weights that are NaN or infinite: {', '.join(names[:5])}{', ...' * (len(names) > 5)}" if names else ""
 
 
+def modules_of(model: nn.Module) -> list[nn.Module]:
+    """Return the modules of a model in the order of `model.modules()`, whose time grows with their depth."""
+    found: dict[nn.Module, None] = {}
+    waiting = [model]
+    while waiting:
+        module = waiting.pop()
+        if module not in found:
+            found[module] = None
+            waiting += [child for child in reversed(module._modules.values()) if child is not None]
+    return list(found)
+
+
 @contextmanager
 def undisturbed(model: nn.Module, *, training: bool, seed: int) -> Iterator[None]:
     """Put the model in the given mode and seed all random generators; restore everything afterwards.
@@ -29,10 +42,11 @@ def undisturbed(model: nn.Module, *, training: bool, seed: int) -> Iterator[None
     model's devices), NumPy and Python. Measurements remove their own hooks. Values that the model writes into its own
     weights stay; see `keeping_weights`.
     """
-    modules = list(model.modules())
+    modules = modules_of(model)
     # a tensor that a forward pass stores in an attribute would keep its whole graph alive
-    owned = [owner for module in modules for owner in (module.__dict__, *_registers(module))]
-    before = [dict(owner) if owner else None for owner in owned]  # most registers are empty
+    attributes = [(module.__dict__, dict(module.__dict__)) for module in modules]
+    registers = [register for there, _ in attributes for register in _registers(there)]
+    filled = [(register, dict(register)) for register in registers if register]  # most registers are empty
     tensors = [tensor for module in modules for tensor in module._parameters.values() if tensor is not None]
     parameters = [(tensor, tensor.requires_grad, tensor.grad) for tensor in tensors]
     python_state, numpy_state = random.getstate(), np.random.get_state()
@@ -47,18 +61,21 @@ def undisturbed(model: nn.Module, *, training: bool, seed: int) -> Iterator[None
             random.seed(seed)
             np.random.seed(seed % 2**32)
             for module in modules:
-                module.training = training
+                _set_mode(module, training)
             for parameter, _, gradient in parameters:
                 if gradient is not None:  # a model that calls backward() itself would add to it
                     parameter.grad = None
             _lend_copies([module._buffers for module in modules if module._buffers])
             yield
         finally:
-            for owner, original in zip(owned, before, strict=True):
-                if owner:
-                    owner.clear()
-                if original:
-                    owner.update(original)
+            for register in registers:
+                if register:
+                    register.clear()
+            for owner, original in filled:
+                owner.update(original)
+            for owner, original in attributes:
+                owner.clear()
+                owner.update(original)
             for parameter, required, gradient in parameters:
                 if parameter.requires_grad != required:
                     parameter.requires_grad_(required)
@@ -174,9 +191,22 @@ def random_state(model: nn.Module) -> Tensor:
 _REGISTERS = [name for name, value in vars(nn.Module()).items() if isinstance(value, dict)]
 
 
-def _registers(module: nn.Module) -> list[dict[str, Any]]:
-    attributes = module.__dict__
-    return [attributes[name] for name in _REGISTERS if name in attributes]
+_all_registers = operator.itemgetter(*_REGISTERS)
+
+
+def _registers(attributes: dict[str, Any]) -> Sequence[dict[str, Any]]:
+    try:
+        found: tuple[dict[str, Any], ...] = _all_registers(attributes)
+    except KeyError:  # a model saved by an older version of PyTorch
+        return [attributes[name] for name in _REGISTERS if name in attributes]
+    return found
+
+
+def _set_mode(module: nn.Module, training: bool) -> None:
+    if "training" in module.__dict__:  # assigning to a module takes ten times as long
+        module.__dict__["training"] = training
+    else:
+        module.training = training
 
 
 def _lend_copies(owners: list[dict[str, Tensor | None]]) -> None:

@@ -18,7 +18,7 @@ from firstlight.core.errors import BatchError, FirstlightError, ModelError, Unsu
 from firstlight.core.seeds import derive
 from firstlight.probe.batch import Batch, Batches, as_batches
 from firstlight.probe.cost import Cost
-from firstlight.probe.observe import device_of, dtype_of, keeping_weights, undisturbed
+from firstlight.probe.observe import device_of, dtype_of, keeping_weights, modules_of, undisturbed
 
 if TYPE_CHECKING:
     from typing import Self  # of Python 3.11 and later
@@ -245,9 +245,10 @@ def are_probabilities(targets: Tensor) -> bool:
 def _refuse_unfinished(model: nn.Module) -> None:
     if not isinstance(model, nn.Module):
         raise ModelError(f"Expected a torch.nn.Module, got a {type(model).__name__}.")
-    if any(isinstance(module, LazyModuleMixin) for module in model.modules()):  # they change class when they first run
+    modules = modules_of(model)
+    if any(isinstance(module, LazyModuleMixin) for module in modules):  # they change class when they first run
         raise ModelError("The model has lazy layers whose shapes are not known yet; run it once on a batch first.")
-    if any(isinstance(module, torch.jit.ScriptModule) for module in model.modules()):
+    if any(isinstance(module, torch.jit.ScriptModule) for module in modules):
         raise ModelError(
             "The model contains TorchScript (torch.jit), whose layers cannot be observed or restored; give the Python "
             "model that it was made from."

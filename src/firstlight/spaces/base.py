@@ -350,7 +350,7 @@ class Space(ABC, Generic[A]):
             architecture = self.read(architecture)
         network = self.network(architecture, skeleton or self.skeleton())
         initialize(network, torch_generator(seed, str(architecture), "weights"), initialization)
-        return network.to(device)
+        return network if device is None else network.to(device)  # which would look at every tensor
 
     def cost(self, architecture: A, skeleton: Skeleton | None = None) -> Cost:
         """Return parameters and multiply-accumulates, counted on the meta device unless the space has a formula."""

@@ -17,7 +17,8 @@ def _relu(func: Any, x: Jet) -> Jet:
     """Reuse the result for the same jet (several edges of a cell rectify one node), unless either has changed."""
     before, after, rectified = x.rectified or (-1, -1, x)
     if before != x.parts._version or after != rectified.parts._version:
-        rectified = Jet(x.parts * torch.relu(x.value).sign_())
+        # the derivative of ReLU times each part, without a mask in between
+        rectified = Jet(torch.ops.aten.threshold_backward(x.parts, x.value.expand_as(x.parts), 0))
         x.rectified = (x.parts._version, rectified.parts._version, rectified)
     return rectified
 
