@@ -67,8 +67,8 @@ TARGETS = {
         lambda text: (parse_amount(text), parse_amount(text, unit="B")), damaged("1.0M", "850000", "20MB", "1e6")
     ),
     "limits": Target(
-        lambda text: Limits(max_params=text, max_memory=text, max_latency=text),
-        damaged("450k", "2.5ms", "1.2GB", "5"),
+        lambda text: Limits(max_params=text, max_memory=text, max_flash=text, max_latency=text),
+        damaged("450k", "2.5ms", "1.2GB", "5", "64KiB"),
     ),
     "proxy requests": Target(reads_back(ProxyRequest.parse), damaged(*PROXIES, *SETTINGS_OF_PROXIES)),
     "lists of proxies": Target(parse_requests, damaged("dextr,params", "all", "zico:batches=4,dextr:variant=official")),

@@ -17,6 +17,7 @@ from firstlight.core.errors import ParseError, SettingError, UnsupportedError, d
 from firstlight.core.importing import source_digest
 from firstlight.core.seeds import python_generator, torch_generator
 from firstlight.probe.cost import Cost, Footprint, measure_cost, measure_footprint
+from firstlight.probe.graph import Graph, record_graph
 from firstlight.spaces.ops import initialize
 
 if TYPE_CHECKING:
@@ -335,6 +336,10 @@ class Space(ABC, Generic[A]):
     def footprint(self, architecture: A, skeleton: Skeleton | None = None) -> Footprint:
         """Return activations and memory, counted on the meta device."""
         return measure_footprint(*self._weightless(architecture, skeleton))
+
+    def graph(self, architecture: A, skeleton: Skeleton | None = None) -> Graph:
+        """Return the network as a device runs it, recorded on the meta device."""
+        return record_graph(*self._weightless(architecture, skeleton))
 
     def _weightless(self, architecture: A, skeleton: Skeleton | None) -> tuple[nn.Module, torch.Tensor]:
         """Return the network and one input, both on the meta device."""

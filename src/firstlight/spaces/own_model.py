@@ -18,6 +18,7 @@ from firstlight.core.errors import ModelError, SettingError
 from firstlight.core.importing import import_named, name_of, source_digest
 from firstlight.core.seeds import seeded
 from firstlight.probe.cost import Cost, Footprint, measure_cost, measure_footprint
+from firstlight.probe.graph import Graph, record_graph
 from firstlight.spaces.base import Architecture, Skeleton, Space
 from firstlight.spaces.custom import FROM_SKELETON
 from firstlight.spaces.reading import Reader
@@ -149,6 +150,10 @@ class ModelSpace(Space[TheModel]):
     def footprint(self, architecture: TheModel, skeleton: Skeleton | None = None) -> Footprint:
         """Return activations and memory, counted with one input of zeros."""
         return measure_footprint(*self._with_weights(skeleton))
+
+    def graph(self, architecture: TheModel, skeleton: Skeleton | None = None) -> Graph:
+        """Return the model as a device runs it, recorded with one input of zeros."""
+        return record_graph(*self._with_weights(skeleton))
 
     def _with_weights(self, skeleton: Skeleton | None) -> tuple[nn.Module, torch.Tensor]:
         """Return the model and one input. A user's model may need actual numbers, which the meta device lacks."""

@@ -133,7 +133,7 @@ def drawn(family: Family, limits: Limits, count: int, seed: int, latency: Latenc
         latency: Where latencies come from, if they are limited.
     """
     setting = family.setting
-    costs = Costs(setting, latency)
+    costs = Costs(setting, latency, limits.precision)
     rng = python_generator(seed, "fit", family.name)
 
     def excess(network: Any, bounds: Limits) -> float:

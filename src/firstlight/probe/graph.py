@@ -1,0 +1,224 @@
+"""A network as a device runs it: one forward pass as a list of operations, with what each of them reads and writes.
+
+Devices only run networks forward, and their formats simplify them: operations that do not lead to an output are left
+out, views and copies cost nothing, a BatchNorm becomes part of the convolution or linear layer before it, and a ReLU
+part of the operation before it. What does not depend on the input is a constant.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from torch import Tensor, nn
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+from torch.utils.flop_counter import flop_registry
+
+from firstlight.probe.cost import plain_kernels
+
+CONV, DEPTHWISE, LINEAR, MATMUL = PRODUCTS = ("conv", "depthwise", "linear", "matmul")
+NORM, RELU, OTHER = "norm", "relu", "other"
+# Kinds of operations without a FLOP formula, by the beginning of their names in PyTorch
+_NAMES = {
+    NORM: ("native_batch_norm", "_native_batch_norm", "cudnn_batch_norm", "native_layer_norm", "native_group_norm"),
+    RELU: ("relu", "hardtanh", "clamp"),
+    "activation": ("gelu", "silu", "sigmoid", "tanh", "hard", "elu", "leaky_relu", "mish", "softplus", "_prelu"),
+    "softmax": ("_softmax", "_log_softmax", "_safe_softmax"),
+    "pool": ("max_pool", "avg_pool", "mean", "_adaptive", "adaptive", "sum"),
+    "add": ("add", "sub", "rsub"),
+    "multiply": ("mul", "div", "pow"),
+    "concatenate": ("cat", "stack"),
+    "pad": ("constant_pad",),
+    "gather": ("embedding", "index"),
+}
+KINDS = (*PRODUCTS, *_NAMES, OTHER)
+_COPIES = ("clone", "contiguous", "_to_copy", "_unsafe_view", "lift_fresh")
+# What a BatchNorm and a ReLU can be part of
+_TAKES_NORM, _TAKES_RELU = (CONV, DEPTHWISE, LINEAR), (CONV, DEPTHWISE, LINEAR, "add", "multiply")
+
+
+@dataclass(frozen=True)
+class Operation:
+    """One operation. Tensors and constants are given by their keys in the graph.
+
+    Attributes:
+        kind: One of `KINDS`.
+        reads: The tensors that it reads and that depend on the input.
+        writes: The tensors that it writes.
+        kernel: The constant that it multiplies by; None if there is none.
+        constants: The other constants that it reads, such as a bias.
+        channels: The output channels of an operation with a kernel.
+        macs: Multiply-accumulates.
+        name: Its name in PyTorch.
+    """
+
+    kind: str
+    reads: tuple[int, ...]
+    writes: tuple[int, ...]
+    kernel: int | None = None
+    constants: tuple[int, ...] = ()
+    channels: int = 0
+    macs: int = 0
+    name: str = ""
+
+
+@dataclass(frozen=True)
+class Graph:
+    """A network as a device runs it, for one input.
+
+    Attributes:
+        sizes: The number of elements of each tensor and constant.
+        inputs: The tensors that the network is given.
+        outputs: The tensors that it returns.
+        operations: The operations in the order of the forward pass.
+    """
+
+    sizes: Mapping[int, int]
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+    operations: tuple[Operation, ...]
+
+
+def record_graph(model: nn.Module, *inputs: Tensor) -> Graph:
+    """Record one forward pass of a model in evaluation mode; on the meta device, nothing is computed."""
+    recorder = _Recorder(inputs)
+    with plain_kernels(), recorder:
+        returned = model(*inputs)
+    outputs = [recorder.key(leaf) for leaf in tree_leaves(returned) if isinstance(leaf, Tensor)]
+    graph = Graph(recorder.sizes, recorder.inputs, tuple(outputs), tuple(recorder.operations))
+    return _without_unused_sizes(_merged(_merged(_live(graph), _with_norm), _with_relu))
+
+
+class _Recorder(TorchDispatchMode):
+    """Records operations. Tensors that share memory have one key; a tensor that is changed in place gets a new one."""
+
+    def __init__(self, inputs: Sequence[Tensor]) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.sizes: dict[int, int] = {}
+        self.operations: list[Operation] = []
+        self._keys: dict[int, int] = {}  # by the address of the memory
+        self._kept: list[Any] = []  # so that no address is used twice
+        self.inputs = tuple(map(self.key, inputs))
+        self._variable = set(self.inputs)  # what depends on the input
+
+    def __torch_dispatch__(
+        self, func: Any, types: Sequence[type], args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None
+    ) -> Any:
+        given = [leaf for leaf in tree_leaves((args, kwargs)) if isinstance(leaf, Tensor)]
+        keys = [self.key(tensor) for tensor in given]
+        out = func(*args, **(kwargs or {}))
+        made = [leaf for leaf in tree_leaves(out) if isinstance(leaf, Tensor)]
+        if made and self._variable.intersection(keys):
+            formula = flop_registry.get(func._overloadpacket)
+            macs = formula(*args, **(kwargs or {}), out_val=out) // 2 if formula else None
+            self._record(func._overloadpacket.__name__, given, keys, made, macs)
+        return out
+
+    def key(self, tensor: Tensor) -> int:
+        if tensor.untyped_storage()._cdata not in self._keys:
+            self._assign(tensor, None)
+        return self._keys[tensor.untyped_storage()._cdata]
+
+    def _assign(self, tensor: Tensor, key: int | None) -> None:
+        """Give the memory of a tensor a key; a new one if None."""
+        storage = tensor.untyped_storage()
+        if key is None:
+            key = len(self.sizes)
+            self.sizes[key] = storage.nbytes() // tensor.element_size()
+        self._kept.append(storage)
+        self._keys[storage._cdata] = key
+
+    def _record(
+        self, name: str, given: Sequence[Tensor], keys: Sequence[int], made: Sequence[Tensor], macs: int | None
+    ) -> None:
+        kind = _kind(name, given, macs is not None)
+        source = next(key for key in keys if key in self._variable)
+        if kind == OTHER and self._is_copy(name, made, source):
+            for tensor in made:
+                self._assign(tensor, source)
+            return
+        for tensor in made:
+            self._assign(tensor, None)
+        reads = [key for key in keys if key in self._variable]
+        constants = [key for key in keys if key not in self._variable]
+        writes = [self.key(tensor) for tensor in made]
+        self._variable.update(writes)
+        kernel = None
+        if kind in PRODUCTS:
+            factors = keys[:2] if kind in (CONV, DEPTHWISE) else keys[-2:]  # the first of addmm is a bias
+            kernel = next((key for key in reversed(factors) if key in constants), None)
+            kind = LINEAR if kind == MATMUL and kernel is not None else kind
+        self.operations.append(
+            Operation(
+                kind,
+                tuple(dict.fromkeys(reads)),
+                tuple(dict.fromkeys(writes)),
+                kernel,
+                tuple(dict.fromkeys(key for key in constants if key != kernel)),
+                made[0].shape[1 if kind in (CONV, DEPTHWISE) else -1] if kernel is not None else 0,
+                macs or 0,
+                name,
+            )
+        )
+
+    def _is_copy(self, name: str, made: Sequence[Tensor], source: int) -> bool:
+        """Return whether the results are the numbers of `source`, in the same memory or elsewhere."""
+        if all(self._keys.get(tensor.untyped_storage()._cdata) == source for tensor in made):
+            return True
+        return name.startswith(_COPIES) and sum(tensor.numel() for tensor in made) <= self.sizes[source]
+
+
+def _kind(name: str, given: Sequence[Tensor], is_product: bool) -> str:
+    if not is_product:
+        return next((kind for kind, names in _NAMES.items() if name.startswith(names)), OTHER)
+    if "conv" not in name:
+        return MATMUL
+    inputs, kernel = given[:2]
+    return DEPTHWISE if kernel.shape[1] == 1 and inputs.shape[1] > 1 else CONV
+
+
+def _live(graph: Graph) -> Graph:
+    """Leave out operations that do not lead to an output, and results that nothing reads."""
+    needed, kept = set(graph.outputs), []
+    for operation in reversed(graph.operations):
+        if needed.intersection(operation.writes):
+            kept.append(replace(operation, writes=tuple(key for key in operation.writes if key in needed)))
+            needed.update(operation.reads)
+    return replace(graph, operations=tuple(reversed(kept)))
+
+
+def _merged(graph: Graph, merge: Callable[[Operation, Operation], Operation | None]) -> Graph:
+    """Make operations part of the operation before them, whose result nothing else reads, where `merge` can."""
+    readers = Counter(key for operation in graph.operations for key in operation.reads) + Counter(graph.outputs)
+    kept: dict[int, Operation] = {}  # by what they write
+    for operation in graph.operations:
+        before = kept.get(operation.reads[0]) if len(operation.reads) == 1 else None
+        merged = merge(before, operation) if before is not None and readers[operation.reads[0]] == 1 else None
+        if before is not None and merged is not None:
+            del kept[operation.reads[0]]
+            operation = merged
+        kept[operation.writes[0]] = operation
+    return replace(graph, operations=tuple(kept.values()))
+
+
+def _with_norm(before: Operation, operation: Operation) -> Operation | None:
+    if before.kind not in _TAKES_NORM or before.kernel is None or "batch_norm" not in operation.name:
+        return None
+    # its shift becomes a bias, one number per channel
+    return replace(before, writes=operation.writes, constants=before.constants or operation.constants[:1])
+
+
+def _with_relu(before: Operation, operation: Operation) -> Operation | None:
+    if before.kind not in _TAKES_RELU or operation.kind != RELU:
+        return None
+    return replace(before, writes=operation.writes)
+
+
+def _without_unused_sizes(graph: Graph) -> Graph:
+    used = {*graph.inputs, *graph.outputs}
+    for operation in graph.operations:
+        used.update(operation.reads, operation.writes, operation.constants, [operation.kernel or 0])
+    return replace(graph, sizes={key: size for key, size in graph.sizes.items() if key in used})
