@@ -179,7 +179,7 @@ class Limits(Group):
     """Maximum milliseconds for one input; see `latency`."""
     latency: str = "measured"
     """Source of latencies: measured (on this machine, with one thread), measured:threads=2, onnx (with ONNX Runtime),
-    or table:FILE:COLUMN."""
+    device:NAME (an estimate; see `firstlight device list`), or table:FILE:COLUMN."""
 
     def __post_init__(self) -> None:
         for name in ("max_params", "max_macs", "min_params", "min_macs", "max_activations"):

@@ -60,6 +60,21 @@ def test_what_several_operations_read_stays_separate() -> None:
     assert set(add.reads) == {*conv.writes, *multiply.writes}
 
 
+def test_what_is_repeated_runs_once() -> None:
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.left, self.right = nn.Linear(4, 4), nn.Linear(4, 4)
+
+        def forward(self, x: Tensor) -> Tensor:
+            y = x * 2
+            return self.left(y.relu()) + self.right(y.relu()) + y.clamp(0, 3) + y.clamp(0, 6)
+
+    graph = record_graph(Net(), torch.randn(1, 4))
+    assert kinds(graph) == ["multiply", "relu", "linear", "linear", "add", "relu", "add", "relu", "add"]
+    assert graph.operations[2].reads == graph.operations[3].reads == graph.operations[1].writes
+
+
 def test_kinds_of_products() -> None:
     class Net(nn.Module):
         def __init__(self) -> None:

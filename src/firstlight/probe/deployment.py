@@ -2,43 +2,59 @@
 
 from __future__ import annotations
 
-from firstlight.probe.graph import PRODUCTS, Graph
+from firstlight.probe.graph import Graph
 
 FLOAT_BYTES, INT8_BYTES = 4, 1
-# Kinds of operations that the formats compute with 8-bit integers; they compute others with floating-point numbers
-QUANTIZED = frozenset({*PRODUCTS, "relu", "pool", "add", "multiply", "concatenate", "pad"})
+# What a LiteRT file with short names has for each tensor besides its numbers: its shape, its buffer, its operation
+TENSOR_BYTES, INT8_TENSOR_BYTES = 116, 124
+# A scale and a zero point, which 8-bit tensors have once, and 8-bit kernels and their biases for each output channel
+SCALE_BYTES = 4 + 8
 
 
 def count_ram(graph: Graph, *, int8: bool = False) -> int:
     """Return the peak of the bytes of all tensors that are alive at the same time.
 
     The operations run in the order of the forward pass, without copies. A tensor is alive from the operation that
-    writes it to the last one that reads it. Weights are not part of it: they stay in flash.
+    writes it to the last one that reads it. Constants are not part of it: they stay in flash.
     """
-    wide = _floating(graph) if int8 else set(graph.sizes)
-    size = {key: count * (FLOAT_BYTES if key in wide else INT8_BYTES) for key, count in graph.sizes.items()}
     last = {key: place for place, operation in enumerate(graph.operations) for key in operation.reads}
     last |= dict.fromkeys(graph.outputs, len(graph.operations))
     alive = {key for key in graph.inputs if key in last}
-    peak = sum(size[key] for key in alive)
+    now = peak = sum(graph.sizes[key] for key in alive)
     for place, operation in enumerate(graph.operations):
+        now += sum(graph.sizes[key] for key in operation.writes)
+        peak = max(peak, now)
         alive.update(operation.writes)
-        peak = max(peak, sum(size[key] for key in alive))
-        alive = {key for key in alive if last[key] > place}
-    return peak
-
-
-def _floating(graph: Graph) -> set[int]:
-    """Return the tensors that stay floating-point numbers in an int8 network."""
-    others = [operation for operation in graph.operations if operation.kind not in QUANTIZED]
-    return {key for operation in others for key in (*operation.reads, *operation.writes)}
+        over = {key for key in (*operation.reads, *operation.writes) if last[key] <= place}
+        now -= sum(graph.sizes[key] for key in over & alive)
+        alive -= over
+    return peak * (INT8_BYTES if int8 else FLOAT_BYTES)
 
 
 def count_flash(graph: Graph, *, int8: bool = False) -> int:
-    """Return the bytes of the network's file: its constants, and what the format adds."""
-    kernels = {operation.kernel for operation in graph.operations if operation.kernel is not None}
-    others = {key for operation in graph.operations for key in operation.constants} - kernels
-    kernel_bytes = INT8_BYTES if int8 else FLOAT_BYTES
-    return sum(graph.sizes[key] * kernel_bytes for key in kernels) + sum(
-        graph.sizes[key] * FLOAT_BYTES for key in others
-    )
+    """Return the bytes of the network's LiteRT file: its constants, and what the format adds.
+
+    With `int8`, kernels have 8 bits, biases 32, and other constants 8. The format adds about the same for each tensor.
+    """
+    kernels, biases, others = set[int](), set[int](), set[int]()
+    channels = 0
+    for operation in graph.operations:
+        if operation.kernel is None:
+            others.update(operation.constants)
+        else:
+            kernels.add(operation.kernel)
+            biases.update(operation.constants)
+            channels += operation.channels * (1 + len(operation.constants))
+    biases -= kernels
+    others -= kernels | biases
+    constants = kernels | biases | others
+    variables = {*graph.inputs, *(key for operation in graph.operations for key in operation.writes)}
+    if not int8:
+        return FLOAT_BYTES * _total(graph, constants) + TENSOR_BYTES * len(constants | variables)
+    numbers = INT8_BYTES * _total(graph, kernels | others) + FLOAT_BYTES * _total(graph, biases)
+    scales = SCALE_BYTES * (channels + len(others | variables))
+    return numbers + scales + INT8_TENSOR_BYTES * len(constants | variables)
+
+
+def _total(graph: Graph, keys: set[int]) -> int:
+    return sum(graph.sizes[key] for key in keys)

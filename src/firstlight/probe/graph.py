@@ -1,8 +1,9 @@
 """A network as a device runs it: one forward pass as a list of operations, with what each of them reads and writes.
 
 Devices only run networks forward, and their formats simplify them: operations that do not lead to an output are left
-out, views and copies cost nothing, a BatchNorm becomes part of the convolution or linear layer before it, and a ReLU
-part of the operation before it. What does not depend on the input is a constant.
+out, an operation that is repeated on the same tensor runs once, views and copies cost nothing, a BatchNorm becomes part
+of the convolution or linear layer before it, and a ReLU part of the operation before it. What does not depend on the
+input is a constant.
 """
 
 from __future__ import annotations
@@ -10,11 +11,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import prod
 from typing import Any
 
 from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_leaves
+from torch.utils._pytree import tree_leaves, tree_map_only
 from torch.utils.flop_counter import flop_registry
 
 from firstlight.probe.cost import plain_kernels
@@ -37,7 +39,7 @@ _NAMES = {
 KINDS = (*PRODUCTS, *_NAMES, OTHER)
 _COPIES = ("clone", "contiguous", "_to_copy", "_unsafe_view", "lift_fresh")
 # What a BatchNorm and a ReLU can be part of
-_TAKES_NORM, _TAKES_RELU = (CONV, DEPTHWISE, LINEAR), (CONV, DEPTHWISE, LINEAR, "add", "multiply")
+_TAKES_NORM, _TAKES_RELU = (CONV, DEPTHWISE, LINEAR), (CONV, DEPTHWISE, LINEAR, NORM, "add", "multiply")
 
 
 @dataclass(frozen=True)
@@ -51,8 +53,10 @@ class Operation:
         kernel: The constant that it multiplies by; None if there is none.
         constants: The other constants that it reads, such as a bias.
         channels: The output channels of an operation with a kernel.
+        area: The positions of the input that one output reads: 9 for a kernel of 3x3, 1 for a matrix product.
         macs: Multiply-accumulates.
         name: Its name in PyTorch.
+        settings: Its arguments other than tensors, as text.
     """
 
     kind: str
@@ -61,8 +65,10 @@ class Operation:
     kernel: int | None = None
     constants: tuple[int, ...] = ()
     channels: int = 0
+    area: int = 1
     macs: int = 0
     name: str = ""
+    settings: str = ""
 
 
 @dataclass(frozen=True)
@@ -82,14 +88,25 @@ class Graph:
     operations: tuple[Operation, ...]
 
 
-def record_graph(model: nn.Module, *inputs: Tensor) -> Graph:
-    """Record one forward pass of a model in evaluation mode; on the meta device, nothing is computed."""
+def record_graph(model: nn.Module, *inputs: Tensor, simplified: bool = True) -> Graph:
+    """Record one forward pass of a model in evaluation mode; on the meta device, nothing is computed.
+
+    Args:
+        model: The model.
+        inputs: Its inputs.
+        simplified: Whether to simplify the graph as formats do. Otherwise it is what PyTorch itself runs.
+    """
     recorder = _Recorder(inputs)
     with plain_kernels(), recorder:
         returned = model(*inputs)
     outputs = [recorder.key(leaf) for leaf in tree_leaves(returned) if isinstance(leaf, Tensor)]
     graph = Graph(recorder.sizes, recorder.inputs, tuple(outputs), tuple(recorder.operations))
-    return _without_unused_sizes(_merged(_merged(_live(graph), _with_norm), _with_relu))
+    return without_unused_sizes(simplify(graph) if simplified else graph)
+
+
+def simplify(graph: Graph) -> Graph:
+    """Simplify a graph as formats do."""
+    return _merged(_merged(_live(_once(graph)), _with_norm), _with_relu)
 
 
 class _Recorder(TorchDispatchMode):
@@ -114,7 +131,8 @@ class _Recorder(TorchDispatchMode):
         if made and self._variable.intersection(keys):
             formula = flop_registry.get(func._overloadpacket)
             macs = formula(*args, **(kwargs or {}), out_val=out) // 2 if formula else None
-            self._record(func._overloadpacket.__name__, given, keys, made, macs)
+            others = tree_map_only(Tensor, lambda tensor: None, (args, kwargs))
+            self._record(func._overloadpacket.__name__, given, keys, made, macs, str(others))
         return out
 
     def key(self, tensor: Tensor) -> int:
@@ -132,7 +150,13 @@ class _Recorder(TorchDispatchMode):
         self._keys[storage._cdata] = key
 
     def _record(
-        self, name: str, given: Sequence[Tensor], keys: Sequence[int], made: Sequence[Tensor], macs: int | None
+        self,
+        name: str,
+        given: Sequence[Tensor],
+        keys: Sequence[int],
+        made: Sequence[Tensor],
+        macs: int | None,
+        settings: str,
     ) -> None:
         kind = _kind(name, given, macs is not None)
         source = next(key for key in keys if key in self._variable)
@@ -140,10 +164,13 @@ class _Recorder(TorchDispatchMode):
             for tensor in made:
                 self._assign(tensor, source)
             return
+        made = made[:1] if kind == NORM else made  # the others are for training
         for tensor in made:
             self._assign(tensor, None)
         reads = [key for key in keys if key in self._variable]
         constants = [key for key in keys if key not in self._variable]
+        if "batch_norm" in name:  # two of its four vectors are left when it is a product and a sum
+            constants = constants[:2]
         writes = [self.key(tensor) for tensor in made]
         self._variable.update(writes)
         kernel = None
@@ -159,8 +186,10 @@ class _Recorder(TorchDispatchMode):
                 kernel,
                 tuple(dict.fromkeys(key for key in constants if key != kernel)),
                 made[0].shape[1 if kind in (CONV, DEPTHWISE) else -1] if kernel is not None else 0,
+                prod(given[1].shape[2:]) if kind in (CONV, DEPTHWISE) else 1,
                 macs or 0,
                 name,
+                settings,
             )
         )
 
@@ -190,6 +219,19 @@ def _live(graph: Graph) -> Graph:
     return replace(graph, operations=tuple(reversed(kept)))
 
 
+def _once(graph: Graph) -> Graph:
+    """Run operations once that do the same to the same tensors, and let all read the result of the first."""
+    same: dict[int, int] = {}
+    first: dict[tuple[Any, ...], Operation] = {}
+    for operation in graph.operations:
+        operation = replace(operation, reads=tuple(same.get(key, key) for key in operation.reads))
+        done = (operation.name, operation.reads, operation.kernel, operation.constants, operation.settings)
+        before = first.setdefault(done, operation)
+        same |= zip(operation.writes, before.writes, strict=True)
+    outputs = tuple(same.get(key, key) for key in graph.outputs)
+    return replace(graph, outputs=outputs, operations=tuple(first.values()))
+
+
 def _merged(graph: Graph, merge: Callable[[Operation, Operation], Operation | None]) -> Graph:
     """Make operations part of the operation before them, whose result nothing else reads, where `merge` can."""
     readers = Counter(key for operation in graph.operations for key in operation.reads) + Counter(graph.outputs)
@@ -217,7 +259,7 @@ def _with_relu(before: Operation, operation: Operation) -> Operation | None:
     return replace(before, writes=operation.writes)
 
 
-def _without_unused_sizes(graph: Graph) -> Graph:
+def without_unused_sizes(graph: Graph) -> Graph:
     used = {*graph.inputs, *graph.outputs}
     for operation in graph.operations:
         used.update(operation.reads, operation.writes, operation.constants, [operation.kernel or 0])

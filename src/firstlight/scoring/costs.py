@@ -9,12 +9,11 @@ from dataclasses import asdict
 from typing import Literal, Protocol
 
 from firstlight.core.errors import MissingExtraError, SettingError, StoreError, UnknownNameError
-from firstlight.options import CHEAP, FLOAT32, INT8, UNITS
+from firstlight.options import FLOAT32, INT8, UNITS
 from firstlight.probe.deployment import count_flash, count_ram
 from firstlight.proxies.base import Score
 from firstlight.spaces.base import Architecture
 from firstlight.spaces.in_space import Surroundings
-
 
 Kind = Literal["counted", "footprint", "deployed", "latency"]
 # What is computed together

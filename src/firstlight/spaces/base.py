@@ -337,9 +337,15 @@ class Space(ABC, Generic[A]):
         """Return activations and memory, counted on the meta device."""
         return measure_footprint(*self._weightless(architecture, skeleton))
 
-    def graph(self, architecture: A, skeleton: Skeleton | None = None) -> Graph:
-        """Return the network as a device runs it, recorded on the meta device."""
-        return record_graph(*self._weightless(architecture, skeleton))
+    def graph(self, architecture: A, skeleton: Skeleton | None = None, *, simplified: bool = True) -> Graph:
+        """Return the network as a device runs it, recorded on the meta device.
+
+        Args:
+            architecture: An architecture of the space.
+            skeleton: The fixed part of the network; the default skeleton if None.
+            simplified: Whether to simplify it as the formats of devices do, or leave it as PyTorch runs it.
+        """
+        return record_graph(*self._weightless(architecture, skeleton), simplified=simplified)
 
     def _weightless(self, architecture: A, skeleton: Skeleton | None) -> tuple[nn.Module, torch.Tensor]:
         """Return the network and one input, both on the meta device."""

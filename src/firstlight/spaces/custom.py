@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import inspect
 import itertools
@@ -179,8 +180,9 @@ class ChoiceSpace(Space[Choices]):
     def footprint(self, architecture: Choices, skeleton: Skeleton | None = None) -> Footprint:
         return self._measured(measure_footprint, architecture, skeleton or self.skeleton())
 
-    def graph(self, architecture: Choices, skeleton: Skeleton | None = None) -> Graph:
-        return self._measured(record_graph, architecture, skeleton or self.skeleton())
+    def graph(self, architecture: Choices, skeleton: Skeleton | None = None, *, simplified: bool = True) -> Graph:
+        record = functools.partial(record_graph, simplified=simplified)
+        return self._measured(record, architecture, skeleton or self.skeleton())
 
     def _measured(
         self, measure: Callable[[nn.Module, torch.Tensor], Measured], architecture: Choices, skeleton: Skeleton

@@ -151,9 +151,9 @@ class ModelSpace(Space[TheModel]):
         """Return activations and memory, counted with one input of zeros."""
         return measure_footprint(*self._with_weights(skeleton))
 
-    def graph(self, architecture: TheModel, skeleton: Skeleton | None = None) -> Graph:
+    def graph(self, architecture: TheModel, skeleton: Skeleton | None = None, *, simplified: bool = True) -> Graph:
         """Return the model as a device runs it, recorded with one input of zeros."""
-        return record_graph(*self._with_weights(skeleton))
+        return record_graph(*self._with_weights(skeleton), simplified=simplified)
 
     def _with_weights(self, skeleton: Skeleton | None) -> tuple[nn.Module, torch.Tensor]:
         """Return the model and one input. A user's model may need actual numbers, which the meta device lacks."""
