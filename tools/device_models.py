@@ -12,8 +12,8 @@ The tables are those of HW-NAS-Bench and HELP, as columns named SOURCE_DEVICE, a
 from __future__ import annotations
 
 import argparse
-import json
 import random
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -74,7 +74,7 @@ def main() -> None:
     if given.task == "fit":
         for name, (column, title, source) in DEVICES.items():
             fitted = fit_device(name, title, source, *networks.measured(column), kinds=networks.kinds)
-            (FOLDER / f"{name}.json").write_text(json.dumps(fitted.to_dict(), indent=2) + "\n", encoding="utf-8")
+            models.write_model(fitted, FOLDER / f"{name}.json")
             print(f"{name:14} Spearman {fitted.spearman:.3f}, relative error {fitted.error:.1%}")
         return
     unseen = Networks(rows.iloc[others], hardware)
@@ -166,7 +166,7 @@ class Drawn:
 
     def _reduction(self, x: int, channels: int, side: int) -> int:
         half, wide = side // 2, 2 * channels
-        first = self._conv(self._same("relu", x), channels, wide, 3, half)
+        first = self._conv(self._same("relu", x), channels, wide, 3, half, padded=channels * (side + 2) ** 2)
         second = self._conv(self._same("relu", first), wide, wide, 3, half)
         pooled = self._add_operation("pool", "avg_pool2d", (x,), channels * half**2)
         return self._sum([second, self._conv(pooled, channels, wide, 1, half, norm=False)])
@@ -177,10 +177,13 @@ class Drawn:
             total = self._add_operation("add", "add", (total, term), self.sizes[term])
         return total
 
-    def _conv(self, x: int, inputs: int, outputs: int, kernel: int, side: int, norm: bool = True) -> int:
+    def _conv(
+        self, x: int, inputs: int, outputs: int, kernel: int, side: int, norm: bool = True, padded: int = 0
+    ) -> int:
         weights, area = self._key(inputs * outputs * kernel**2), kernel**2
         macs = inputs * outputs * area * side**2
         made = self._add_operation("conv", "convolution", (x,), outputs * side**2, weights, (), outputs, area, macs)
+        self.operations[-1] = replace(self.operations[-1], padded=padded)
         return self._norm(made, outputs) if norm else made
 
     def _norm(self, x: int, channels: int) -> int:

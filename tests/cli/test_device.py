@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 from tests.cli.command import firstlight
+from tests.scoring.devices.test_results import table, written
 
 from firstlight.scoring.devices.model import device_names, find_device
 
@@ -23,6 +24,17 @@ def test_one_is_described() -> None:
     shown = firstlight("device", "show", "pixel3").stdout
     assert model.title in shown
     assert f"{model.error:.1%} in cross-validation" in shown
+
+
+def test_a_model_of_your_own(tmp_path: Path) -> None:
+    written(tmp_path, table())
+    assert (
+        "Fitted on 20 networks" in firstlight("device", "fit", "measured.csv", "--name", "mine", folder=tmp_path).stdout
+    )
+    shown = firstlight("device", "show", "mine.json", folder=tmp_path).stdout
+    assert "measured.csv, 20 networks of nasbench201" in shown
+    refused = firstlight("device", "fit", "measured.csv", "--name", "mine", "-o", "mine.txt", folder=tmp_path, code=1)
+    assert "Write mine.json" in refused.stderr
 
 
 def test_an_unknown_one_is_told_the_known_ones() -> None:

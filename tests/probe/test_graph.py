@@ -149,5 +149,29 @@ def test_the_model_comes_back_as_it_was() -> None:
     assert not any(module._forward_hooks for module in model.modules())
 
 
+@pytest.mark.parametrize(
+    ("layer", "padded"),
+    [
+        (nn.Conv2d(2, 3, 3, padding=1), 0),
+        (nn.Conv2d(2, 3, 3, stride=2, padding=1), 2 * 10 * 10),  # formats would pad only behind
+        (nn.Conv2d(2, 3, 3, stride=2), 0),
+        (nn.Conv2d(2, 3, 3, padding=2, dilation=2), 0),
+        (nn.Conv2d(2, 3, 3, padding=(2, 1)), 2 * 12 * 10),
+        (nn.MaxPool2d(3, 2, padding=1), 2 * 10 * 10),
+        (nn.MaxPool2d(2), 0),
+        (nn.AvgPool2d(3, 1, padding=1, count_include_pad=False), 0),
+        (nn.AvgPool2d(3, 1, padding=1), 2 * 10 * 10),
+        (nn.ConvTranspose2d(2, 3, 3, stride=2, padding=1), 0),
+    ],
+)
+def test_padding_that_formats_lack_is_an_operation(layer: nn.Module, padded: int) -> None:
+    graph = record_graph(layer, torch.randn(1, 2, 8, 8))
+    as_run = record_graph(layer, torch.randn(1, 2, 8, 8), simplified=False)
+    pads = [operation for operation in graph.operations if operation.kind == "pad"]
+    assert [graph.sizes[operation.writes[0]] for operation in pads] == [padded] * (padded > 0)
+    assert graph.operations[-1].reads == (pads[0].writes if pads else graph.inputs)
+    assert [operation.kind for operation in as_run.operations] == [graph.operations[-1].kind]
+
+
 def test_operations_are_values() -> None:
     assert Operation("add", (0,), (1,)) == Operation("add", (0,), (1,))

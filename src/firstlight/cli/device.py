@@ -1,11 +1,16 @@
-"""`firstlight device`: the devices whose latency can be estimated."""
+"""`firstlight device`: the devices whose latency can be estimated, and models of your own devices."""
 
 from __future__ import annotations
 
-from firstlight.cli.derive import command_group
-from firstlight.cli.printing import print_json
+from pathlib import Path
+from typing import Annotated
 
-device = command_group("device", "List the devices whose latency can be estimated, and describe their models.")
+from cyclopts import Parameter
+
+from firstlight.cli.derive import command_group
+from firstlight.cli.printing import print_json, say
+
+device = command_group("device", "List the devices whose latency can be estimated, and fit models of your own.")
 
 
 @device.command(name="list")
@@ -70,3 +75,45 @@ def show(name: str, /, *, json: bool = False) -> None:
         **{feature: f"{value:.4g} ms" for feature, value in model.coefficients.items() if value},
     }
     show_facts(model.name, model.title, [], rows)
+
+
+@device.command
+def fit(
+    path: Path,
+    /,
+    *,
+    name: str,
+    title: str = "",
+    out: Annotated[Path | None, Parameter(name=("--out", "-o"))] = None,
+    json: bool = False,
+) -> None:
+    """Fit the latency model of a device of yours to networks that you have measured there.
+
+    The file has a line for each network, with the columns space, architecture, milliseconds and, optionally, skeleton.
+    At least 20 networks are needed.
+
+    For example:
+    firstlight device fit measured.csv --name mine
+    firstlight search nasbench201 --max-latency 20 --latency device:mine.json
+
+    Args:
+        path: A CSV file of measured networks.
+        name: Name of the device.
+        title: What it is, such as "My board, TensorFlow Lite 2.16".
+        out: The file for the model. Default: NAME.json.
+        json: Print only JSON, for use in scripts.
+    """
+    from firstlight.scoring.devices.model import write_model
+    from firstlight.scoring.devices.results import fit_results
+
+    model = fit_results(path, name, title)
+    written = out or Path(f"{name}.json")
+    write_model(model, written)
+    if json:
+        print_json(model.to_dict())
+        return
+    say(
+        f"Fitted on {model.networks:,} networks: in cross-validation, Spearman {model.spearman:.3f}, relative error "
+        f"{model.error:.1%}, and 95% of latencies are {model.low:.2f} to {model.high:.2f} times the estimate."
+    )
+    say(f"Written to {written}. Use it: --latency device:{written}")

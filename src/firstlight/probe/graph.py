@@ -3,7 +3,7 @@
 Devices only run networks forward, and their formats simplify them: operations that do not lead to an output are left
 out, an operation that is repeated on the same tensor runs once, views and copies cost nothing, a BatchNorm becomes part
 of the convolution or linear layer before it, and a ReLU part of the operation before it. What does not depend on the
-input is a constant.
+input is a constant. Padding other than that of the formats, which strided convolutions often have, is an operation.
 """
 
 from __future__ import annotations
@@ -57,6 +57,7 @@ class Operation:
         macs: Multiply-accumulates.
         name: Its name in PyTorch.
         settings: Its arguments other than tensors, as text.
+        padded: The elements of its input with padding, if formats need an operation of its own for the padding; else 0.
     """
 
     kind: str
@@ -69,6 +70,7 @@ class Operation:
     macs: int = 0
     name: str = ""
     settings: str = ""
+    padded: int = 0
 
 
 @dataclass(frozen=True)
@@ -106,7 +108,7 @@ def record_graph(model: nn.Module, *inputs: Tensor, simplified: bool = True) -> 
 
 def simplify(graph: Graph) -> Graph:
     """Simplify a graph as formats do."""
-    return _merged(_merged(_live(_once(graph)), _with_norm), _with_relu)
+    return _with_padding(_merged(_merged(_live(_once(graph)), _with_norm), _with_relu))
 
 
 class _Recorder(TorchDispatchMode):
@@ -132,7 +134,8 @@ class _Recorder(TorchDispatchMode):
             formula = flop_registry.get(func._overloadpacket)
             macs = formula(*args, **(kwargs or {}), out_val=out) // 2 if formula else None
             others = tree_map_only(Tensor, lambda tensor: None, (args, kwargs))
-            self._record(func._overloadpacket.__name__, given, keys, made, macs, str(others))
+            name = func._overloadpacket.__name__
+            self._record(name, given, keys, made, macs, str(others), _padded(name, args))
         return out
 
     def key(self, tensor: Tensor) -> int:
@@ -157,6 +160,7 @@ class _Recorder(TorchDispatchMode):
         made: Sequence[Tensor],
         macs: int | None,
         settings: str,
+        padded: int,
     ) -> None:
         kind = _kind(name, given, macs is not None)
         source = next(key for key in keys if key in self._variable)
@@ -190,6 +194,7 @@ class _Recorder(TorchDispatchMode):
                 macs or 0,
                 name,
                 settings,
+                padded,
             )
         )
 
@@ -257,6 +262,48 @@ def _with_relu(before: Operation, operation: Operation) -> Operation | None:
     if before.kind not in _TAKES_RELU or operation.kind != RELU:
         return None
     return replace(before, writes=operation.writes)
+
+
+def _padded(name: str, args: Sequence[Any]) -> int:
+    """Return the elements of a padded input, unless the format's own padding gives the same."""
+    if name == "convolution" and not args[6]:  # not a transposed one
+        kernel, stride, padding, dilation = args[1].shape[2:], *args[3:6]
+    elif name in ("max_pool2d_with_indices", "avg_pool2d"):
+        kernel, dilation = args[1], [1]
+        stride = args[2] if len(args) > 2 and args[2] else kernel
+        padding = args[3] if len(args) > 3 else [0]
+    else:
+        return 0
+    batch, channels, *sides = args[0].shape
+    axes = [
+        (side, *(values[place % len(values)] for values in (kernel, stride, padding, dilation)))
+        for place, side in enumerate(sides)
+    ]
+    counts = name == "avg_pool2d" and (len(args) < 6 or args[5])  # formats leave padding out of a mean
+    if not any(padding) or (all(_is_same(*axis) for axis in axes) and not counts):
+        return 0
+    return int(batch * channels * prod(side + 2 * pad for side, _, _, pad, _ in axes))
+
+
+def _is_same(side: int, kernel: int, stride: int, padding: int, dilation: int) -> bool:
+    """Return whether this padding is what formats call "same": as little as the output needs, less of it in front."""
+    extent, outputs = (kernel - 1) * dilation + 1, -(-side // stride)
+    needed = max((outputs - 1) * stride + extent - side, 0)
+    return padding == needed // 2 and (side + 2 * padding - extent) // stride + 1 == outputs
+
+
+def _with_padding(graph: Graph) -> Graph:
+    sizes, operations, padded = dict(graph.sizes), list[Operation](), dict[tuple[int, int], int]()
+    for operation in graph.operations:
+        if operation.padded:
+            given = (operation.reads[0], operation.padded)
+            if given not in padded:
+                padded[given] = max(sizes) + 1
+                sizes[padded[given]] = operation.padded
+                operations.append(Operation("pad", given[:1], (padded[given],), name="pad"))
+            operation = replace(operation, reads=(padded[given], *operation.reads[1:]))
+        operations.append(operation)
+    return replace(graph, sizes=sizes, operations=tuple(operations))
 
 
 def without_unused_sizes(graph: Graph) -> Graph:

@@ -64,8 +64,7 @@ def fit_device(
     Raises:
         TooFewError: If there are fewer than 20 networks.
     """
-    if len(milliseconds) < FEWEST:
-        raise TooFewError(f"A latency model needs at least {FEWEST} measured networks; there are {len(milliseconds)}.")
+    check_enough(len(milliseconds))
     order = np.random.default_rng(seed).permutation(len(milliseconds))
     predicted = {
         kind: _held_out(kind_of, milliseconds, order) for kind, kind_of in ((True, simplified), (False, as_run))
@@ -89,6 +88,12 @@ def fit_device(
         spearman=float(spearmanr(predicted[best], milliseconds).statistic),
         error=errors[best],
     )
+
+
+def check_enough(networks: int) -> None:
+    """Raise `TooFewError` if there are fewer networks than a model needs."""
+    if networks < FEWEST:
+        raise TooFewError(f"A latency model needs at least {FEWEST} measured networks; there are {networks}.")
 
 
 def relative_error(predicted: Array, milliseconds: Array) -> float:

@@ -10,7 +10,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from firstlight.core.errors import DataError, MissingFileError, UnknownNameError
+from firstlight.core.errors import DataError, MissingFileError, SettingError, UnknownNameError
 from firstlight.probe.graph import Graph
 from firstlight.scoring.devices.features import FEATURES, features_of
 
@@ -78,6 +78,16 @@ class DeviceModel:
     def to_dict(self) -> dict[str, Any]:
         """Return everything as values that JSON can hold."""
         return asdict(self) | {"kinds": list(self.kinds)}
+
+
+def write_model(model: DeviceModel, path: Path) -> None:
+    """Write a model to a file that `find_device` reads."""
+    if path.suffix != SUFFIX:
+        raise SettingError(f"out (--out): {str(path)!r} does not end with {SUFFIX}. Write {path.stem}{SUFFIX}.")
+    try:
+        path.write_text(json.dumps(model.to_dict(), indent=2) + "\n", encoding="utf-8")
+    except (OSError, ValueError) as error:
+        raise SettingError(f"The model cannot be written to {str(path)!r}: {error}.") from error
 
 
 def device_names() -> list[str]:
