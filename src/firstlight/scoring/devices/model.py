@@ -119,21 +119,15 @@ def _folder() -> Any:
 def _read(content: bytes, name: str) -> DeviceModel:
     try:
         found = json.loads(content)
-        numbers = {key: float(found[key]) for key in ("low", "high", "spearman", "error")}
-        maps = {
+        numbers: dict[str, Any] = {key: float(found[key]) for key in ("low", "high", "spearman", "error")}
+        maps: dict[str, Any] = {
             key: {feature: float(found[key][feature]) for feature in FEATURES} for key in ("coefficients", "largest")
         }
         if not all(map(math.isfinite, (*numbers.values(), *maps["coefficients"].values(), *maps["largest"].values()))):
             raise ValueError("it has numbers that are not finite")
-        texts = {key: str(found[key]) for key in ("name", "title", "source")}
-        return DeviceModel(
-            **texts,
-            **numbers,
-            **maps,
-            simplified=bool(found["simplified"]),
-            kinds=tuple(map(str, found["kinds"])),
-            networks=int(found["networks"]),
-        )
+        others: dict[str, Any] = {key: str(found[key]) for key in ("name", "title", "source")}
+        others |= {"simplified": bool(found["simplified"]), "networks": int(found["networks"])}
+        return DeviceModel(**others, **numbers, **maps, kinds=tuple(map(str, found["kinds"])))
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError) as error:
         raise DataError(
             f"{name} does not hold a latency model ({type(error).__name__}: {error}). Write one with "

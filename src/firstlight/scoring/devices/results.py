@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -81,7 +82,7 @@ def _read(path: Path) -> pd.DataFrame:
     return rows.assign(milliseconds=milliseconds)
 
 
-def _graphs(line: int, row: dict[str, str]) -> tuple[Graph, Graph]:
+def _graphs(line: int, row: Mapping[Any, str]) -> tuple[Graph, Graph]:
     """Return a network as formats simplify it, and as PyTorch runs it."""
     try:
         if not SPACES.is_built_in(row["space"]):  # a file must not name modules to import
