@@ -88,9 +88,11 @@ class Networks:
 
     def __init__(self, rows: pd.DataFrame, hardware: pd.DataFrame) -> None:
         graphs = [Drawn(SPACE.parse(text)).graph for text in rows["arch_str"]]
-        both = ([list(features_of(graph).values()) for graph in kind] for kind in (map(simplify, graphs), graphs))
-        self.simplified, self.as_run = map(np.array, both)
-        self.kinds = {operation.kind for graph in graphs for operation in graph.operations}
+        both = [simplify(graph) for graph in graphs], graphs
+        self.simplified, self.as_run = (
+            np.array([list(features_of(graph).values()) for graph in kind]) for kind in both
+        )
+        self.kinds = {operation.kind for kind in both for graph in kind for operation in graph.operations}
         self.latencies = hardware.loc[rows["index"]]
 
     def measured(self, column: str) -> tuple[Array, Array, Array]:
