@@ -89,8 +89,7 @@ def fit(
 ) -> None:
     """Fit the latency model of a device of yours to networks that you have measured there.
 
-    The file has a line for each network, with the columns space, architecture, milliseconds and, optionally, skeleton.
-    At least 20 networks are needed.
+    The file has a line for each network (20 or more): space, architecture, milliseconds and, if you like, skeleton.
 
     For example:
     firstlight device fit measured.csv --name mine
