@@ -44,7 +44,6 @@ COMMANDS: dict[str, list[str]] = {
     ],
     "data show": ["data", "show", "whole.parquet"],
     "data synthesize": ["data", "synthesize", "-o", "made-up.tsv", "--rows", "3"],
-    "device list": ["device", "list"],
     "device fit": ["device", "fit", "table.csv", "--name", "mine"],
     "device show": ["device", "show", "raspi4"],
     "store check": ["store", "check", "store.sqlite"],
