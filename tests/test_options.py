@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import firstlight
 from firstlight import Compute, Inputs, Limits, Model, Network, Retraining, Training
-from firstlight.core.errors import FirstlightError, LimitError, SettingError
+from firstlight.core.errors import FirstlightError, LimitError, SettingError, UnknownNameError
 from firstlight.core.groups import Group, field_docs
 from firstlight.options import GROUPS, Files, read_list, read_numbers, read_shape, read_skeleton
 
@@ -133,9 +133,22 @@ def test_amounts_are_read_as_people_write_them(number: int, suffix: str) -> None
     assert limits.recorded() == {"max_params": amount, "max_memory": amount, "max_latency": float(number)}
 
 
+def test_bytes_may_be_binary() -> None:
+    limits = Limits(max_flash="256KiB", max_ram="1.5MiB", max_memory="1GiB", precision="int8")
+    assert (limits.max_flash, limits.max_ram, limits.max_memory) == (262_144, 1_572_864, 2**30)
+    assert Limits(max_flash="256K") == Limits(max_flash="256KB") == Limits(max_flash=256_000)
+    assert Limits(**limits.to_dict()) == limits
+    assert "precision" not in limits.recorded()
+    assert list(limits.bounds) == ["memory", "flash", "ram"]
+    with pytest.raises(UnknownNameError, match=r"no precision 'int4'.*float32, int8"):
+        Limits(precision="int4")
+
+
 @pytest.mark.parametrize(
     ("given", "message"),
     [
+        ({"max_ram": "64Ki"}, r"max_ram \(--max-ram\): '64Ki' is not an amount"),
+        ({"max_params": "1KiB"}, "is not an amount"),
         ({"max_params": "many"}, r"^max_params \(--max-params\): 'many' is not an amount"),
         ({"max_params": math.nan}, "is not an amount"),
         ({"max_params": -3}, "is not an amount"),

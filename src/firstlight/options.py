@@ -25,10 +25,14 @@ UNITS = {
     "macs": "MACs",
     "activations": "activations",
     "memory": "bytes of memory",
+    "flash": "bytes of flash",
+    "ram": "bytes of RAM",
     "latency": "ms of latency",
 }
 # Known of every network without building it.
 CHEAP = ("params", "macs")
+# The numbers that a network computes with on a device
+PRECISIONS = FLOAT32, INT8 = ("float32", "int8")
 LABELS = TRUE_LABELS, RANDOM_LABELS = ("true", "random")
 LOCAL = "local"
 AUTO = "auto"
@@ -171,16 +175,25 @@ class Limits(Group):
     """Maximum outputs of convolutions and matrix products."""
     max_memory: str | float | None = None
     """Maximum peak memory with weights, such as 20MB."""
+    max_flash: str | float | None = None
+    """Maximum bytes of the network as a LiteRT file, such as 256K (256,000) or 256KiB (262,144); see `precision`."""
+    max_ram: str | float | None = None
+    """Maximum bytes of activations on a device at any time, such as 64KiB; see `precision`."""
+    precision: str = FLOAT32
+    """Numbers on the device, for flash and RAM: float32 or int8."""
     max_latency: str | float | None = None
     """Maximum milliseconds for one input; see `latency`."""
     latency: str = "measured"
     """Source of latencies: measured (on this machine, with one thread), measured:threads=2, onnx (with ONNX Runtime),
-    or table:FILE:COLUMN."""
+    device:NAME (an estimate; see `firstlight device list`), or table:FILE:COLUMN."""
 
     def __post_init__(self) -> None:
-        for name in ("max_params", "max_macs", "min_params", "min_macs", "max_activations", "max_memory"):
-            unit = "B" if name == "max_memory" else ""
-            self._set(name, parse_amount(getattr(self, name), unit=unit, name=name))
+        for name in ("max_params", "max_macs", "min_params", "min_macs", "max_activations"):
+            self._set(name, parse_amount(getattr(self, name), name=name))
+        for name in ("max_memory", "max_flash", "max_ram"):
+            self._set(name, parse_amount(getattr(self, name), unit="B", name=name))
+        if self.precision not in PRECISIONS:
+            raise UnknownNameError("precision", self.precision, PRECISIONS)
         self._set("max_latency", _milliseconds(self.max_latency))
         for name, (least, most) in self.bounds.items():
             if least is not None and most is not None and least > most:
@@ -217,7 +230,7 @@ class Limits(Group):
 
     def recorded(self) -> dict[str, float]:
         """Return the limits by name, as the record of a run holds them."""
-        return {name: limit for name, limit in self.to_dict().items() if name != "latency"}
+        return {name: limit for name, limit in self.to_dict().items() if name not in ("latency", "precision")}
 
     def __str__(self) -> str:
         words = [

@@ -46,6 +46,8 @@ COMMANDS: dict[str, list[str]] = {
     ],
     "data show": ["data", "show", "whole.parquet"],
     "data synthesize": ["data", "synthesize", "-o", "made-up.tsv", "--rows", "3"],
+    "device fit": ["device", "fit", "table.csv", "--name", "mine"],
+    "device show": ["device", "show", "raspi4"],
     "store check": ["store", "check", "store.sqlite"],
     "store compact": ["store", "compact", "store.sqlite"],
     "store export": ["store", "export", "store.sqlite", "rows.csv", "--table", "scores"],

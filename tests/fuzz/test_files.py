@@ -33,6 +33,7 @@ from firstlight.export.exporter import export
 from firstlight.export.runs import read_run
 from firstlight.export.weights import load_weights
 from firstlight.probe.cost import Cost
+from firstlight.scoring.devices.model import find_device
 from firstlight.storage.store import STORE_NAME, Store, Trial
 from firstlight.storage.tensor_files import read_about, read_tensors
 from firstlight.tables.importers import KINDS, import_table
@@ -189,6 +190,10 @@ def readers(folder: Path) -> dict[str, tuple[Callable[[Path, Any], Any], Any]]:
         ),
         "weights (.safetensors)": (_written("w.safetensors", _weights), damaged_bytes(tensors)),
         "results (result.json)": (_written("result.json", _result), damaged_json(RESULT)),
+        "models of devices (.json)": (
+            _written("mine.json", lambda path: find_device(str(path))),
+            damaged_json(find_device("raspi4").to_dict()),
+        ),
         "studies (result.json)": (_written("result.json", _study), damaged_json(STUDY)),
         "studies (scores.csv)": (
             _written("scores.csv", _scores),

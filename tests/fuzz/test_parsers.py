@@ -68,8 +68,8 @@ TARGETS = {
     ),
     "durations": Target(parse_duration, damaged("30m", "90s", "1.5h", "12.5")),
     "limits": Target(
-        lambda text: Limits(max_params=text, max_memory=text, max_latency=text),
-        damaged("450k", "2.5ms", "1.2GB", "5"),
+        lambda text: Limits(max_params=text, max_memory=text, max_flash=text, max_latency=text),
+        damaged("450k", "2.5ms", "1.2GB", "5", "64KiB"),
     ),
     "proxy requests": Target(reads_back(ProxyRequest.parse), damaged(*PROXIES, *SETTINGS_OF_PROXIES)),
     "lists of proxies": Target(parse_requests, damaged("dextr,params", "all", "zico:batches=4,dextr:variant=official")),

@@ -7,6 +7,7 @@ from tests.search.test_problem import SETTING
 
 from firstlight.core.errors import UnknownNameError
 from firstlight.options import UNITS
+from firstlight.probe.deployment import count_flash, count_ram
 from firstlight.scoring.costs import Costs, read_costs, written
 
 CELL = SETTING.space.parse("|nor_conv_3x3~0|+|none~0|none~1|+|skip_connect~0|none~1|nor_conv_1x1~2|")
@@ -23,6 +24,7 @@ class Slow:
 
 def test_every_cost_has_an_amount() -> None:
     costs = Costs(SETTING, Slow())
+    graph = SETTING.space.graph(CELL, SETTING.skeleton)
     counted = SETTING.space.cost(CELL, SETTING.skeleton)
     footprint = SETTING.space.footprint(CELL, SETTING.skeleton)
     assert costs.amounts(CELL, UNITS) == {
@@ -30,10 +32,15 @@ def test_every_cost_has_an_amount() -> None:
         "macs": counted.macs,
         "activations": footprint.activations,
         "memory": footprint.memory,
+        "flash": count_flash(graph),
+        "ram": count_ram(graph),
         "latency": 2.5,
     }
     with pytest.raises(UnknownNameError, match=r"no cost 'energy'.*latency"):
         costs.amount(CELL, "energy")
+    small = Costs(SETTING, precision="int8")
+    assert small.amount(CELL, "flash") == count_flash(graph, int8=True) < count_flash(graph)
+    assert small.amount(CELL, "ram") == count_ram(graph, int8=True) < count_ram(graph)
 
 
 def test_latency_is_not_asked_for_in_vain() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import math
 import sys
@@ -16,7 +17,15 @@ from torch import nn
 
 from firstlight.core.errors import DataError, FirstlightError, SettingError, UnknownNameError
 from firstlight.scoring import latency
-from firstlight.scoring.latency import Latency, LatencyRequest, LookedUp, MeasuredHere, measure_latency, time_runs
+from firstlight.scoring.latency import (
+    Estimated,
+    Latency,
+    LatencyRequest,
+    LookedUp,
+    MeasuredHere,
+    measure_latency,
+    time_runs,
+)
 from firstlight.scoring.service import Setting
 from firstlight.storage.store import Store
 
@@ -158,6 +167,28 @@ def test_a_table_answers_for_whole_classes(tmp_path: Path) -> None:
     assert source.interval(str(CELLS[0])) is None
 
 
+def test_the_model_of_a_device_estimates() -> None:
+    source = LatencyRequest("device:raspi4").source(SETTING, Store(":memory:"))
+    assert isinstance(source, Estimated)
+    assert not source.measures
+    expected = source.device.estimate(
+        SETTING.space.graph(CELLS[0], SETTING.skeleton, simplified=source.device.simplified)
+    )
+    assert source.estimate(str(CELLS[0])) == expected
+    assert source.milliseconds(CELLS[0]) == expected.milliseconds
+    assert 0 < expected.low < expected.milliseconds < expected.high
+    assert "estimates for Raspberry Pi 4, not measurements" in source.remark()
+    assert "are larger than all" not in source.remark()
+    larger = dataclasses.replace(SETTING, skeleton_settings=(("channels", 64), ("cells", 1)))
+    outside = Estimated(larger, source.device)
+    outside.milliseconds(
+        SETTING.space.parse("|" + "|+|".join("|".join(f"nor_conv_3x3~{n}" for n in range(m)) for m in (1, 2, 3)) + "|")
+    )
+    assert "1 of 1 networks are larger" in outside.remark()
+    with pytest.raises(UnknownNameError, match="no device 'rasp'"):
+        LatencyRequest("device:rasp")
+
+
 def test_a_table_without_the_device(tmp_path: Path) -> None:
     path = table(tmp_path, phone=[float(n + 1) for n in range(20)])
     with pytest.raises(UnknownNameError, match=r"devices.csv named 'tablet'.*phone"):
@@ -167,7 +198,8 @@ def test_a_table_without_the_device(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "fast", "table", "table:x.csv", "measured:threads=0", "measured:threads=²", "onnx:x=1"]
+    "text",
+    ["", "fast", "table", "table:x.csv", "measured:threads=0", "measured:threads=²", "onnx:x=1", "device", "device:"],
 )
 def test_sources_that_make_no_sense(text: str) -> None:
     with pytest.raises(SettingError, match=r"does not say where latencies come from.*table:FILE:COLUMN"):

@@ -70,7 +70,9 @@ def test_every_algorithm_goes_on_where_networks_are_trained(algorithm: str) -> N
     assert result.best.architecture != FAILING
 
 
-@pytest.mark.parametrize("limit", ["max_params", "max_macs", "max_activations", "max_memory", "max_latency"])
+@pytest.mark.parametrize(
+    "limit", ["max_params", "max_macs", "max_activations", "max_memory", "max_flash", "max_ram", "max_latency"]
+)
 def test_it_does_not_fit_any_limit(limit: str) -> None:
     result = search(partly.forward_fails, **{limit: "60000" if limit == "max_latency" else "1G"})
     assert (result.scored, result.rejected) == (3, 1)
@@ -81,7 +83,7 @@ def test_nor_does_it_fit_a_limit_from_below() -> None:
     assert search(partly.build_fails, min_params=1).rejected == 1
 
 
-@pytest.mark.parametrize("objective", ["macs", "memory", "latency"])
+@pytest.mark.parametrize("objective", ["macs", "memory", "flash", "latency"])
 def test_it_is_on_no_front(objective: str) -> None:
     result = search(partly.build_fails, objectives=objective)
     assert result.front

@@ -234,6 +234,12 @@ def test_a_source_of_latencies_that_nothing_asks_for() -> None:
         search(latency="onnx")
 
 
+def test_a_precision_that_nothing_asks_for() -> None:
+    with pytest.raises(SettingError, match=r"neither flash nor RAM is needed.*--max-flash"):
+        search(precision="int8")
+    assert search(precision="int8", max_ram="1M", samples=2).scored == 2
+
+
 def test_a_run_of_before_is_found_again(tmp_path: Path) -> None:
     """Settings were once written with a null for each limit that was not given."""
     first = search(out=tmp_path)

@@ -32,7 +32,20 @@ app = App(
     group_parameters=COMMAND,
 )
 COMMANDS = (
-    *("algorithms", "compare", "correlate", "data", "export", "fit", "plot", "predict", "proxies", "rank", "report"),
+    *(
+        "algorithms",
+        "compare",
+        "correlate",
+        "data",
+        "device",
+        "export",
+        "fit",
+        "plot",
+        "predict",
+        "proxies",
+        "rank",
+        "report",
+    ),
     *("reproduce", "score", "search", "show", "spaces", "store", "table", "train", "trust", "watch"),
 )
 for _name in COMMANDS:

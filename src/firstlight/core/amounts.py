@@ -8,11 +8,11 @@ from decimal import Decimal
 
 from firstlight.core.errors import SettingError
 
-_SUFFIXES = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9}
+_SUFFIXES = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "ki": 2**10, "mi": 2**20, "gi": 2**30}
 
 
 def parse_amount(text: str | float | None, *, unit: str = "", name: str = "") -> int | None:
-    """Read an amount: `850000`, `1.0M`, `450k`, `1.2G`, or with its unit `20MB`.
+    """Read an amount: `850000`, `1.0M`, `450k`, `1.2G`, or with its unit `20MB`. Bytes may be `64KiB`.
 
     Args:
         text: The amount, as text or as a number.
@@ -28,8 +28,9 @@ def parse_amount(text: str | float | None, *, unit: str = "", name: str = "") ->
     if text is None:
         return None
     written = str(int(text)) if isinstance(text, (int, float)) and math.isfinite(text) else str(text)
-    optional_unit = f"(?:{unit.lower()})?"
-    match = re.fullmatch(rf"\s*(\d+(?:\.\d+)?(?:e\d\d?)?)\s*([kmg]?){optional_unit}\s*", written.lower())
+    binary = "i(?=b)" if unit == "B" else ""
+    suffix = rf"((?:[kmg](?:{binary})?)?)(?:{unit.lower()})?"
+    match = re.fullmatch(rf"\s*(\d+(?:\.\d+)?(?:e\d\d?)?)\s*{suffix}\s*", written.lower())
     if not match:
         examples = " or ".join(f"{number}{unit}" for number in ("850000", "450k", "1.0M", "1.2G"))
         optional = f" ({unit} is optional)" if unit else ""

@@ -110,7 +110,7 @@ def _scaled(name: str, setting: EvaluationSetting, limits: Limits, latency: Late
     baseline = BASELINES[name]
     placed = _in_space(setting, space_name=baseline.space)
     network = SPACES[baseline.space].read(baseline.architecture)
-    costs = Costs(placed, latency and latency(placed))
+    costs = Costs(placed, latency and latency(placed), limits.precision)
     upper = replace(limits, min_params=None, min_macs=None)
     if upper.bounds:
         network = scaled_within(network, _fitting(upper, costs))
@@ -128,7 +128,7 @@ def _own(entry: Any, setting: EvaluationSetting, limits: Limits, latency: Latenc
     space = ModelSpace(name, import_named(entry) if isinstance(entry, str) else entry)
     placed = _in_space(setting, space_name=name, own_space=space)
     space.build(TEXT, placed.skeleton)  # an error now, and not after the search
-    costs = Costs(placed, latency and latency(placed))
+    costs = Costs(placed, latency and latency(placed), limits.precision)
     network = space.parse(TEXT)
     if limits.excess(functools.partial(costs.amount, network)):
         amounts = " and ".join(written(cost, costs.amount(network, cost)) for cost in limits.bounds)

@@ -179,7 +179,7 @@ def best_distinct(architectures: Sequence[str], utilities: Sequence[float | None
 
 def at_random(setting: Setting, limits: Limits, seed: int, count: int) -> Iterator[str]:
     """Yield `count` random architectures of the space that are within the limits."""
-    costs, rng, found = Costs(setting), python_generator(seed, "random contenders"), 0
+    costs, rng, found = Costs(setting, precision=limits.precision), python_generator(seed, "random contenders"), 0
     for _ in range(PATIENCE * count):
         if found == count:
             return

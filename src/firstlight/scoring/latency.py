@@ -1,4 +1,4 @@
-"""Latency: measured on this machine, or looked up in a table."""
+"""Latency: measured on this machine, looked up in a table, or estimated for a device."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from torch import nn
 
 from firstlight.core.errors import SettingError
 from firstlight.proxies.base import Score
+from firstlight.scoring.devices.model import DeviceModel, Estimate, find_device
 from firstlight.scoring.onnx import onnx_program, onnx_session
 from firstlight.spaces.base import Architecture
 from firstlight.storage.records import ScoreKey
@@ -270,12 +271,54 @@ class LookedUp:
         ]
 
 
+class Estimated:
+    """Latencies estimated by the model of a device."""
+
+    measures = False
+
+    def __init__(self, setting: Setting, device: DeviceModel) -> None:
+        self._setting, self.device = setting, device
+        self._seen: dict[str, Estimate] = {}
+
+    def milliseconds(self, architecture: Architecture) -> float:
+        return self.estimate(str(architecture)).milliseconds
+
+    def interval(self, architecture: str) -> tuple[float, float] | None:
+        """Return the 95% interval of the estimate."""
+        found = self.estimate(architecture)
+        return found.low, found.high
+
+    def estimate(self, architecture: str) -> Estimate:
+        """Return the estimate with its interval."""
+        setting = self._setting
+        if architecture not in self._seen:
+            parsed = setting.space.parse(architecture)
+            graph = setting.space.graph(parsed, setting.skeleton, simplified=self.device.simplified)
+            self._seen[architecture] = self.device.estimate(graph)
+        return self._seen[architecture]
+
+    def remarks(self, chosen: str, front: Sequence[str] = ()) -> list[str]:
+        """Return what the latencies are worth."""
+        device = self.device
+        words = (
+            f"Latencies are estimates for {device.title}, not measurements: 95% of the networks that the model was "
+            f"checked on took {device.low:.2f} to {device.high:.2f} times the estimate."
+        )
+        outside = sum(estimate.extrapolated for estimate in self._seen.values())
+        if outside:
+            words += (
+                f" {outside} of {len(self._seen)} networks are larger than all of those or have other operations, so "
+                "that the interval may not hold for them."
+            )
+        return [words]
+
+
 ENGINES = {"measured": "torch", "onnx": "onnx"}
 
 
 @dataclass(frozen=True)
 class LatencyRequest:
-    """The source of latencies, as text: `measured`, `onnx:threads=2`, or `table:FILE:COLUMN`."""
+    """The source of latencies, as text: `measured`, `onnx:threads=2`, `device:NAME`, or `table:FILE:COLUMN`."""
 
     text: str
 
@@ -285,19 +328,24 @@ class LatencyRequest:
             path, _, column = rest.rpartition(":")
             if path and column:
                 return
+        elif name == "device" and rest:
+            find_device(rest)
+            return
         elif name in ENGINES and self._threads(rest) is not None:
             return
         raise SettingError(
             f"{self.text!r} does not say where latencies come from. Write measured, measured:threads=2, onnx (with "
-            "ONNX Runtime), or table:FILE:COLUMN."
+            "ONNX Runtime), device:NAME (an estimate; `firstlight device list`), or table:FILE:COLUMN."
         )
 
-    def source(self, setting: Setting, store: Store, limit: float | None = None) -> MeasuredHere | LookedUp:
+    def source(self, setting: Setting, store: Store, limit: float | None = None) -> MeasuredHere | LookedUp | Estimated:
         """Return the source; `limit` is the most that a network may take, if there is a limit."""
         name, _, rest = self.text.partition(":")
         if name == "table":
             path, _, column = rest.rpartition(":")
             return LookedUp(setting, Path(path), column)
+        if name == "device":
+            return Estimated(setting, find_device(rest))
         threads = self._threads(rest)
         assert threads is not None
         return MeasuredHere(setting, store, ENGINES[name], threads, limit)

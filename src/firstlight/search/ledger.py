@@ -19,7 +19,7 @@ from firstlight.options import CHEAP
 from firstlight.probe.stages import find_stages
 from firstlight.proxies.base import NetworkScore, Score
 from firstlight.proxies.ensembles import Ensemble, members
-from firstlight.scoring.latency import LookedUp, MeasuredHere, time_runs
+from firstlight.scoring.latency import Estimated, LookedUp, MeasuredHere, time_runs
 from firstlight.scoring.service import Setting
 from firstlight.search.objective import Candidate
 from firstlight.search.problem import Problem
@@ -43,7 +43,7 @@ class Ledger:
     """
 
     problem: Problem
-    latency: MeasuredHere | LookedUp | None = None
+    latency: MeasuredHere | LookedUp | Estimated | None = None
 
     def __init__(self, search: SearchSetting, store: Store, run: Run, callback: Callback) -> None:
         self.store, self.run = store, run

@@ -97,7 +97,7 @@ class Problem:
         self.rejected = 0
         self.notes: list[str] = []
         self.pool = Pool(objective.by)
-        self.costs = Costs(source.setting, latency)
+        self.costs = Costs(source.setting, latency, objective.limits.precision)
         self.findings: dict[str, Any] = {}
         self._judges: list[SupernetJudge | StepJudge] = []
         self._source = source

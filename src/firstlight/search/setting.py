@@ -103,6 +103,15 @@ class SearchSetting:
                 "objective (--objectives latency)."
             )
 
+        if self.limits.precision != Limits.precision and not {"flash", "ram"} & {
+            *self.wanted_costs,
+            *self.limits.bounds,
+        }:
+            raise SettingError(
+                f"precision is {self.limits.precision!r}, but neither flash nor RAM is needed. Add a limit "
+                "(--max-flash 256K, --max-ram 64K), or make them objectives (--objectives flash,ram)."
+            )
+
     def _check_texts(self) -> None:
         """Check with one network that texts of the user's own space can be read back: searches go by them."""
         space = self.setting.own_space

@@ -17,6 +17,7 @@ from firstlight.core.errors import ParseError, SettingError, UnsupportedError, d
 from firstlight.core.importing import source_digest
 from firstlight.core.seeds import as_generator, python_generator, torch_generator
 from firstlight.probe.cost import Cost, Footprint, measure_cost, measure_footprint
+from firstlight.probe.graph import Graph, record_graph
 from firstlight.spaces.ops import initialize
 
 if TYPE_CHECKING:
@@ -359,6 +360,16 @@ class Space(ABC, Generic[A]):
     def footprint(self, architecture: A, skeleton: Skeleton | None = None) -> Footprint:
         """Return activations and memory, counted on the meta device."""
         return measure_footprint(*self._weightless(architecture, skeleton))
+
+    def graph(self, architecture: A, skeleton: Skeleton | None = None, *, simplified: bool = True) -> Graph:
+        """Return the network as a device runs it, recorded on the meta device.
+
+        Args:
+            architecture: An architecture of the space.
+            skeleton: The fixed part of the network; the default skeleton if None.
+            simplified: Whether to simplify it as the formats of devices do, or leave it as PyTorch runs it.
+        """
+        return record_graph(*self._weightless(architecture, skeleton), simplified=simplified)
 
     def _weightless(self, architecture: A, skeleton: Skeleton | None) -> tuple[nn.Module, torch.Tensor]:
         """Return the network and one input, both on the meta device."""

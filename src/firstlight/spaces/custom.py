@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import inspect
 import itertools
@@ -20,12 +21,13 @@ from firstlight.core.errors import ModelError, SettingError
 from firstlight.core.importing import import_named, name_of, source_digest
 from firstlight.core.seeds import seeded, torch_generator
 from firstlight.probe.cost import Cost, Footprint, measure_cost, measure_footprint
+from firstlight.probe.graph import Graph, record_graph
 from firstlight.spaces.base import Architecture, Skeleton, Space
 from firstlight.spaces.ops import initialize
 from firstlight.spaces.reading import Reader
 
 FROM_SKELETON = ("input_shape", "classes")
-Measured = TypeVar("Measured", Cost, Footprint)
+Measured = TypeVar("Measured", Cost, Footprint, Graph)
 
 
 @dataclass(frozen=True)
@@ -177,6 +179,10 @@ class ChoiceSpace(Space[Choices]):
 
     def footprint(self, architecture: Choices, skeleton: Skeleton | None = None) -> Footprint:
         return self._measured(measure_footprint, architecture, skeleton or self.skeleton())
+
+    def graph(self, architecture: Choices, skeleton: Skeleton | None = None, *, simplified: bool = True) -> Graph:
+        record = functools.partial(record_graph, simplified=simplified)
+        return self._measured(record, architecture, skeleton or self.skeleton())
 
     def _measured(
         self, measure: Callable[[nn.Module, torch.Tensor], Measured], architecture: Choices, skeleton: Skeleton

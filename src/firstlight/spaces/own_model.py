@@ -18,6 +18,7 @@ from firstlight.core.errors import ModelError, SettingError
 from firstlight.core.importing import import_named, name_of, source_digest
 from firstlight.core.seeds import seeded
 from firstlight.probe.cost import Cost, Footprint, measure_cost, measure_footprint
+from firstlight.probe.graph import Graph, record_graph
 from firstlight.probe.observe import broken_weights
 from firstlight.spaces.base import Architecture, Skeleton, Space
 from firstlight.spaces.custom import FROM_SKELETON
@@ -146,6 +147,10 @@ class ModelSpace(Space[TheModel]):
     def footprint(self, architecture: TheModel, skeleton: Skeleton | None = None) -> Footprint:
         """Return activations and memory, counted with one input of zeros."""
         return measure_footprint(*self._with_weights(skeleton))
+
+    def graph(self, architecture: TheModel, skeleton: Skeleton | None = None, *, simplified: bool = True) -> Graph:
+        """Return the model as a device runs it, recorded with one input of zeros."""
+        return record_graph(*self._with_weights(skeleton), simplified=simplified)
 
     def _with_weights(self, skeleton: Skeleton | None) -> tuple[nn.Module, torch.Tensor]:
         """Return the model and one input. A user's model may need actual numbers, which the meta device lacks."""

@@ -144,7 +144,7 @@ def drawn(
         near_textbook: The share of the draws that are changes of the textbook network.
     """
     setting = family.setting
-    costs = Costs(setting, latency)
+    costs = Costs(setting, latency, limits.precision)
     rng = python_generator(seed, "fit", family.name)
 
     def excess(network: Any, bounds: Limits) -> float:

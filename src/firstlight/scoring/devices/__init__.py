@@ -1,0 +1,1 @@
+"""Latency without the device: models fitted on measurements."""
