@@ -177,14 +177,14 @@ def test_the_model_of_a_device_estimates() -> None:
     assert source.estimate(str(CELLS[0])) == expected
     assert source.milliseconds(CELLS[0]) == expected.milliseconds
     assert 0 < expected.low < expected.milliseconds < expected.high
-    assert "estimates for Raspberry Pi 4, not measurements" in source.remark()
-    assert "are larger than all" not in source.remark()
+    assert "estimates for Raspberry Pi 4, not measurements" in source.remarks("")[0]
+    assert "are larger than all" not in source.remarks("")[0]
     larger = dataclasses.replace(SETTING, skeleton_settings=(("channels", 64), ("cells", 1)))
     outside = Estimated(larger, source.device)
     outside.milliseconds(
         SETTING.space.parse("|" + "|+|".join("|".join(f"nor_conv_3x3~{n}" for n in range(m)) for m in (1, 2, 3)) + "|")
     )
-    assert "1 of 1 networks are larger" in outside.remark()
+    assert "1 of 1 networks are larger" in outside.remarks("")[0]
     with pytest.raises(UnknownNameError, match="no device 'rasp'"):
         LatencyRequest("device:rasp")
 
