@@ -31,7 +31,7 @@ _NAMES = {
     "nasi_ranks": "nasi-figure3 nasi-table3",
     "nasi_search": "nasi-figure2 nasi-figure6 nasi-table2 nasi-table4 nasi-table6 nasi-table8",
     "plain_proxies": "plain-proxies plain-remedies",
-    "robot": "robot-searches",
+    "robot": "robot-searches robot-searches-50 robot-searches-100",
     "sigeo": "sigeo-table2",
     "sigeo_click_ranks": "sigeo-click-ranks",
     "sigeo_clicks": "sigeo-figure4 sigeo-table5",
