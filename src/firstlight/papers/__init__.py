@@ -32,6 +32,7 @@ _NAMES = {
     "nasi_search": "nasi-figure2 nasi-figure6 nasi-table2 nasi-table4 nasi-table6 nasi-table8",
     "plain_proxies": "plain-proxies plain-remedies",
     "robot": "robot-searches robot-searches-50 robot-searches-100",
+    "robot_transnas": "robot-transnas",
     "sigeo": "sigeo-table2",
     "sigeo_click_ranks": "sigeo-click-ranks",
     "sigeo_clicks": "sigeo-figure4 sigeo-table5",
