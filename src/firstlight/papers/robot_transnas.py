@@ -77,7 +77,8 @@ def _transnas(lab: Lab) -> Findings:
     lines: list[Finding] = []
     for benchmark in lab.data.available(TRANSNAS_TASKS):
         truth = truth_of(lab, benchmark)
-        results = lab.data.table(benchmark).values(lab.data.column(benchmark)).to_numpy(dtype=float)
+        column = lab.data.table(benchmark).values(lab.data.column(benchmark))
+        results: Numbers = np.asarray(column, dtype=np.float64)
         found = {
             title: [rank_of(searched(lab, benchmark, truth, method, seed, QUERIES), results) for seed in lab.seeds]
             for title, method in methods_of(benchmark, lab.samples).items()
