@@ -31,6 +31,7 @@ _NAMES = {
     "nasi_ranks": "nasi-figure3 nasi-table3",
     "nasi_search": "nasi-figure2 nasi-figure6 nasi-table2 nasi-table4 nasi-table6 nasi-table8",
     "plain_proxies": "plain-proxies plain-remedies",
+    "prior": "prior-spaces",
     "robot": "robot-searches robot-searches-50 robot-searches-100",
     "robot_transnas": "robot-transnas",
     "sigeo": "sigeo-table2",
