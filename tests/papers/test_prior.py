@@ -72,7 +72,7 @@ def test_what_is_left_out_has_no_say() -> None:
     upside_down = replace(first, truths={name: -truth for name, truth in first.truths.items()})
     after = contenders_of([upside_down, *others])["first"]
     assert before == after
-    assert set(before[PRIOR]) == {"dextr", "naswot"}
+    assert before[PRIOR]["dextr"] + before[PRIOR]["naswot"] > 0.9
     assert next(iter(before[SINGLE])) in ("dextr", "naswot")
 
 

@@ -18,7 +18,8 @@ def test_writes_what_reads_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     prior.main(["--store", str(tmp_path / "store"), "--data", str(tmp_path), "--prior", str(path)])
     content = json.loads(path.read_text())
     found = Ensemble.parse(content["ensemble"])
-    assert {str(request) for request in found.requests} == {"dextr", "naswot"}
+    weights = dict(zip(map(str, found.requests), found.weights, strict=True))
+    assert weights["dextr"] + weights["naswot"] > 0.9
     assert [entry["networks"] for entry in content["fitted_on"]] == [40, 40, 40]
     assert content["chosen_among"] == ["dextr", "naswot", "params", "macs"]
 
