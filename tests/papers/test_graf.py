@@ -75,7 +75,11 @@ def test_draws(data: Path) -> None:
 def test_figure(data: Path) -> None:
     outcome = run(EXPERIMENTS["graf-figure"], data=data, samples=30, workers=0, seed=(0, 1))
     found = {finding.what: finding for finding in outcome.findings.lines}
-    assert len(found) == 2 * 3 * 2 + 2
+    assert len(found) == 2 * 3 * 2 + 2 * 2 + 1
+    ours = found["ours, 20 labels: Spearman"], found["ours, test accuracy, 20 labels: Spearman"]
+    # here, test accuracies are in the order of the others
+    assert ours[0].ours.value == pytest.approx(ours[1].ours.value, abs=0.02)  # type: ignore[union-attr]
+    assert found["validation and test accuracy of all cells: Spearman"].ours.value == pytest.approx(1)  # type: ignore[union-attr]
     last = found["GRAF and proxies, 30 labels: Kendall"]
     assert last.published is not None
     assert last.published.low == 0.846

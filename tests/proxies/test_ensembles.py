@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Iterator
+from statistics import NormalDist
 
 import pytest
 from hypothesis import given, settings
@@ -133,7 +134,8 @@ def test_only_the_order_within_a_member_counts(rows: list[tuple[int, int]], aggr
 def test_the_best_by_all_members_has_the_highest_value_there_is(worse: int, aggregation: str) -> None:
     networks = pool([float(i) for i in range(worse + 1)], [float(-i) for i in range(worse + 1)])
     values = judged(Ensemble.parse(f"{aggregation}(width,error*3)"), networks)
-    assert values[-1] == {"log_rank": 0.0, "rank_mean": 1.0}[aggregation]
+    best = {"log_rank": 0.0, "normal_mean": NormalDist().inv_cdf(1 - 0.5 / (worse + 1)), "rank_mean": 1.0}
+    assert values[-1] == pytest.approx(best[aggregation])
     assert values == sorted(values)
 
 
@@ -146,7 +148,16 @@ def test_values_by_hand() -> None:
     assert judged(Ensemble.parse("log_rank(width,error)"), networks) == pytest.approx(logarithms)
     means = [(2 * a / 4 + b / 4) / 3 for a, b in shares]
     assert judged(Ensemble.parse("rank_mean(width*2,error)"), networks) == pytest.approx(means)
+    normal = [[NormalDist().inv_cdf((rank - 0.5) / 4) for rank in ranks] for ranks in shares]
+    weighted = [(2 * a + b) / 3 for a, b in normal]
+    assert judged(Ensemble.parse("normal_mean(width*2,error)"), networks) == pytest.approx(weighted)
     assert judged(Ensemble.parse("rank_mean(width)"), []) == []
+
+
+def test_a_member_without_any_score_has_no_say() -> None:
+    networks = pool([1.0, 2.0, 3.0], [None, None, None])
+    alone, both = (judged(Ensemble.parse(f"normal_mean({members})"), networks) for members in ("width", "width,error"))
+    assert both == pytest.approx([value / 2 for value in alone])
 
 
 def test_without_a_score_a_network_ranks_lowest() -> None:

@@ -102,6 +102,27 @@ TRANSNAS = tuple(
         ("Jigsaw", "jigsaw_val_best", (("channels", 32), ("classes", 1000), ("input_shape", (9, 3, 64, 64)))),
     )
 )
+# All tasks, for what is not about networks of the published size: the figure is always such that higher is better
+TRANSNAS_TASKS = tuple(
+    Benchmark(
+        f"TransNAS {title}",
+        "transnas-micro",
+        _TRANSNAS_FILES,
+        (column,),
+        _TRANSNAS_IMPORT,
+        images=SYNTHETIC,
+        is_sorted=True,
+    )
+    for title, column in (
+        ("Scene", "class_scene_val_best"),
+        ("Object", "class_object_val_best"),
+        ("Jigsaw", "jigsaw_val_best"),
+        ("Layout", "room_layout_val_neg_loss_best"),
+        ("Segmentation", "segmentsemantic_val_best"),
+        ("Normal", "normal_val_ssim_best"),
+        ("Autoencoder", "autoencoder_val_ssim_best"),
+    )
+)
 SSS = tuple(
     Benchmark(f"SSS {title}", "nats-sss", ("nats_sss.parquet",), (f"{dataset}_test_90",), _SSS_IMPORT, is_sorted=True)
     for title, dataset in (("CIFAR-10", "cifar10"), ("CIFAR-100", "cifar100"), ("ImageNet16-120", "imagenet16"))

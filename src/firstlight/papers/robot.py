@@ -1,4 +1,4 @@
-"""RoBoT (He et al., ICLR 2024), and other ways to use twenty queries and the same proxies, on NAS-Bench-201.
+"""RoBoT (He et al., ICLR 2024), and other ways to use a few queries and the same proxies, on NAS-Bench-201.
 
 Proxies of classes come with Firstlight; those of NAS-Bench-Suite-Zero are joined by class. Searches query the accuracy
 after twelve epochs. Finished searches are kept in the folder of the experiment.
@@ -7,20 +7,21 @@ after twelve epochs. Finished searches are kept in the folder of the experiment.
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 
 from firstlight.core.statistics import Numbers
-from firstlight.papers.base import Findings
+from firstlight.papers.base import Finding, Findings
+from firstlight.papers.benchmarks import NB201_TEST
 from firstlight.papers.class_study import NARROW, USUAL, FromClasses, KnownScores
 from firstlight.papers.experiment import Experiment
 from firstlight.papers.graf import SUITE_ZERO
-from firstlight.papers.hnas_search import GROWING, QUERIES, Search, Searches, hnas_table3, looked_up
+from firstlight.papers.hnas_search import GROWING, Search, Searches, hnas_table3, looked_up
 from firstlight.papers.lab import Lab
-from firstlight.papers.lookup import few_seeds_remark
+from firstlight.papers.lookup import Lookup, few_seeds_remark
 from firstlight.papers.published import read_paper
 from firstlight.proxies.ensembles import Criterion, Ensemble
 from firstlight.search.measuring import Measuring, Twin
@@ -36,11 +37,14 @@ LOGGED = "grad_norm+snip+fisher"
 # What NAS-Bench-Suite-Zero writes where a proxy has no score
 FAILED = -1e8
 PRIOR = ("naswot", "synflow", "jacov")
+OURS = "predictor"
+# With more queries than the published ones, the predictor asks for several networks before it is fitted again
+PUBLISHED_QUERIES, MORE_QUERIES = 20, (50, 100)
 METHODS = {
     "RoBoT": f"robot:metrics={METRICS}:log={LOGGED}",
     "RoBoT, no logarithms": f"robot:metrics={METRICS}",
     "RoBoT, pool of 2,000": f"robot:metrics={METRICS}:log={LOGGED}:pool={GROWING}",
-    "predictor": f"predictor:by={'+'.join(PRIOR)}:pool={GROWING}",
+    OURS: f"predictor:by={'+'.join(PRIOR)}:pool={GROWING}",
     "best by the prior": f"verify:by=rank_mean({','.join(PRIOR)}):pool={GROWING}",
     "portfolio": f"portfolio:by={'+'.join(PRIOR)}:pool={GROWING}",
     "regularized evolution": "evolution",
@@ -89,37 +93,70 @@ class JoinedSearches(Searches):
         return JoinedScores(self.known, USUAL, self._kappa)
 
 
-def _robot(lab: Lab) -> Findings:
+def methods_for(queries: int) -> dict[str, str]:
+    """Return the text of each method for a number of queries."""
+    together = f":together={queries // PUBLISHED_QUERIES}" if queries > PUBLISHED_QUERIES else ""
+    return METHODS | {OURS: METHODS[OURS] + together} if OURS in METHODS else dict(METHODS)
+
+
+def _robot(lab: Lab, queries: int) -> Findings:
     known = FromClasses.of(lab, USUAL, "twin")
     searches = JoinedSearches(known, known.kappa_parts[NARROW])
-    methods = METHODS | {"HNAS, Trace": searches.hnas("Trace", f"pool={GROWING}")}
+    methods = methods_for(queries) | {"HNAS, Trace": searches.hnas("Trace", f"pool={GROWING}")}
     found: dict[str, list[Search]] = {title: [] for title in methods}
     for seed in lab.seeds:
         for title, method in methods.items():
-            found[title].append(searches.run(method, seed))
+            found[title].append(searches.run(method, seed, queries))
             lab.progress(sum(map(len, found.values())), len(methods) * len(lab.seeds), title)
-    published = {title: "RoBoT" for title in methods if title.startswith("RoBoT")}
-    lines = looked_up(lab, found, (ROBOT["nasbench201"],), published)
+    published = {title: "RoBoT" for title in methods if title.startswith("RoBoT") and queries == PUBLISHED_QUERIES}
+    lines = [*looked_up(lab, found, (ROBOT["nasbench201"],), published), *_against_the_first(lab, found)]
     return Findings(
         tuple(lines),
         (
-            f"Each search queries {QUERIES} networks, and chooses the best of these.",
+            f"Each search queries {queries} networks, and chooses the best of these.",
             known.remark,
             *few_seeds_remark(lab),
         ),
     )
 
 
+def _against_the_first(lab: Lab, found: Mapping[str, Sequence[Search]]) -> Iterator[Finding]:
+    """Yield by how much the predictor differs from the best of the other methods, in pairs of the same seed."""
+    others = {title: [search.chosen for search in searches] for title, searches in found.items() if title != OURS}
+    if OURS not in found:
+        return
+    own = [search.chosen for search in found[OURS]]
+    for benchmark in lab.data.available(NB201_TEST):
+        lookup = Lookup(lab, benchmark)
+        first = max(others, key=lambda title: float(np.mean([lookup.of(text) for text in others[title]])))
+        yield lookup.difference(f"{OURS}, minus the best of the others ({first})", own, others[first])
+
+
+REMARKS = (
+    "RoBoT chooses among all classes, as published, and among pools of 2,000, as the others do. Pools are drawn anew "
+    "for each seed; evolution and random search draw from the whole table.",
+    f"Proxies: {METRICS.replace('+', ', ')}; the prior is {', '.join(PRIOR)}.",
+)
 robot_searches: Experiment = replace(
     hnas_table3,
     name="robot-searches",
     answers=(ROBOT["nasbench201"],),
     shows="what twenty queries find with RoBoT, with a predictor, and with simpler uses of proxies",
-    run=_robot,
-    remarks=(
-        "RoBoT chooses among all classes, as published, and among pools of 2,000, as the others do. Pools are drawn "
-        "anew for each seed; evolution and random search draw from the whole table.",
-        f"Proxies: {METRICS.replace('+', ', ')}; the prior is {', '.join(PRIOR)}.",
-    ),
+    run=functools.partial(_robot, queries=PUBLISHED_QUERIES),
+    remarks=REMARKS,
     seeds=20,
+)
+robot_searches_50, robot_searches_100 = (
+    replace(
+        robot_searches,
+        name=f"robot-searches-{queries}",
+        shows=f"what {queries} queries find with RoBoT, with a predictor, and with simpler uses of proxies",
+        run=functools.partial(_robot, queries=queries),
+        remarks=(
+            *REMARKS,
+            f"Published searches have {PUBLISHED_QUERIES} queries. Here the predictor asks for "
+            f"{queries // PUBLISHED_QUERIES} networks before it is fitted again.",
+        ),
+    )
+    for queries in MORE_QUERIES
 )

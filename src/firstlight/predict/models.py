@@ -21,6 +21,8 @@ MIXED: ModelName = "mixed"
 TREES = 200
 # Boosted models, each fitted on a resample, whose spread is the uncertainty
 BOOSTED = 10
+# Rows that a Gaussian process predicts at a time
+TOGETHER = 512
 
 
 class Model(Protocol):
@@ -105,15 +107,15 @@ class Process:
     def predict(self, rows: Numbers) -> tuple[Numbers, Numbers]:
         import torch
 
-        # one posterior for each row: covariances between rows are not needed, and large
+        # some rows at a time: their covariances with each other are computed too, and a pool has many
         with torch.no_grad(), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             points = torch.from_numpy(np.ascontiguousarray(rows))
             means, deviations = [], []
-            for some in points.split(2048):
-                found = self._model.posterior(some.unsqueeze(1))
+            for some in points.split(TOGETHER):
+                found = self._model.posterior(some)
                 means.append(found.mean.flatten().numpy())
-                deviations.append(found.variance.clamp_min(0).sqrt().flatten().numpy())
+                deviations.append(found.variance.clamp_min(0).flatten().sqrt().numpy())
         return self._scale * np.concatenate(means), self._scale * np.concatenate(deviations)
 
 

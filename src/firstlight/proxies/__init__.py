@@ -32,7 +32,16 @@ _NAMES = {
 }
 
 # How ranks are aggregated, and the ensembles that have a name; `ensembles` has the formulas.
-ENSEMBLES = ("log_rank", "rank_mean", "az_nas", "vkdnw_agg", "sigeo_rank", "sigeo_loss_rank")
+ENSEMBLES = (
+    "log_rank",
+    "normal_mean",
+    "rank_mean",
+    "predicted",
+    "az_nas",
+    "vkdnw_agg",
+    "sigeo_rank",
+    "sigeo_loss_rank",
+)
 
 
 def _read_proxy(entry: object) -> Proxy | None:

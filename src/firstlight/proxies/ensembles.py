@@ -6,9 +6,12 @@ it evaluates all networks of a pool at once, and every network that joins may ch
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from importlib import resources
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,15 +34,36 @@ def _rank_mean(shares: Figures, weights: Figures) -> Figures:
     return np.asarray(np.sum(weights * shares, axis=1) / np.sum(weights))
 
 
+def _normal_mean(shares: Figures, weights: Figures) -> Figures:
+    """Mean of what a normal distribution has at each rank: the first and the last places count more than the others."""
+    from scipy.stats import norm  # slow to import
+
+    scores = norm.ppf(shares - 0.5 / max(len(shares), 1))
+    return np.asarray(np.sum(weights * scores, axis=1) / np.sum(weights))
+
+
 # Each takes ranks as shares of the pool's size (a row for each network) and the weights of the members.
 AGGREGATIONS: dict[str, Callable[[Figures, Figures], Figures]] = {
     "log_rank": _log_rank,
+    "normal_mean": _normal_mean,
     "rank_mean": _rank_mean,
 }
 # With a larger one, the other members would not matter at all.
 LARGEST_WEIGHT = 1e9
+# Fitted on benchmarks of several spaces, for spaces without labels; `python -m tools.prior` writes the file
+PREDICTED, PREDICTED_FILE = "predicted", "predicted.json"
+
+
+def read_predicted() -> dict[str, Any]:
+    """Return the ensemble `predicted` and how it was made."""
+    text = (resources.files(__package__) / PREDICTED_FILE).read_text(encoding="utf-8")
+    found: dict[str, Any] = json.loads(text)
+    return found
+
+
 # Ensembles with a name of their own; members are looked up when one is asked for.
 NAMED = {
+    PREDICTED: read_predicted()["ensemble"],
     "az_nas": "log_rank(az_expressivity,az_progressivity,az_trainability,macs)",
     "vkdnw_agg": "log_rank(vkdnw,jacov,az_expressivity,az_trainability,macs)",
     # SiGeo's terms, independent of their scales; and those of them that carried information in our measurements

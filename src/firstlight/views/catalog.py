@@ -12,7 +12,7 @@ from typing import Any, Literal
 from firstlight.core.references import REFERENCES
 from firstlight.core.settings import choices, description, setting_help
 from firstlight.proxies.base import Proxy
-from firstlight.proxies.ensembles import AGGREGATIONS, NAMED, Ensemble
+from firstlight.proxies.ensembles import AGGREGATIONS, NAMED, PREDICTED, Ensemble
 from firstlight.search.algorithm import Algorithm
 from firstlight.spaces.base import Space
 
@@ -122,15 +122,18 @@ def ensemble_facts() -> dict[str, EnsembleFacts]:
     known = {}
     for name, text in NAMED.items():
         ensemble = Ensemble.parse(text)
-        # the authors of an ensemble contributed its last member
-        reference = [request.proxy.reference for request in ensemble.requests if request.proxy.reference][-1]
+        # the authors of an ensemble contributed its last member; that with fitted weights is ours
+        references = [request.proxy.reference for request in ensemble.requests if request.proxy.reference]
+        reference = "" if name == PREDICTED else references[-1]
         members = tuple(map(str, ensemble.requests))
         weighed = [
             member if weight == 1 else f"{member} (weight {weight:g})"
             for member, weight in zip(members, ensemble.weights, strict=True)
         ]
         summary = f"The {ensemble.aggregation} of {', '.join(weighed[:-1])} and {weighed[-1]}."
-        known[name] = EnsembleFacts(name, summary, members, name, reference, str(REFERENCES[reference]))
+        known[name] = EnsembleFacts(
+            name, summary, members, name, reference, str(REFERENCES[reference]) if reference else ""
+        )
     for name, aggregation in AGGREGATIONS.items():
         summary = inspect.getdoc(aggregation) or ""
         known[name] = EnsembleFacts(name, summary, (), f"{name}(dextr*2,params)", "", "")

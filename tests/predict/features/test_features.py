@@ -1,11 +1,14 @@
 from __future__ import annotations
 
 import random
+from typing import Any
 
 import pytest
+import torch
 from tests.spaces.own import perceptron
+from torch import Tensor, nn
 
-from firstlight.core.errors import DataError, ParseError
+from firstlight.core.errors import DataError, ModelError, ParseError
 from firstlight.predict.features import FAMILIES, described_features, features_of, network_features
 from firstlight.predict.features.modules import module_features
 from firstlight.spaces import SPACES
@@ -68,11 +71,47 @@ def test_other_spaces_have_those_of_modules() -> None:
     small = space.skeleton(input_shape=(3, 16, 16))
     found = features_of(space, ["8:8:16:16:24"], small)
     built = SPACES["nats-sss"].build("8:8:16:16:24", small)
-    import torch
-
     assert found.iloc[0].to_dict() == module_features(built, torch.zeros(1, 3, 16, 16))
     assert found.equals(network_features(space, small, [space.parse("8:8:16:16:24")]).set_axis(found.index))
     assert described_features(space) == "the operations of each network's forward pass"
+
+
+class Picky(nn.Module):
+    """A network that looks at numbers, of its weights and of its input."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList([nn.Linear(48, width), nn.Linear(width, 10)])
+        self.share = float(self.layers[0].weight.abs().mean())  # type: ignore[operator]
+
+    def forward(self, x: Tensor) -> Tensor:
+        if float(x.abs().sum()) > 1e9:
+            raise ValueError("too large")
+        return self.layers[1](self.layers[0](x.flatten(1)))  # type: ignore[no-any-return]
+
+
+class Needy(Unlisted):
+    """Networks that need numbers; those of the widest fail with numbers, too."""
+
+    name = "needy"
+
+    def network(self, architecture: Own, skeleton: Any) -> nn.Module:
+        width = architecture.sizes.channels[0]
+        if width == 64:
+            raise ValueError("never wider")
+        return Picky(width)
+
+
+def test_falls_back_to_networks_with_weights() -> None:
+    space = Needy()
+    small = space.skeleton(input_shape=(3, 4, 4))
+    before = torch.get_rng_state()
+    found = features_of(space, ["8:8:8:8:8", "16:8:8:8:8"], small)
+    assert torch.equal(before, torch.get_rng_state())
+    assert found["depth"].tolist() == [2, 2]
+    assert (2 ** found["params"]).round().tolist() == [1 + 49 * 8 + 90, 1 + 49 * 16 + 170]
+    with pytest.raises(ModelError, match=r"64:8:8:8:8 of 'needy' cannot be built, .*: ValueError: never wider"):
+        features_of(space, ["64:8:8:8:8"], small)
 
 
 def test_bad_input() -> None:

@@ -13,7 +13,7 @@ from typing import Any
 import pandas as pd
 import torch
 
-from firstlight.core.errors import DataError
+from firstlight.core.errors import DataError, ModelError, UnsupportedError
 from firstlight.predict.features.edge_cells import cell201_features, micro_features
 from firstlight.predict.features.genotypes import genotype_features
 from firstlight.predict.features.modules import module_features, modules_features
@@ -116,13 +116,37 @@ def choice_features(space: Space[Any], architectures: Sequence[Architecture]) ->
 
 
 def network_features(space: Space[Any], skeleton: Skeleton, architectures: Sequence[Architecture]) -> pd.DataFrame:
-    """Return the space-free features of the networks of any space, which are built without weights."""
-    rows = []
-    for architecture in architectures:
+    """Return the space-free features of the networks of any space, which are built without weights.
+
+    A network that cannot be built or run without numbers is built with weights and shown zeros.
+
+    Raises:
+        ModelError: If a network cannot be built or run with numbers, either.
+    """
+    return pd.DataFrame([_network_features(space, skeleton, entry) for entry in architectures], dtype=float)
+
+
+def _network_features(space: Space[Any], skeleton: Skeleton, architecture: Architecture) -> dict[str, float]:
+    shape = (1, *skeleton.input_shape)
+    try:
         with torch.device("meta"):
             network = space.network(architecture, skeleton)
-        rows.append(module_features(network, torch.empty(1, *skeleton.input_shape, device="meta")))
-    return pd.DataFrame(rows, dtype=float)
+        return module_features(network, torch.empty(shape, device="meta"))
+    except UnsupportedError:
+        raise
+    except Exception:  # whatever the user's network does with numbers
+        with torch.random.fork_rng(devices=[]):
+            return module_features(_built(space, skeleton, architecture), torch.zeros(shape))
+
+
+def _built(space: Space[Any], skeleton: Skeleton, architecture: Architecture) -> torch.nn.Module:
+    try:
+        return space.network(architecture, skeleton)
+    except Exception as error:
+        raise ModelError(
+            f"The network {architecture} of {space.name!r} cannot be built, so it has no features: "
+            f"{type(error).__name__}: {error}"
+        ) from error
 
 
 __all__ = ["FAMILIES", "described_features", "features_of", "module_features", "modules_features", "network_features"]
