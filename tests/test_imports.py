@@ -23,7 +23,7 @@ LIGHT = [
     "firstlight.spaces",
 ]
 HEAVY = ("botorch", "matplotlib", "numpy", "pandas", "pyarrow", "rich", "scipy", "sklearn", "torch")
-MOST_MODULES = 64
+MOST_MODULES = 68
 
 MODEL = """
 import sys, torch, firstlight

@@ -34,20 +34,21 @@ NAMES = (
     "hnas-figure2 hnas-figure4 hnas-figure5 hnas-theorem3 "
     "nasi-table2 nasi-table3 nasi-table4 nasi-table6 nasi-table7 nasi-table8 nasi-figure1 nasi-figure2 nasi-figure3 "
     "nasi-figure6 nasi-darts nasi-bounds darts-small plain-proxies plain-remedies graf-figure graf-few-labels "
-    "robot-searches"
+    "robot-searches robot-searches-50 robot-searches-100 robot-transnas prior-spaces"
 ).split()
 # Those of NASI are in test_nasi*.py; those from the scores of classes in test_hnas.py and test_hnas_search.py; that
 # about cells of DARTS in test_hnas_cells.py; those that train networks a little in test_sigeo_*.py, and from scratch in
 # test_darts_small.py and test_sigeo_plainnet.py; those of the plain benchmark, which answer no paper, in
-# test_plain_proxies.py; those from tables in test_graf.py and test_robot.py
+# test_plain_proxies.py; that of the prior in
+# test_prior.py; those from tables in test_graf.py and test_robot*.py
 OF_NASI = [name for name in NAMES if name.startswith("nasi-")]
 WARMED = ["sigeo-table3", "sigeo-ablation", "sigeo-figure2", "sigeo-table5", "sigeo-click-ranks"]
 WARMED += ["sigeo-published-warm-up", "sigeo-figure4", "sigeo-table4"]
 FROM_CLASSES = [name for name in NAMES if "classes" in EXPERIMENTS[name].sampled]
 # Those of other spaces are in test_dextr.py
 OTHER_SPACES = ["dextr-table6", "dextr-searches", "dextr-a8"]
-OWN = ["plain-proxies", "plain-remedies"]
-FROM_TABLES = ["graf-figure", "graf-few-labels"]
+OWN = ["plain-proxies", "plain-remedies", "prior-spaces"]
+FROM_TABLES = ["graf-figure", "graf-few-labels", "robot-transnas"]
 ELSEWHERE = [*OTHER_SPACES, *OF_NASI, *WARMED, *FROM_CLASSES, *OWN, *FROM_TABLES]
 ELSEWHERE += ["hnas-table2", "hnas-theorem3", "darts-small"]
 RUNNING = [name for name in NAMES if name not in ("hnas-table1-nb101", *ELSEWHERE)]

@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 from tests.papers.toy import run, write_tables
 
+from firstlight.core.errors import MissingFileError
 from firstlight.core.statistics import spearman
 from firstlight.execution.executor import InProcess
 from firstlight.papers import EXPERIMENTS, prior
@@ -64,6 +65,13 @@ def test_says_where_it_is_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     outcome = run(EXPERIMENTS["prior-spaces"], data=write_tables(tmp_path), workers=0, resamples=20)
     remark = next(remark for remark in outcome.findings.remarks if "So it is not the default" in remark)
     assert "first" not in remark
+
+
+@pytest.mark.parametrize(("count", "found"), [(0, "has 0: none"), (1, "has 1: first")])
+def test_too_few_spaces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, count: int, found: str) -> None:
+    monkeypatch.setattr(prior, "pools_of", lambda lab: pools()[:count])
+    with pytest.raises(MissingFileError, match=rf"at least 2 spaces.*{found}"):
+        run(EXPERIMENTS["prior-spaces"], data=write_tables(tmp_path), workers=0)
 
 
 def test_what_is_left_out_has_no_say() -> None:

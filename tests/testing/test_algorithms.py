@@ -58,7 +58,7 @@ def greedy(problem: Problem) -> None:
 @algorithm
 def global_numbers(problem: Problem) -> None:
     """Draws from the global random numbers."""
-    drawn = [problem.space.sample(random) for _ in range(40)]  # type: ignore[arg-type]
+    drawn = [problem.space.sample(random.getrandbits(32)) for _ in range(40)]
     problem.score(a for a in dict.fromkeys(drawn) if problem.fits(a))
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from firstlight.core.errors import MissingFileError
 from firstlight.core.statistics import (
     Estimate,
     Numbers,
@@ -35,6 +36,7 @@ WITH_FEATURES, FEATURES_ONLY = "prior with features of networks", "features of n
 SIZES = ("params", "macs")
 # For each of several hundred figures
 MOST_RESAMPLES = 200
+FEWEST_GROUPS = 2
 # Proxies that cost more than most others together; a prior is for many networks
 EXPENSIVE = ("epe_nas", "epsilon", "l_swag", "vkdnw")
 
@@ -124,6 +126,13 @@ def _mean_of(statistic: Callable[..., float], rows: Numbers, scores: int) -> flo
 
 def _prior(lab: Lab) -> Findings:
     pools = pools_of(lab)
+    groups = list(dict.fromkeys(pool.group for pool in pools))
+    if len(groups) < FEWEST_GROUPS:
+        raise MissingFileError(
+            f"A prior is judged on spaces that it was not fitted on, and needs tables of at least {FEWEST_GROUPS} "
+            f"spaces. The data folder has {len(groups)}: {', '.join(groups) or 'none'}. `firstlight table import` makes "
+            "others."
+        )
     contenders = contenders_of(pools)
     lines, ahead = [], {}
     for number, (group, own, _) in enumerate(leaving_out(pools), start=1):

@@ -130,7 +130,10 @@ def ensemble_facts() -> dict[str, EnsembleFacts]:
             member if weight == 1 else f"{member} (weight {weight:g})"
             for member, weight in zip(members, ensemble.weights, strict=True)
         ]
-        summary = f"The {ensemble.aggregation} of {', '.join(weighed[:-1])} and {weighed[-1]}."
+        parts = f"{', '.join(weighed[:-1])} and {weighed[-1]}"
+        if name == PREDICTED:
+            parts = f"{len(members)} proxies, with weights fitted on benchmarks of several spaces"
+        summary = f"The {ensemble.aggregation} of {parts}."
         known[name] = EnsembleFacts(
             name, summary, members, name, reference, str(REFERENCES[reference]) if reference else ""
         )
