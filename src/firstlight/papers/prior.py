@@ -130,8 +130,8 @@ def _prior(lab: Lab) -> Findings:
     if len(groups) < FEWEST_GROUPS:
         raise MissingFileError(
             f"A prior is judged on spaces that it was not fitted on, and needs tables of at least {FEWEST_GROUPS} "
-            f"spaces. The data folder has {len(groups)}: {', '.join(groups) or 'none'}. `firstlight table import` makes "
-            "others."
+            f"spaces. The data folder has {len(groups)}: {', '.join(groups) or 'none'}. `firstlight table import` "
+            "makes others."
         )
     contenders = contenders_of(pools)
     lines, ahead = [], {}
