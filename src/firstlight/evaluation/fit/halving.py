@@ -118,10 +118,12 @@ class Trainings:
         stopped = set(self.notebook.schedule(f"{name} left out", list)) if ended else set()
         missing: list[Candidate] = []
         for candidate in candidates:
+            if candidate.key in stopped:  # it may have been trained since, for a later decision
+                continue
             known = self.store.find_evaluation(candidate.setting.key(candidate.architecture))
             if known is not None:
                 yield candidate, known
-            elif candidate.key not in stopped:
+            else:
                 missing.append(candidate)
         places: dict[str, int] = {}
         jobs: list[EvaluationJob] = []
