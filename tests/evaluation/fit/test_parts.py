@@ -199,6 +199,10 @@ def test_what_the_time_left_out_stays_out(tmp_path: Path) -> None:
         again = list(trainings.results("rung", two, lambda took: True))
         assert [entry.architecture for entry, _ in again] == ["a1"]
         assert store.count_evaluations() == 1
+        later = list(trainings.results("later", two, lambda took: True))
+        assert [entry.architecture for entry, _ in later] == ["a1", "a2"]
+        resumed = list(trainings.results("rung", two, lambda took: True))
+        assert [entry.architecture for entry, _ in resumed] == ["a1"]
 
 
 def test_leaders_are_trained_even_if_the_time_is_over(tmp_path: Path) -> None:
